@@ -1,0 +1,1 @@
+"""The roof: what joins pipeline, index and agent, and the command line."""

@@ -1,0 +1,23 @@
+"""Fixtures that every test may use: the project's root and the real media beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def media() -> Path:
+    """The folder of real videos that developers have beside the checkout; a user does not, and the test skips."""
+    folder = ROOT.parent / "shared" / "media"
+    if not folder.is_dir():
+        pytest.skip("no ../shared/media beside this checkout")
+    return folder

@@ -1,0 +1,44 @@
+"""Every error a user can meet, and the exit code that each gives.
+
+Each room owns its part of the tree, because the rooms do not know each other; here at the roof they meet::
+
+    KinodexError                     index/errors.py
+    ├── LibraryError                 a library that cannot be opened, written or asked        exit 4, or
+    │   └── UnknownVideo, TimeOutside, QueryError: a wrong argument                           exit 2
+    ├── SpaceError                   an embedding space that cannot be had                    exit 2
+    ├── AgentError                   agent/errors.py
+    │   ├── QuestionError ...        a question or parameter that cannot be asked             exit 2
+    │   └── ModelError               a language model that cannot be used                     exit 5
+    └── UsageError                   jobs/errors.py: a wrong command line                     exit 2
+    PipelineError                    pipeline/errors.py: a source that cannot be read
+    ├── SourceError                  it is not there, or not to be had                        exit 2
+    └── VideoError, SubtitleError    in a batch these are failure rows                        exit 3
+
+Exit code 0 is success and 3 says that some videos of a batch failed and the rest is indexed. Anything that is not in
+this tree is a fault of the program: it keeps its traceback and exits with 1.
+"""
+
+from __future__ import annotations
+
+from index.errors import KinodexError
+
+OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+
+class UsageError(KinodexError):
+    """The command line asks for something that makes no sense."""
+
+
+def exit_code(error: Exception) -> int:
+    """The exit code for an error of the tree above."""
+    from agent.errors import ModelError
+    from index.errors import LibraryError, QueryError, TimeOutside, UnknownVideo
+    from pipeline.errors import SourceError
+
+    if isinstance(error, ModelError):
+        return MODEL_UNUSABLE
+    if isinstance(error, LibraryError) and not isinstance(error, (UnknownVideo, TimeOutside, QueryError)):
+        return LIBRARY_UNUSABLE
+    if isinstance(error, KinodexError | SourceError):
+        return BAD_INPUT
+    return SOME_FAILED

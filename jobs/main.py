@@ -1,0 +1,43 @@
+"""The command line: `kinodex`. Commands import what they need when they run, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from jobs import ask_command, bench_command, library_commands, sample_command
+
+app = typer.Typer(
+    help="Index a video library once, then answer questions about it for the price of a few frames.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("sample")(sample_command.sample)
+app.command("ingest")(library_commands.ingest)
+app.command("info")(library_commands.info)
+app.command("search")(library_commands.search)
+app.command("frames")(library_commands.frames)
+app.command("ask")(ask_command.ask)
+app.command("demo")(sample_command.demo)
+app.add_typer(bench_command.app, name="bench")
+
+
+def main() -> None:
+    """Run the command line. An error of the tree in jobs/errors.py is one line on stderr and an exit code."""
+    from index.errors import KinodexError
+    from pipeline.errors import PipelineError
+
+    try:
+        app()
+    except (KinodexError, PipelineError) as error:
+        from jobs.errors import exit_code
+
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(exit_code(error)) from None
+    except KeyboardInterrupt:
+        from jobs.errors import INTERRUPTED
+
+        print("interrupted: what was complete stays in the library; run the command again to go on", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None

@@ -1,0 +1,1 @@
+"""The agent: typed questions to models over a library that was indexed once; it never opens a video."""

@@ -1,0 +1,115 @@
+"""What an agent asks and what comes back: the border between agents and whoever answers them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFrame:
+    """One frame handed to a model. `time_s` is the library's presentation time within `video_id`."""
+
+    video_id: str
+    frame_no: int
+    time_s: float
+    width_px: int
+    height_px: int
+    jpeg: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an exchange cost. `cached_tokens` are those of `input_tokens` that the server had cached."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens,
+                     self.cached_tokens + other.cached_tokens, self.cost + other.cost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """Which sampling of one request this is: a cache or a trace must not answer the second with the first."""
+
+    attempt: int = 0
+    complaint: str = ""
+    """What was wrong with the reply to the attempt before, in one line for the model."""
+
+
+class Request(Attempt, Generic[R]):
+    """A typed request: a frozen dataclass of inputs. How it is answered is the model's business."""
+
+    Reply: type[R]
+    template: ClassVar[str]
+    """File stem in agent/prompts."""
+    role: ClassVar[str]
+    """Which model answers when several are given: "policy", "reward", "vision"."""
+    temperature: ClassVar[float] = 0.5
+    frames: tuple[ShownFrame, ...] = ()
+    """Shown with the request, by video and in time order."""
+
+    def check(self, reply: R) -> None:
+        """Raise `InvalidReply` if a well-formed reply is impossible for these inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Generic[R]):
+    """One request answered. Either `reply` or `invalid` (one line saying what was wrong) is set."""
+
+    reply: R | None
+    invalid: str | None
+    usage: Usage = Usage()
+    cached: bool = False
+    raw: str = ""
+    seconds: float = 0.0
+
+
+class Model(Protocol):
+    """Whoever answers requests. A bad reply is an `Exchange` with `invalid`; no reply raises `ModelError`."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def ask(self, request: Request[R]) -> Exchange[R]: ...
+
+
+Models = Model | Mapping[str, Model]
+"""One model for everything, or one per role; role "default" answers for roles that are not listed."""
+
+
+def request_fields(request: Request[R]) -> dict[str, object]:
+    """The request as JSON values; a frame is named by its video, number, time and the hash of its picture."""
+    if not is_dataclass(request):
+        raise TypeError(f"{type(request).__name__} is not a dataclass")
+    names = [each.name for each in fields(request)]
+    return {"kind": type(request).__name__, **{name: _plain(getattr(request, name)) for name in names}}
+
+
+def request_key(request: Request[R]) -> str:
+    """Content key of a request: 32 hex digits, equal exactly when all inputs (and the attempt) are equal."""
+    text = json.dumps(request_fields(request), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, ShownFrame):
+        digest = hashlib.sha256(value.jpeg).hexdigest()[:16]
+        frame = {"video_id": value.video_id, "frame_no": value.frame_no, "time_s": value.time_s}
+        return {**frame, "jpeg": digest}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _plain(each) for name, each in asdict(value).items()}
+    return value

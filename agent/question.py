@@ -1,0 +1,90 @@
+"""What is asked, and the parts of videos that requests speak about."""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import dataclass
+
+from agent.errors import BadQuestion
+
+MAX_OPTIONS = 26
+_LETTER = re.compile(r"^\W*(?:(?:the\s+)?(?:final\s+|correct\s+|best\s+)?(?:answer|option)\W+(?:is\W+)?)?"
+                     r"([A-Z])(?:\W|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, open-ended (no options) or multiple-choice (2 to 26 distinct options).
+
+    Raises `BadQuestion` for an empty text, one option, too many, empty or repeated options.
+    """
+
+    text: str
+    options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise BadQuestion("the question is empty; write what you want to know about the video")
+        if len(self.options) == 1 or len(self.options) > MAX_OPTIONS:
+            got = f"got {len(self.options)} option" + "s" * (len(self.options) > 1)
+            raise BadQuestion(f"{got}; a question has none (open-ended) or 2 to {MAX_OPTIONS}; "
+                              "give --option once for each")
+        if any(not option.strip() for option in self.options):
+            raise BadQuestion("an option is empty; every option needs some text")
+        folded = [option.strip().casefold() for option in self.options]
+        repeated = next((option for option in folded if folded.count(option) > 1), None)
+        if repeated is not None:
+            raise BadQuestion(f"the option {repeated!r} is given more than once; options must differ")
+
+    @property
+    def lettered(self) -> tuple[tuple[str, str], ...]:
+        """Options with their letters: (("A", "red"), ("B", "blue"), ...)."""
+        return tuple(zip(string.ascii_uppercase, self.options, strict=False))
+
+    def option_index(self, text: str) -> int | None:
+        """The option that `text` names: by its words, else by its letter ("B", "(b) red", "Answer: B")."""
+        folded = text.strip().casefold().rstrip(".")
+        for index, option in enumerate(self.options):
+            if option.strip().casefold().rstrip(".") == folded:
+                return index
+        match = _LETTER.match(text)
+        index = string.ascii_uppercase.index(match[1].upper()) if match else -1
+        # "A red kite" begins with a word, not with a letter that names an option.
+        if match and match[1] in "AI" and re.match(r"\s+\w", text[match.end(1):]):
+            return None
+        return index if 0 <= index < len(self.options) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A video as an agent sees it: it covers [start_s, start_s + duration_s)."""
+
+    video_id: str
+    title: str
+    start_s: float
+    duration_s: float
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The range [start_s, end_s) of one video; `number` is unique within a run, whatever the nesting."""
+
+    number: int
+    video_id: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSegment:
+    """A segment with what is thought of it: `score` from 0 to 1 (fused) or 0 to 100 (a reward), or None."""
+
+    segment: Segment
+    score: float | None
+    explanation: str = ""
+    explorable: bool = True

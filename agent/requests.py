@@ -1,0 +1,143 @@
+"""The typed requests that agents ask. `check` says which well-formed replies are impossible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from agent.errors import InvalidReply
+from agent.model import Request, ShownFrame
+from agent.question import Question, ScoredSegment, Segment, Video
+from agent.replies import Answered, Decision, FramesAnswer, Queries, SegmentScores
+
+MAX_QUERY_CHARACTERS = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscoverQueries(Request[Queries]):
+    """Which short texts to look for, from the question and its options alone (EEA section 3.1, Table 10)."""
+
+    Reply = Queries
+    template: ClassVar[str] = "discover_queries"
+    role: ClassVar[str] = "policy"
+    question: Question
+
+    def check(self, reply: Queries) -> None:
+        if not reply.queries:
+            raise InvalidReply("no query at all; give 1 to 5")
+        _check_queries(reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposeQueries(Request[Queries]):
+    """Which further texts to look for, seen in `frames` and not yet `known` (EEA section 3.1, Table 11)."""
+
+    Reply = Queries
+    template: ClassVar[str] = "propose_queries"
+    role: ClassVar[str] = "policy"
+    question: Question
+    known: tuple[str, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: Queries) -> None:
+        _check_queries(reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSegments(Request[SegmentScores]):
+    """How much each of `segments` promises, judged by the frames at its borders (EEA 3.2, Tables 7 and 8).
+
+    In later rounds `history` holds everything scored so far (0 to 100) and `parent` the segment now divided.
+    """
+
+    Reply = SegmentScores
+    template: ClassVar[str] = "score_segments"
+    role: ClassVar[str] = "reward"
+    question: Question
+    videos: tuple[Video, ...]
+    segments: tuple[Segment, ...]
+    frames: tuple[ShownFrame, ...]
+    history: tuple[ScoredSegment, ...] = ()
+    parent: int | None = None
+
+    def check(self, reply: SegmentScores) -> None:
+        """A reply may leave segments out, but not score unknown ones, one twice, or none."""
+        numbers = [score.segment for score in reply.segments]
+        known = {segment.number for segment in self.segments}
+        unknown = sorted(set(numbers) - known)
+        if unknown:
+            raise InvalidReply(f"segment {unknown[0]} is not among those to score: {sorted(known)}")
+        if len(set(numbers)) < len(numbers):
+            raise InvalidReply("a segment is scored twice; give one score for each")
+        if not numbers:
+            raise InvalidReply(f"no segment is scored; give one score for each of {sorted(known)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decide(Request[Decision]):
+    """Explore one of `candidates`, answer, or give up (EEA section 3.3, Table 9).
+
+    Candidate scores are fused, 0 to 1; `frames` are the memory. With `must_answer` exploring is over.
+    """
+
+    Reply = Decision
+    template: ClassVar[str] = "decide"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    candidates: tuple[ScoredSegment, ...]
+    frames: tuple[ShownFrame, ...]
+    must_answer: bool = False
+
+    def check(self, reply: Decision) -> None:
+        if reply.action == "explore":
+            self._check_exploring(reply.segment)
+        elif reply.action == "answer":
+            check_answer(self.question, reply)
+
+    def _check_exploring(self, number: int | None) -> None:
+        if self.must_answer:
+            raise InvalidReply("exploring is over; answer, or say that the evidence is insufficient")
+        open_ones = sorted(each.segment.number for each in self.candidates if each.explorable)
+        if number not in open_ones:
+            raise InvalidReply(f"segment {number} cannot be explored; choose one of {open_ones}, or answer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerFrames(Request[FramesAnswer]):
+    """Answer from `frames` alone, in one call."""
+
+    Reply = FramesAnswer
+    template: ClassVar[str] = "answer_frames"
+    role: ClassVar[str] = "vision"
+    question: Question
+    videos: tuple[Video, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: FramesAnswer) -> None:
+        if reply.action == "answer":
+            check_answer(self.question, reply)
+
+
+def check_answer(question: Question, reply: Answered) -> None:
+    """Raise `InvalidReply` unless the reply names one of the options, or says something if there are none."""
+    if question.options and chosen_option(question, reply) is None:
+        letters = [letter for letter, _ in question.lettered]
+        given = reply.option or reply.answer
+        raise InvalidReply(f"{given!r} names no option; give a letter from {letters[0]} to {letters[-1]}")
+    if not question.options and not (reply.answer or "").strip():
+        raise InvalidReply("the answer is empty; say it in a few words")
+
+
+def chosen_option(question: Question, reply: Answered) -> int | None:
+    """Index of the option that a reply names, by its letter or its words."""
+    for text in (reply.option, reply.answer):
+        if text and (index := question.option_index(text)) is not None:
+            return index
+    return None
+
+
+def _check_queries(reply: Queries) -> None:
+    for query in reply.queries:
+        if not query.strip() or len(query) > MAX_QUERY_CHARACTERS:
+            raise InvalidReply(f"a query is empty or over {MAX_QUERY_CHARACTERS} characters; use a few words")

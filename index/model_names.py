@@ -1,0 +1,98 @@
+"""From the name of a space to what open_clip needs to load it, or an error that names the nearest names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from index.errors import BadCheckpoint, UnknownModel, WeightsMissing
+
+BUILTIN = Path(__file__).parent / "builtin"
+HUB, LOCAL = "hf-hub:", "local-dir:"
+WEIGHT_SUFFIXES = (".safetensors", ".pt", ".bin", ".pth")
+OR_BUILTIN = ", or use --space builtin, which knows only the sketch world"
+HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """What `open_clip.create_model` is told."""
+
+    given: str
+    model: str
+    """An architecture, or a "hf-hub:" or "local-dir:" name."""
+    pretrained: str | None = None
+    """A pretrained tag or the path of a checkpoint, for an architecture."""
+    tag_settings: Mapping[str, Any] = field(default_factory=dict)
+    """open_clip's own settings of the tag; empty for anything but a tag."""
+
+    @property
+    def hub_id(self) -> str:
+        return self.model.removeprefix(HUB)
+
+    @property
+    def on_hub(self) -> bool:
+        return self.model.startswith(HUB) or bool(self.tag_settings)
+
+    @property
+    def quick_gelu(self) -> bool:
+        """Whether the tag's weights were trained with QuickGELU, which its architecture does not say."""
+        return bool(self.tag_settings.get("quick_gelu"))
+
+
+def model_name(open_clip: ModuleType, name: str) -> ModelName:
+    """Check the name of a space as far as that goes without loading anything."""
+    if name == "builtin":
+        _check_folder(name, BUILTIN)
+        return ModelName(name, f"{LOCAL}{BUILTIN}")
+    if name.startswith(LOCAL):
+        _check_folder(name, Path(name.removeprefix(LOCAL)))
+        return ModelName(name, name)
+    if name.startswith(HUB):
+        if name.count("/") != 1 or name.endswith("/"):
+            raise UnknownModel(f"got space {name!r}; a model on the hub is named hf-hub:ORGANISATION/MODEL")
+        return ModelName(name, name)
+    return _architecture(open_clip, name)
+
+
+def _architecture(open_clip: ModuleType, name: str) -> ModelName:
+    architecture, _, pretrained = name.partition("/")
+    known = open_clip.list_models()
+    if architecture not in known:
+        pairs = ["/".join(pair) for pair in open_clip.list_pretrained()]
+        raise UnknownModel(
+            f"got space {name!r}, which open_clip does not know; {_nearest(name, pairs)}; {HOW_TO_LIST}"
+        )
+    if settings := open_clip.get_pretrained_cfg(architecture, pretrained):
+        return ModelName(name, architecture, pretrained, settings)
+    if Path(pretrained).is_file():
+        return ModelName(name, architecture, pretrained)
+    if pretrained.endswith(WEIGHT_SUFFIXES):
+        what = f"there is no file {pretrained}; give the path of a checkpoint"
+        raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")
+    tags = [f"{architecture}/{tag}" for tag in open_clip.list_pretrained_tags_by_model(architecture)]
+    near = _nearest(name, tags) if tags else "it takes a checkpoint's path"
+    what = f"{architecture} has no pretrained tag {pretrained!r}"
+    raise UnknownModel(f"got space {name!r}, but {what}; {near}; {HOW_TO_LIST}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    lowered = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.0)
+    return "the nearest names are " + ", ".join(lowered[each] for each in near)
+
+
+def _check_folder(name: str, folder: Path) -> None:
+    if not folder.is_dir():
+        what = "there is no such folder; give one that holds open_clip_config.json and the weights"
+        raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")
+    if not (folder / "open_clip_config.json").is_file():
+        what = f"{folder} holds no open_clip_config.json; add it beside the weights"
+        raise BadCheckpoint(f"got space {name!r}, but {what}")
+    if not any(file.suffix in WEIGHT_SUFFIXES for file in folder.iterdir()):
+        what = f"{folder} holds no weights; add open_clip_model.safetensors"
+        raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")

@@ -1,0 +1,284 @@
+"""Embedding spaces: the one place that knows an open_clip model by name.
+
+A space is a model, its weights and its preprocessing. `load_space` makes one from a name:
+
+- ``builtin``: the project's own small model, which knows only the sketch world;
+- ``ViT-B-32/laion2b_s34b_b79k``: an architecture and pretrained tag of `open_clip.list_pretrained()`;
+- ``hf-hub:org/model``: an open_clip model on the hub;
+- ``local-dir:PATH``: a folder with open_clip_config.json, the weights, and the tokenizer if it needs one;
+- ``ViT-B-32/PATH.safetensors``: an architecture with a local checkpoint (.safetensors, .pt, .bin, .pth).
+
+The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with
+32-pixel patches at 256 px: trained for retrieval, in many languages, and the quickest of its family. One
+core embeds 29 frames a second with it in bf16 (7.5 in fp32), against 42 for a first-generation ViT-B-32, so
+an hour of film sampled once a second takes two minutes. Its tokenizer needs `transformers`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
+from index.hub import quick_hub, silent_root_logger
+from index.model_names import ModelName, model_name
+from index.precision import features_of, quick_tower
+
+if TYPE_CHECKING:
+    import torch
+
+DEFAULT_SPACE = "ViT-B-32-SigLIP2-256/webli"
+TEXT_BATCH = 64
+TWO_WAYS = (
+    "; give a local checkpoint instead (--space local-dir:PATH or ARCHITECTURE/PATH.safetensors), "
+    "or use --space builtin, which knows only the sketch world"
+)
+
+_torchvision_operators: list[Any] = []  # a torch.library.Library undoes its definitions when it is collected
+
+
+def import_open_clip() -> ModuleType:
+    """open_clip, also where torchvision was built for CUDA and torch was not.
+
+    The torchvision on PyPI is a CUDA build: beside a CPU-only torch its compiled operators do not load, and
+    importing it fails with "operator torchvision::nms does not exist". Nothing here detects objects, so
+    declaring its two operators without a body is enough for the import to succeed.
+    """
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except RuntimeError as error:
+        if "torchvision::nms" not in str(error):
+            raise
+        operators: Any = torch.library
+        library = operators.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _torchvision_operators.append(library)
+    import open_clip
+
+    module: ModuleType = open_clip
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What makes two vectors comparable. Two spaces are the same if all but the name is."""
+
+    name: str
+    """What `load_space` was given."""
+    model: str
+    """12 hex digits of the sha256 of the architecture's configuration."""
+    weights_sha256: str
+    preprocess: str
+    """open_clip's preprocessing settings as JSON with sorted keys."""
+    dim: int
+    normalised: bool = True
+
+    @property
+    def digest(self) -> str:
+        """12 hex digits over everything but the name: the same model from another path is the same space."""
+        facts = asdict(self)
+        del facts["name"]
+        return _sha256(facts)[:12]
+
+    def __str__(self) -> str:
+        return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
+
+
+class Space:
+    """A loaded space: embeds pictures, texts or both, as unit vectors of `dim` numbers."""
+
+    def __init__(
+        self,
+        fingerprint: Fingerprint,
+        model: torch.nn.Module,
+        transform: Any,
+        tokenizer: Any,
+        device: torch.device,
+    ) -> None:
+        self.fingerprint = fingerprint
+        self.name = fingerprint.name
+        self.dim = fingerprint.dim
+        self.input_side_px = _longest_side(json.loads(fingerprint.preprocess)["size"])
+        self._model: Any = model
+        self._transform = transform
+        self._tokenizer = tokenizer
+        self._device = device
+        self._tower: torch.nn.Module | None = None
+
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """The model's input [3, h, w] for one picture [H, W, 3], by open_clip's own transform."""
+        from PIL import Image
+
+        prepared: NDArray[np.float32] = self._transform(Image.fromarray(rgb)).numpy()
+        return prepared
+
+    def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
+        """Unit vectors float16 [n, dim] for prepared pictures [n, 3, h, w]."""
+        import torch
+
+        if not len(batch):
+            return np.empty((0, self.dim), np.float16)
+        with torch.inference_mode():
+            images = torch.from_numpy(batch).to(self._device)
+            if self._tower is None:
+                self._tower = self._settled_tower(images)
+                self._model.visual = self._tower  # the fp32 original, if it was left, goes
+            vectors: NDArray[np.float16] = _unit(features_of(self._tower, images)).half().cpu().numpy()
+        return vectors
+
+    def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors float32 [n, dim] for texts; always in fp32, for a query is only a text or two."""
+        import torch
+
+        batches = [np.empty((0, self.dim), np.float32)]
+        with torch.inference_mode():
+            for first in range(0, len(texts), TEXT_BATCH):
+                tokens = self._tokenizer(list(texts[first : first + TEXT_BATCH])).to(self._device)
+                batches.append(_unit(self._model.encode_text(tokens)).cpu().numpy())
+        return np.concatenate(batches)
+
+    def _settled_tower(self, images: torch.Tensor) -> torch.nn.Module:
+        """The image tower in the arithmetic that this space keeps from its first batch on."""
+        import torch
+
+        tower: torch.nn.Module = self._model.visual
+        if self._device.type == "cuda":
+            return tower.to(torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16)
+        return quick_tower(tower, images) if self._device.type == "cpu" else tower
+
+
+def load_space(
+    name: str, *, device: str = "auto", towers: Literal["both", "text", "image"] = "both"
+) -> Space:
+    """The space called `name` (see the top of this file), on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
+
+    With `towers` "text" or "image" only that half of the model stays in memory.
+    Raises UnknownModel, WeightsMissing, BadCheckpoint or DeviceMissing.
+    """
+    open_clip = import_open_clip()
+    wanted = model_name(open_clip, name)
+    place = _device(device)
+    with quick_hub() if wanted.on_hub else nullcontext(True) as online, silent_root_logger():
+        _fetch(open_clip, wanted, online)
+        model = _load_model(open_clip, wanted)
+        tokenizer = None if towers == "image" else _load_tokenizer(open_clip, wanted)
+        fingerprint = _fingerprint(open_clip, wanted, model)
+    settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
+    transform = open_clip.transform.image_transform_v2(settings, is_train=False)
+    _drop_tower(model, towers)
+    return Space(fingerprint, model.eval().to(place), transform, tokenizer, place)
+
+
+def _device(device: str) -> torch.device:
+    import torch
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.zeros(1, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        raise DeviceMissing(
+            f"got device {device!r}, which this machine does not have; use auto or cpu"
+        ) from error
+
+
+def _fetch(open_clip: ModuleType, wanted: ModelName, online: bool) -> None:
+    """Bring hub weights into the local cache, so that what fails later is not the network."""
+    try:
+        if wanted.tag_settings:
+            open_clip.download_pretrained(wanted.tag_settings)
+        elif wanted.on_hub:
+            open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id, filename="open_clip_config.json")
+            open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id)
+    except (OSError, RuntimeError) as error:
+        raise WeightsMissing(
+            f"the weights of {wanted.given} cannot be had here: {_first_line(error)}{TWO_WAYS}"
+        ) from error
+
+
+def _load_model(open_clip: ModuleType, wanted: ModelName) -> Any:
+    try:
+        return open_clip.create_model(
+            wanted.model,
+            pretrained=wanted.pretrained,
+            require_pretrained=True,
+            force_quick_gelu=wanted.quick_gelu,
+            device="cpu",
+        )
+    except Exception as error:  # what a damaged or foreign file does to the loaders cannot be listed
+        way_on = "give a checkpoint that open_clip wrote for this model"
+        raise BadCheckpoint(f"cannot load {wanted.given}: {_first_line(error)}; {way_on}") from error
+
+
+def _load_tokenizer(open_clip: ModuleType, wanted: ModelName) -> Any:
+    try:
+        return open_clip.get_tokenizer(wanted.model)
+    except ImportError as error:
+        raise WeightsMissing(
+            f"the tokenizer of {wanted.given} needs transformers, which is not installed; "
+            f"install kinodex[hf], or use --space builtin, which knows only the sketch world"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise WeightsMissing(
+            f"the tokenizer of {wanted.given} cannot be had here: {_first_line(error)}{TWO_WAYS}"
+        ) from error
+
+
+def _fingerprint(open_clip: ModuleType, wanted: ModelName, model: Any) -> Fingerprint:
+    config = open_clip.get_model_config(wanted.model)
+    if wanted.quick_gelu:
+        config["quick_gelu"] = True
+    preprocess = json.dumps(model.visual.preprocess_cfg, sort_keys=True)
+    return Fingerprint(
+        wanted.given, _sha256(config)[:12], _weights_sha256(model), preprocess, config["embed_dim"]
+    )
+
+
+def _weights_sha256(model: Any) -> str:
+    """Over all weights as loaded, so .pt and .safetensors agree; 1.7 GB a second."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.contiguous().numpy())
+    return digest.hexdigest()
+
+
+def _drop_tower(model: Any, towers: str) -> None:
+    """Forget the modules of the tower that nobody asked for."""
+    unwanted = {
+        "both": (),
+        "text": ("visual",),
+        "image": ("text", "transformer", "token_embedding", "text_decoder"),
+    }
+    for module in unwanted[towers]:
+        if hasattr(model, module):
+            delattr(model, module)
+
+
+def _unit(features: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    return torch.nn.functional.normalize(features.float(), dim=-1)
+
+
+def _longest_side(size: int | Sequence[int]) -> int:
+    return size if isinstance(size, int) else max(size)
+
+
+def _sha256(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")

@@ -1,0 +1,1 @@
+"""One video in, rows out: knows codecs and pictures, no database and no cluster."""

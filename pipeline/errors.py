@@ -1,0 +1,75 @@
+"""What can go wrong between a source and its rows.
+
+    PipelineError
+    ├── SourceError            the bytes could not be had            stage "fetch"
+    │   ├── SourceMissing          nothing is there
+    │   ├── SourceForbidden        something is there, reading it is not allowed
+    │   └── SourceUnreachable      it cannot be reached now, or not from here
+    ├── VideoError             the bytes are no usable video
+    │   ├── EmptyFile              no bytes at all                   stage "open"
+    │   ├── NotAVideo              no container that can be read     stage "open"
+    │   ├── NoVideoStream          a container without moving pictures  stage "open"
+    │   └── NothingDecodes         not one frame came out            stage "decode"
+    └── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
+
+Every message is one line: what was got, what is allowed, what to do. The class name is the
+`error_class` of a failure row and `stage` its stage.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+Stage = Literal["fetch", "open", "decode", "subtitles"]
+
+
+class PipelineError(Exception):
+    """Anything about one source that its owner, not a programmer, has to put right."""
+
+    stage: ClassVar[Stage] = "open"
+
+
+class SourceError(PipelineError):
+    """The bytes of a source could not be had."""
+
+    stage: ClassVar[Stage] = "fetch"
+
+
+class SourceMissing(SourceError):
+    """No file, folder, match or object under this name."""
+
+
+class SourceForbidden(SourceError):
+    """It exists, but this process may not read it."""
+
+
+class SourceUnreachable(SourceError):
+    """The network, the host, or the package that speaks the protocol is missing."""
+
+
+class VideoError(PipelineError):
+    """The bytes were had, but no frame can be made of them."""
+
+
+class EmptyFile(VideoError):
+    """Zero bytes."""
+
+
+class NotAVideo(VideoError):
+    """No video container that FFmpeg knows."""
+
+
+class NoVideoStream(VideoError):
+    """A media container without a moving picture: audio only, or cover art."""
+
+
+class NothingDecodes(VideoError):
+    """A video stream of which not one frame decodes."""
+
+    stage: ClassVar[Stage] = "decode"
+
+
+class SubtitleError(PipelineError):
+    """A sidecar file or an embedded text track that cannot be read."""
+
+    stage: ClassVar[Stage] = "subtitles"

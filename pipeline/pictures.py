@@ -1,0 +1,115 @@
+"""From a decoded frame to an upright RGB picture with square pixels, and to JPEG.
+
+One scaling does everything: straight from the decoder's pixel format (any subsampling, any depth) to
+RGB at the working size, with the sample aspect ratio folded in.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+
+
+def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
+    """Width and height in px of the frame as a player shows it: square pixels, upright."""
+    size = max(1, round(frame.width * aspect)), frame.height
+    return size[::-1] if _orientation(frame)[0] else size
+
+
+def rotation_deg(frame: VideoFrame) -> int:
+    """Counterclockwise rotation that the display matrix asks for, in degrees."""
+    return frame.rotation
+
+
+def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
+    """A function from a decoded frame to its RGB picture `[height, width, 3]`.
+
+    The picture is the smallest one whose longest side is at least `longest_px` and whose shortest side is
+    at least `shortest_px`, and never larger than the frame. Transparent pixels are laid over black. Of an
+    interlaced frame one field is used, so that moving edges do not comb.
+    """
+    from av.video.reformatter import Interpolation, VideoReformatter
+
+    reformatter = VideoReformatter()
+    flags = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
+
+    def to_rgb(frame: VideoFrame) -> NDArray[np.uint8]:
+        width, height = frame.width * aspect, Fraction(frame.height)
+        shrink = min(1, max(longest_px / max(width, height), shortest_px / min(width, height)))
+        transparent = any(component.is_alpha for component in frame.format.components)
+        scaled = reformatter.reformat(
+            _one_field(frame) if frame.interlaced_frame else frame,
+            width=max(1, round(width * shrink)),
+            height=max(1, round(height * shrink)),
+            format="rgba" if transparent else "rgb24",
+            interpolation=flags,
+            threads=1,
+        )
+        pixels = np.asarray(scaled.to_ndarray(), dtype=np.uint8)
+        return _upright(_over_black(pixels) if transparent else pixels, frame)
+
+    return to_rgb
+
+
+def jpeg(rgb: NDArray[np.uint8], longest_px: int, quality: int) -> tuple[bytes, int, int]:
+    """JPEG bytes of a picture, reduced to `longest_px` if larger; with its width and height in px."""
+    from PIL import Image
+
+    picture = Image.fromarray(rgb)
+    picture.thumbnail((longest_px, longest_px), Image.Resampling.BICUBIC)
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue(), picture.width, picture.height
+
+
+def _over_black(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    colour, alpha = rgba[..., :3].astype(np.uint16), rgba[..., 3:].astype(np.uint16)
+    return ((colour * alpha + 127) // 255).astype(np.uint8)
+
+
+def _one_field(frame: VideoFrame) -> VideoFrame:
+    """Every second line, at the full frame's time."""
+    from av.filter import Graph
+
+    graph = Graph()
+    source = graph.add_buffer(
+        width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base
+    )
+    graph.link_nodes(source, graph.add("field", "type=top"), graph.add("buffersink")).configure()
+    graph.vpush(frame)
+    return graph.vpull()
+
+
+def _orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
+    """(transpose, then mirror left-right, then mirror top-bottom) that set the frame upright.
+
+    Read from the display matrix (ISO/IEC 14496-12, 6.2.2), whose first rows are `a b u / c d v` with
+    x' = a x + c y and y' = b x + d y; angles that are no multiple of 90 degrees go to the nearest.
+    """
+    from av.sidedata.sidedata import Type
+
+    matrix = frame.side_data.get(Type.DISPLAYMATRIX)
+    if matrix is None:
+        return False, False, False
+    a, b, _, c, d = struct.unpack_from("<5i", bytes(matrix))
+    return (True, c < 0, b < 0) if abs(b) > abs(a) else (False, a < 0, d < 0)
+
+
+def _upright(rgb: NDArray[np.uint8], frame: VideoFrame) -> NDArray[np.uint8]:
+    transpose, mirror, flip = _orientation(frame)
+    if transpose:
+        rgb = rgb.transpose(1, 0, 2)
+    if mirror:
+        rgb = rgb[:, ::-1]
+    if flip:
+        rgb = rgb[::-1]
+    return np.ascontiguousarray(rgb)

@@ -1,0 +1,55 @@
+"""What the pipeline's tests share: a small real image tower, and what ffmpeg and ffprobe say of a file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+needs_ffmpeg = pytest.mark.skipif(
+    not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"
+)
+
+
+@dataclass(frozen=True)
+class ColourTower:
+    """A picture is its mean colours on an 8 x 8 grid, less their mean, under a fixed random projection."""
+
+    dim: int = 32
+    input_side_px: int = 64
+
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        from PIL import Image
+
+        small = Image.fromarray(rgb).resize((8, 8), Image.Resampling.BOX)
+        return np.asarray(small, dtype=np.float32).transpose(2, 0, 1) / 255
+
+    def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
+        flat = batch.reshape(len(batch), -1)
+        flat = np.hstack([flat - flat.mean(axis=1, keepdims=True), np.full((len(batch), 1), 0.5, np.float32)])
+        projection = np.random.default_rng(0).standard_normal((flat.shape[1], self.dim)).astype(np.float32)
+        vectors = flat @ projection
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+
+
+def ffmpeg(*arguments: str | Path) -> bytes:
+    """Run ffmpeg quietly; its standard output."""
+    command = ["ffmpeg", "-nostdin", "-v", "error", "-threads", "1", "-y", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+@lru_cache(maxsize=64)
+def shown_times(path: Path, stream: int) -> tuple[str | None, ...]:
+    """Best-effort presentation time of each frame of a stream, as ffprobe prints it, in order."""
+    command = ["ffprobe", "-v", "quiet", "-select_streams", str(stream), "-of", "json"]
+    command += ["-show_entries", "frame=best_effort_timestamp_time", str(path)]
+    output = subprocess.run(command, check=False, capture_output=True).stdout
+    frames = json.loads(output or "{}").get("frames", [])
+    return tuple(frame.get("best_effort_timestamp_time") for frame in frames)

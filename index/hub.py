@@ -13,7 +13,7 @@ PROBE_TIMEOUT_S = 5.0
 
 @contextmanager
 def quick_hub() -> Iterator[bool]:
-    """Within this block the hub's client uses its cache alone if the hub does not answer; gives whether it does.
+    """Within this block the hub's client uses its cache alone if the hub is silent; gives whether it answers.
 
     The client retries each file five times with growing pauses: 46 s for one model on a machine without a
     network before it says so. One request beforehand settles it; files already in the cache still load.

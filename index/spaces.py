@@ -172,7 +172,7 @@ def load_space(
     with quick_hub() if wanted.on_hub else nullcontext(True) as online, silent_root_logger():
         _fetch(open_clip, wanted, online)
         model = _load_model(open_clip, wanted)
-        tokenizer = None if towers == "image" else _load_tokenizer(open_clip, wanted)
+        tokenizer = None if towers == "image" else _load_tokenizer(open_clip, wanted, online)
         fingerprint = _fingerprint(open_clip, wanted, model)
     settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
     transform = open_clip.transform.image_transform_v2(settings, is_train=False)
@@ -202,9 +202,7 @@ def _fetch(open_clip: ModuleType, wanted: ModelName, online: bool) -> None:
             open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id, filename="open_clip_config.json")
             open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id)
     except (OSError, RuntimeError) as error:
-        raise WeightsMissing(
-            f"the weights of {wanted.given} cannot be had here: {_first_line(error)}{TWO_WAYS}"
-        ) from error
+        raise _missing("weights", wanted, error, online) from error
 
 
 def _load_model(open_clip: ModuleType, wanted: ModelName) -> Any:
@@ -221,7 +219,7 @@ def _load_model(open_clip: ModuleType, wanted: ModelName) -> Any:
         raise BadCheckpoint(f"cannot load {wanted.given}: {_first_line(error)}; {way_on}") from error
 
 
-def _load_tokenizer(open_clip: ModuleType, wanted: ModelName) -> Any:
+def _load_tokenizer(open_clip: ModuleType, wanted: ModelName, online: bool) -> Any:
     try:
         return open_clip.get_tokenizer(wanted.model)
     except ImportError as error:
@@ -230,9 +228,12 @@ def _load_tokenizer(open_clip: ModuleType, wanted: ModelName) -> Any:
             f"install kinodex[hf], or use --space builtin, which knows only the sketch world"
         ) from error
     except (OSError, ValueError) as error:
-        raise WeightsMissing(
-            f"the tokenizer of {wanted.given} cannot be had here: {_first_line(error)}{TWO_WAYS}"
-        ) from error
+        raise _missing("tokenizer", wanted, error, online) from error
+
+
+def _missing(what: str, wanted: ModelName, error: Exception, online: bool) -> WeightsMissing:
+    reason = _first_line(error) if online else "the hub does not answer and its cache here lacks it"
+    return WeightsMissing(f"the {what} of {wanted.given} cannot be had: {reason}{TWO_WAYS}")
 
 
 def _fingerprint(open_clip: ModuleType, wanted: ModelName, model: Any) -> Fingerprint:

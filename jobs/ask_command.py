@@ -1,0 +1,130 @@
+"""`kinodex ask`: a question, the search as it goes, the answer with its evidence and its bill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent.answer import Answer
+    from agent.environment import Environment
+    from agent.events import Event
+    from agent.ledger import Budget
+    from agent.question import Question
+    from jobs.models import ModelChoice
+
+
+def ask(
+    library: LibraryArgument,
+    question: Annotated[str, typer.Argument(help="The question, in words.")],
+    option: Annotated[list[str] | None, typer.Option(help="One choice; give it once for each of 2 to 26.")] = None,
+    video: VideoOption = None,
+    agent: Annotated[str, typer.Option(help="eea (tree search) or uniform (equally spaced frames, one call).")] = "eea",
+    model: Annotated[
+        str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, or replay:TRACE.")
+    ] = "builtin",
+    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
+    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
+    max_frames: Annotated[int | None, typer.Option(help="Budget: different frames shown.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(help="Budget: rounds. Default: 10.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget: tokens in and out.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Budget: seconds.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")] = None,
+    input_price: Annotated[float, typer.Option(help="Money for a million input tokens.")] = 0.0,
+    output_price: Annotated[float, typer.Option(help="Money for a million output tokens.")] = 0.0,
+    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
+    trace: Annotated[Path | None, typer.Option(help="Write what happened to this file, as JSON lines.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer."""
+    import asyncio
+
+    from agent.ledger import Budget
+    from agent.question import Question
+    from jobs.models import ModelChoice
+
+    asked = Question(question, tuple(option or ()))
+    budget = Budget(max_rounds or Budget().rounds, max_frames, max_tokens, max_seconds, max_cost)
+    choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
+    _check_cost(choice, max_cost)
+    environment = open_environment(library, video)
+    answer = asyncio.run(_answer(asked, environment, choice, agent, budget, trace, quiet=json))
+    _show(answer, asked, environment, trace, as_json=json)
+
+
+def open_environment(library: str, videos: list[str] | None = None) -> Environment:
+    """The named videos of a library (all of them if none is named) with the text tower of its space."""
+    from agent.environment import Environment
+    from index.library import Library
+    from index.spaces import load_space
+
+    opened = Library.open(library)
+    rows = [opened.video(name) for name in videos] if videos else opened.videos()
+    space = load_space(opened.space_name, towers="text")
+    opened.check_space(space.fingerprint)
+    return Environment(opened, rows, space.embed_text)
+
+
+def _check_cost(choice: ModelChoice, max_cost: float | None) -> None:
+    from jobs.errors import UsageError
+
+    priced = choice.input_price or choice.output_price or choice.roles_file
+    if max_cost is not None and not priced:
+        raise UsageError("got --max-cost without prices; give --input-price and --output-price per million tokens")
+
+
+async def _answer(
+    question: Question,
+    environment: Environment,
+    choice: ModelChoice,
+    agent: str,
+    budget: Budget,
+    trace: Path | None,
+    quiet: bool,
+) -> Answer:
+    from contextlib import ExitStack
+
+    from rich.console import Console
+
+    from agent.ask import ask as run
+    from agent.trace import trace_to
+    from jobs.errors import UsageError
+    from jobs.models import chosen_models
+    from jobs.tree_view import TreeView
+
+    watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(Console())]
+    with ExitStack() as stack:
+        if trace is not None:
+            try:
+                watchers.append(stack.enter_context(trace_to(trace)))
+            except OSError as error:
+                raise UsageError(f"cannot write the trace {trace}: {error.strerror}; give another file") from error
+
+        def tell(event: Event) -> None:
+            for watcher in watchers:
+                watcher(event)
+
+        async with chosen_models(choice, environment) as models:
+            return await run(question, environment, models, agent=agent, budget=budget, on_event=tell)
+
+
+def _show(answer: Answer, question: Question, environment: Environment, trace: Path | None, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from jobs.show import print_json
+    from jobs.tree_view import show_answer
+
+    if as_json:
+        print_json(asdict(answer) | {"letter": answer.letter, "trace": trace and str(trace)})
+        return
+    show_answer(answer, question, environment.videos, Console())
+    if trace is not None:
+        print(f"trace     {trace}")

@@ -1,0 +1,81 @@
+"""Which model answers: the built-in one, a recorded trace, or language models behind OpenAI-compatible endpoints."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.environment import Environment
+from agent.model import Models
+from jobs.errors import UsageError
+
+BUILTIN = "builtin"
+REPLAY = "replay:"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """What the user said about models. `roles_file` is a TOML file with a table a role."""
+
+    model: str = BUILTIN
+    base_url: str | None = None
+    roles_file: Path | None = None
+    input_price: float = 0.0
+    output_price: float = 0.0
+    cache: bool = True
+    sample: int = 0
+
+
+@asynccontextmanager
+async def chosen_models(choice: ModelChoice, environment: Environment) -> AsyncIterator[Models]:
+    """The models of a choice, closed at the end.
+
+    Raises UsageError or an AgentError if the choice makes no sense or a key is missing.
+    """
+    if choice.roles_file is None and choice.model == BUILTIN:
+        if choice.base_url:
+            raise UsageError("got --base-url without --model; name the model that the server serves")
+        from agent.builtin_model import BuiltinModel
+
+        yield BuiltinModel(environment)
+    elif choice.roles_file is None and choice.model.startswith(REPLAY):
+        from agent.replay_model import ReplayModel
+
+        yield ReplayModel(Path(choice.model.removeprefix(REPLAY)))
+    else:
+        from agent.cache import ResponseCache
+        from agent.openai_model import open_models
+        from agent.roles import read_roles
+
+        cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
+        with cache as opened:
+            async with open_models(read_roles(_roles(choice)), cache=opened, sample=choice.sample) as models:
+                yield models
+
+
+def cache_file() -> Path:
+    """Where replies of language models are kept: KINODEX_CACHE, else the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("KINODEX_CACHE") or f"{home}/kinodex").expanduser() / "replies.sqlite"
+
+
+def _roles(choice: ModelChoice) -> dict[str, dict[str, Any]]:
+    if choice.roles_file is not None:
+        try:
+            return tomllib.loads(choice.roles_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"cannot read {choice.roles_file}: {error}; give a TOML file with a table for each role, "
+                "[default] with model and base_url first"
+            ) from error
+    role: dict[str, Any] = {"model": choice.model}
+    if choice.base_url:
+        role["base_url"] = choice.base_url
+    if choice.input_price or choice.output_price:
+        role["price"] = {"input": choice.input_price, "output": choice.output_price}
+    return {"default": role}

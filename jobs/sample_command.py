@@ -1,0 +1,39 @@
+"""`kinodex sample` and `kinodex demo`: films with known answers, and the whole job on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def sample(
+    directory: Annotated[Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")],
+    hours: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Hours of film in all.")] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same films and questions.")] = 0,
+) -> None:
+    """Write films of the sketch world (drawn by code, no network) and questions with known answers."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from jobs.errors import UsageError
+    from jobs.sample import sample as write
+
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{directory} is there already; give a new or an empty folder")
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("drawing films", total=1.0)
+        films = write(directory, hours, seed, on_progress=lambda part: bar.update(task, completed=part))
+    for film in films:
+        print(film)
+    print(directory / "questions.jsonl")
+
+
+def demo(
+    directory: Annotated[Path, typer.Argument(help="Folder for the films, the library, frames and traces.")] = Path("demo"),
+) -> None:
+    """Films, a library, a search and three questions with their evidence: the whole job, offline, in minutes."""
+    from jobs.demo import run_demo
+
+    run_demo(directory)

@@ -1,0 +1,130 @@
+"""What commands print: a table for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from index.library import Library
+from index.rows import Hit, StoredFrame, VideoRow
+from jobs.ingest import Report
+
+
+def clock(seconds: float) -> str:
+    """A time as people read it: 75.5 -> "1:15.5", 3675 -> "1:01:15.0"."""
+    tenths = round(seconds * 10)
+    minutes, rest = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    tail = f"{rest / 10:04.1f}"
+    return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout; what JSON has no type for (times, paths) as text."""
+    print(json.dumps(value, default=str, ensure_ascii=False, indent=2))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in columns:
+        right = name in ("frames", "score", "at", "length", "seconds")
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def show_report(report: Report, library: Library, as_json: bool) -> None:
+    """What an ingest did, source by source."""
+    if as_json:
+        rows = [asdict(outcome) | {"source": outcome.source.uri} for outcome in report.outcomes]
+        print_json({"library": library.uri, "seconds": round(report.seconds, 3), "sources": rows})
+        return
+    out = Console()
+    for outcome in report.outcomes:
+        name = escape(outcome.source.title)
+        if outcome.state == "failed":
+            out.print(f"[red]failed[/]         {name}: {escape(outcome.problem or '')}", soft_wrap=True)
+        elif outcome.state == "indexed":
+            damage = f", {outcome.decode_errors} damaged packets skipped" if outcome.decode_errors else ""
+            note = f" [yellow]({escape(outcome.problem)})[/]" if outcome.problem else ""
+            out.print(
+                f"[green]indexed[/]        {name}: {outcome.frames} frames of {clock(outcome.duration_s)}"
+                f"{damage}{note}",
+                soft_wrap=True,
+            )
+    out.print(_summary(report), soft_wrap=True)
+
+
+def _summary(report: Report) -> str:
+    new, held, bad = (report.count(state) for state in ("indexed", "already there", "failed"))
+    if not new and not bad:
+        return f"nothing to do: all {held} videos are in the library already"
+    speed = report.video_s / max(report.seconds, 1e-9)
+    parts = [f"{new} indexed", f"{held} already there", f"{bad} failed"]
+    text = f"{', '.join(parts)}; {report.frames} frames in {report.seconds:.1f} s ({speed:.0f}x real time)"
+    return text + ("; `kinodex info` lists why" if bad else "")
+
+
+def show_library(library: Library, as_json: bool) -> None:
+    """Videos, counts, settings and failures of a library."""
+    videos, failures, facts = library.videos(), library.failures(), library.info()
+    if as_json:
+        rows = {"videos": [asdict(row) for row in videos], "failures": [asdict(row) for row in failures]}
+        print_json(asdict(facts) | rows)
+        return
+    out = Console()
+    out.print(f"{escape(library.uri)}: {len(videos)} videos, {facts.frames} frames, {facts.hours:.2f} hours")
+    out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
+    table = _table("video", "title", "length", "frames", "segments", "lines", "picture")
+    for row in videos:
+        picture = f"{row.width_px}x{row.height_px} {row.codec}"
+        length = clock(row.duration_s)
+        counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
+        table.add_row(row.video_id[:12], escape(row.title), length, *counts, picture)
+    out.print(table)
+    if failures:
+        out.print(f"\n{len(failures)} failed:")
+    for failure in failures:
+        times = f" ({failure.attempts} attempts)" if failure.attempts > 1 else ""
+        out.print(f"[red]{failure.error_class}[/]{times}: {escape(failure.message)}", soft_wrap=True)
+
+
+def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
+    """The hits of a search, best first."""
+    if as_json:
+        print_json([asdict(hit) for hit in hits])
+        return
+    titles = {row.video_id: row.title for row in library.videos()}
+    table = _table("score", "at", "video", "found in", "text")
+    for hit in hits:
+        found = {"frame": "picture", "transcript": "transcript", "both": "both"}[hit.source]
+        table.add_row(
+            f"{hit.score:.3f}", clock(hit.time_s), escape(titles[hit.video_id]), found, escape(hit.text or "")
+        )
+    Console().print(table if hits else "no hit")
+
+
+def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json: bool) -> None:
+    """Write frames as JPEGs named by video and time, and say where."""
+    from jobs.errors import UsageError
+
+    written = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for frame in frames:
+            path = out / f"{row.video_id[:12]}_{frame.time_s:010.3f}.jpg"
+            path.write_bytes(frame.jpeg)
+            written.append({"path": str(path), "video_id": row.video_id, "time_s": frame.time_s})
+    except OSError as error:
+        raise UsageError(f"cannot write frames to {out}: {error.strerror}; give --out a folder you may write") from error
+    if as_json:
+        print_json(written)
+        return
+    for each in written:
+        print(f"{each['path']}  {each['time_s']:.3f} s")

@@ -1,0 +1,287 @@
+"""Trains the built-in model on pictures of the sketch world: `python -m jobs.train_builtin --minutes 60 --seed 0`.
+
+The loss knows the truth: which caption is true of which picture of the batch is computed, not assumed, so a partial
+caption ("a boat") is never punished for the other pictures it fits. Two terms: a multi-positive contrastive loss in
+both directions (Radford et al. 2021, section 2.3, with a caption's other true pictures left out of its negatives), and
+a sigmoid loss over all pairs (Zhai et al. 2023, section 3), which makes cosines of different texts comparable.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from index.spaces import import_open_clip
+from jobs.score_builtin import score
+from pipeline.sketch.camera import photograph
+from pipeline.sketch.captions import altered, claim_about, wording
+from pipeline.sketch.chance import random_picture
+from pipeline.sketch.scene import Scene, TitleCard
+from pipeline.sketch.truth import Asked, Claim, claim_codes, scene_codes, truth_of_codes
+from pipeline.sketch.words import PLACE_NAMES, THING_NAMES, TITLE_WORDS
+
+if TYPE_CHECKING:
+    import torch
+
+SIDE_PX = 112
+STORED_PX = 120
+MODEL = {
+    "embed_dim": 256,
+    "vision_cfg": {"timm_model_name": "mobilenetv4_conv_small_050", "timm_pool": "avg", "timm_proj": "linear",
+                   "image_size": SIDE_PX},
+    "text_cfg": {"context_length": 32, "vocab_size": 49408, "width": 64, "heads": 4, "layers": 3},
+}
+PREPROCESS = {"size": SIDE_PX, "mode": "RGB", "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25],
+              "interpolation": "bicubic", "resize_mode": "squash"}
+UNKNOWN_TOKEN = 48000  # a rare word whose row stays zero: it stands for every word that training never meets
+CONFIG_NAME, WEIGHTS_NAME = "open_clip_config.json", "open_clip_model.safetensors"
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What training draws from: scenes, their facts and pixels (uint8 [n, side, side, 3], memory-mapped)."""
+
+    scenes: list[Scene | TitleCard]
+    codes: NDArray[np.int8]
+    pixels: NDArray[np.uint8]
+    with_thing: dict[str, list[int]] = field(default_factory=dict)
+
+
+def scene_number(seed: int, number: int) -> Scene | TitleCard:
+    """The scene of this number in the training set of this seed."""
+    return random_picture(Random(f"{seed}/{number}"))
+
+
+def _render_range(job: tuple[str, int, int, int, int]) -> None:
+    path, seed, total, start, stop = job
+    pixels = np.memmap(path, np.uint8, "r+", shape=(total, STORED_PX, STORED_PX, 3))
+    for number in range(start, stop):
+        pixels[number] = photograph(scene_number(seed, number), number, STORED_PX)
+
+
+def render(folder: Path, seed: int, total: int, processes: int) -> Pictures:
+    """Draws the training set with a few processes."""
+    path = folder / "pixels.u8"
+    pixels = np.memmap(path, np.uint8, "w+", shape=(total, STORED_PX, STORED_PX, 3))
+    jobs = [(str(path), seed, total, start, min(start + 500, total)) for start in range(0, total, 500)]
+    with get_context("spawn").Pool(processes) as pool:
+        for _ in pool.imap_unordered(_render_range, jobs):
+            pass
+    scenes = [scene_number(seed, number) for number in range(total)]
+    with_thing: dict[str, list[int]] = {thing: [] for thing in THING_NAMES}
+    for number, scene in enumerate(scenes):
+        for group in scene.groups if isinstance(scene, Scene) else ():
+            with_thing[group.thing].append(number)
+    return Pictures(scenes, scene_codes(scenes), pixels, with_thing)
+
+
+def batch_numbers(pictures: Pictures, size: int, chance: Random) -> list[int]:
+    """Pictures of one batch: most in clusters that share a thing, so that its other colours and places are there."""
+    numbers: list[int] = []
+    for thing in chance.sample(THING_NAMES, size // 12):
+        numbers += chance.sample(pictures.with_thing[thing], min(10, len(pictures.with_thing[thing])))
+    return numbers + [chance.randrange(len(pictures.scenes)) for _ in range(size - len(numbers))]
+
+
+def batch_claims(scenes: list[Scene | TitleCard], chance: Random) -> list[Claim]:
+    """A true claim for each picture, near misses of some, and one claim for each single word of the vocabulary."""
+    claims = [claim_about(scene, chance) for scene in scenes]
+    misses = [altered(claim, chance) for claim in claims[::3]]
+    words = [Claim(groups=(Asked(thing),)) for thing in THING_NAMES]
+    words += [Claim(place) for place in PLACE_NAMES] + [Claim(night=True), Claim(night=False)]
+    words += [Claim(word=word) for word in chance.sample(TITLE_WORDS, 6)]
+    return claims + misses + words
+
+
+def with_unknown_words(tokens: torch.Tensor, chance: Random) -> torch.Tensor:
+    """Puts words that mean nothing into some of the texts, so that they learn to mean nothing."""
+    for row in tokens:
+        length = int((row != 0).sum())
+        if chance.random() < 0.2 and length < row.shape[0]:
+            place = chance.randrange(1, length)
+            row[place + 1:length + 1] = row[place:length].clone()
+            row[place] = UNKNOWN_TOKEN
+    return tokens
+
+
+def embed_text(model: Any, tokens: torch.Tensor) -> torch.Tensor:
+    """The text tower over the batch's longest text only (its own forward always pays for the whole context)."""
+    import torch
+
+    length = int((tokens != 0).sum(1).max())
+    tokens = tokens[:, :length]
+    states = model.token_embedding(tokens) + model.positional_embedding[:length]
+    states = model.ln_final(model.transformer(states, attn_mask=model.attn_mask[:length, :length]))
+    return states[torch.arange(len(tokens), device=tokens.device), tokens.argmax(-1)] @ model.text_projection
+
+
+def pixels_for_model(pixels: NDArray[np.uint8], chance: Random, device: torch.device) -> torch.Tensor:
+    """A batch as model input: either squeezed from the stored size or cut out of it, a little lighter or darker."""
+    import torch
+    from torch.nn.functional import interpolate
+
+    batch = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).float() / 255
+    if chance.random() < 0.5:
+        batch = interpolate(batch, size=SIDE_PX, mode="bilinear", antialias=True)
+    else:
+        top, left = chance.randrange(STORED_PX - SIDE_PX), chance.randrange(STORED_PX - SIDE_PX)
+        batch = batch[:, :, top:top + SIDE_PX, left:left + SIDE_PX]
+    batch = batch * (0.92 + 0.16 * torch.rand(len(batch), 1, 1, 1, device=device))
+    return ((batch - 0.5) / 0.25).contiguous(memory_format=torch.channels_last)
+
+
+def loss_of(cosines: torch.Tensor, true: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """The loss of `cosines` [texts, pictures] given the truth of each pair (bool, same shape)."""
+    from torch.nn.functional import softplus
+
+    logits = cosines * scale
+    total = logits.new_zeros(())
+    for side, positive in ((logits, true), (logits.T, true.T)):
+        others = side.masked_fill(positive, -1e4).logsumexp(1, keepdim=True)
+        weight = positive.float() / positive.sum(1, keepdim=True).clamp(min=1)
+        total = total + (softplus(others - side) * weight).sum() / positive.any(1).sum()
+    signed = logits.detach().new_ones(logits.shape).masked_fill(true, -1.0)
+    return total + softplus(signed * (logits + bias)).sum() / true.sum()
+
+
+def learning_rate(part: float, peak: float) -> float:
+    """Warm-up over 3 % of the run, then a cosine down to nothing."""
+    if part < 0.03:
+        return peak * (0.02 + 0.98 * part / 0.03)
+    return peak * 0.5 * (1 + float(np.cos(np.pi * min(1.0, (part - 0.03) / 0.97))))
+
+
+class Trainer:
+    """The model, its average over time, and the optimiser."""
+
+    def __init__(self, folder: Path, seed: int, peak: float) -> None:
+        import torch
+
+        open_clip = import_open_clip()
+        torch.manual_seed(seed)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CONFIG_NAME).write_text(json.dumps({"model_cfg": MODEL, "preprocess_cfg": PREPROCESS}, indent=2) + "\n")
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model = open_clip.create_model(f"local-dir:{folder}", load_weights=False, pretrained_image=False)
+        self.model = self.model.to(self.device, memory_format=torch.channels_last)
+        self.tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
+        self.bias = torch.nn.Parameter(torch.tensor(-4.0, device=self.device))
+        self.seen_tokens = torch.zeros(49408, dtype=torch.bool)
+        self.average = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        matrices = [weight for name, weight in self.model.named_parameters() if weight.ndim > 1 and "embedding" not in name]
+        rest = [weight for name, weight in self.model.named_parameters() if weight.ndim < 2 or "embedding" in name]
+        self.optimiser = torch.optim.AdamW(
+            [{"params": matrices, "weight_decay": 0.05}, {"params": [*rest, self.bias], "weight_decay": 0.0}],
+            lr=peak, betas=(0.9, 0.98),
+        )
+
+    def step(self, pixels: NDArray[np.uint8], codes: NDArray[np.int8], claims: list[Claim], rate: float,
+             chance: Random) -> float:
+        """One optimiser step on one batch; returns its loss."""
+        import torch
+        from torch.nn.functional import normalize
+
+        tokens = self.tokenizer([wording(claim, chance) for claim in claims])
+        self.seen_tokens[tokens.unique()] = True
+        tokens = with_unknown_words(tokens, chance).to(self.device)
+        true = torch.from_numpy(truth_of_codes(claim_codes(claims), codes)).to(self.device)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        with torch.autocast(self.device.type, torch.bfloat16):
+            images = self.model.visual(pixels_for_model(pixels, chance, self.device))
+            texts = embed_text(self.model, tokens)
+        cosines = normalize(texts.float(), dim=-1) @ normalize(images.float(), dim=-1).T
+        loss = loss_of(cosines, true, self.model.logit_scale.exp(), self.bias)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+        with torch.no_grad():
+            self.model.logit_scale.clamp_(max=4.2)
+            self.model.token_embedding.weight[UNKNOWN_TOKEN] = 0
+        return float(loss.detach())
+
+    def remember(self, decay: float) -> None:
+        """Moves the average towards the model."""
+        for name, value in self.model.state_dict().items():
+            if value.is_floating_point():
+                self.average[name].lerp_(value.detach(), 1 - decay)
+            else:
+                self.average[name].copy_(value)
+
+    def save(self, folder: Path) -> None:
+        """Writes the average as fp16 safetensors; rows of words never trained are zero, so they mean nothing."""
+        from safetensors.torch import save_file
+
+        weights = {name: value.detach().cpu().clone() for name, value in self.average.items()}
+        weights["token_embedding.weight"][~self.seen_tokens] = 0
+        half = {name: value.half().contiguous() if value.is_floating_point() else value for name, value in weights.items()}
+        save_file(half, folder / WEIGHTS_NAME)
+
+
+def steps_until(minutes: float, steps: int | None) -> Iterator[tuple[int, float]]:
+    """Step numbers with the part of the run that is over: by steps where given (repeatable), else by the clock."""
+    started, number = time.monotonic(), 0
+    while True:
+        part = number / steps if steps else (time.monotonic() - started) / (60 * minutes)
+        if part >= 1:
+            return
+        yield number, part
+        number += 1
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Folder for the weights, their configuration and report.json.")],
+    minutes: Annotated[float, typer.Option(help="Length of training by the clock, drawing the pictures left out.")] = 60,
+    steps: Annotated[int | None, typer.Option(help="Train this many steps instead, whatever they take.")] = None,
+    seed: int = 0,
+    pictures: Annotated[int, typer.Option(help="Pictures drawn to train on.")] = 60000,
+    batch: int = 256,
+    peak: Annotated[float, typer.Option(help="Highest learning rate.")] = 2e-3,
+    threads: int = 2,
+    save_every_min: Annotated[float, typer.Option(help="Keep the weights so far this often.")] = 8,
+) -> None:
+    """Train the built-in model, reload it through open_clip and print its scores on held-out combinations."""
+    import torch
+
+    torch.set_num_threads(threads)
+    started = time.monotonic()
+    trainer, chance = Trainer(out, seed, peak), Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        data = render(Path(folder), seed, pictures, threads)
+        rendered = time.monotonic()
+        print(f"{pictures} pictures drawn in {rendered - started:.0f} s", flush=True)
+        last_saved, number, losses = rendered, 0, []
+        for number, part in steps_until(minutes, steps):
+            numbers = batch_numbers(data, batch, chance)
+            claims = batch_claims([data.scenes[index] for index in numbers], chance)
+            losses.append(trainer.step(data.pixels[numbers], data.codes[numbers], claims, learning_rate(part, peak), chance))
+            trainer.remember(min(0.998, number / (number + 10)))
+            if number % 50 == 0:
+                print(f"step {number} part {part:.3f} loss {np.mean(losses[-50:]):.3f} "
+                      f"after {time.monotonic() - rendered:.0f} s", flush=True)
+            if time.monotonic() - last_saved > 60 * save_every_min:
+                last_saved = time.monotonic()
+                trainer.save(out)
+    trainer.save(out)
+    facts = {"seed": seed, "steps": number + 1, "batch": batch, "training_pictures": pictures,
+             "device": trainer.device.type, "threads": threads, "drawing_s": round(rendered - started),
+             "training_s": round(time.monotonic() - rendered), "bytes": (out / WEIGHTS_NAME).stat().st_size}
+    report = {**facts, **score(out)}
+    (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,114 @@
+"""The search tree as text, printed while it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.markup import escape
+
+from agent.answer import Answer
+from agent.events import Decided, Event, Exchanged, Expanded, QueriesAdded, RunStarted, Scored
+from agent.question import Question, Segment, Video
+from jobs.show import clock
+
+
+class TreeView:
+    """Prints events as they come; remembers what depth each segment has, and which were new this round."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._titles: dict[str, str] = {}
+        self._segments: dict[int, Segment] = {}
+        self._depth: dict[int, int] = {}
+        self._new: set[int] = set()
+
+    def __call__(self, event: Event) -> None:
+        draw: dict[type, Callable[..., None]] = {
+            RunStarted: self._started,
+            QueriesAdded: self._queries,
+            Expanded: self._expanded,
+            Scored: self._scored,
+            Decided: self._decided,
+            Exchanged: self._exchanged,
+        }
+        if type(event) in draw:
+            draw[type(event)](event)
+
+    def _say(self, text: str) -> None:
+        self._out.print(text, soft_wrap=True, highlight=False)
+
+    def _started(self, event: RunStarted) -> None:
+        self._titles = {video.video_id: video.title for video in event.videos}
+        names = ", ".join(sorted(set(event.models.values())))
+        what = f"{len(event.videos)} videos" if len(event.videos) > 1 else escape(event.videos[0].title)
+        self._say(f"[bold]{event.agent}[/] with {escape(names)} on {what}, {event.index_frames} frames in the index")
+
+    def _queries(self, event: QueriesAdded) -> None:
+        if event.queries:
+            found = f"; {len(event.anchors)} anchors"
+            self._say("  looks for " + ", ".join(f'"{escape(query)}"' for query in event.queries) + found)
+
+    def _expanded(self, event: Expanded) -> None:
+        self._segments |= {segment.number: segment for segment in (event.parent, *event.children)}
+        depth = self._depth.setdefault(event.parent.number, 0)
+        self._depth |= {segment.number: depth + 1 for segment in event.children}
+        self._new = {segment.number for segment in event.children}
+        at = ", ".join(
+            clock(frame.time_s) + ("*" if frame.frame_no in event.anchor_frame_nos else "") for frame in event.frames
+        )
+        self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}   (* anchors)")
+
+    def _scored(self, event: Scored) -> None:
+        self._say(f"  entropy of rewards {event.entropy:.2f}")
+        best = max(candidate.fused for candidate in event.candidates)
+        for each in event.candidates:
+            if each.number in self._new or each.fused == best:
+                self._candidate(each.number, each.reward, each.query_score, each.fused, best)
+
+    def _candidate(self, number: int, reward: float | None, query_score: float, fused: float, best: float) -> None:
+        indent = "   " * self._depth.get(number, 0)
+        told = "  --" if reward is None else f"{reward:4.0f}"
+        line = f"{indent}{self._name(number):<28} reward {told}  query {query_score:.2f}  fused {fused:.2f}"
+        self._say(f"[green]{line}[/]" if fused == best else line)
+
+    def _decided(self, event: Decided) -> None:
+        if event.action == "explore" and event.segment is not None:
+            self._say(f"  goes on with {self._name(event.segment)}")
+        else:
+            self._say(f"  {event.action.replace('_', ' ')}" + (" (no further round allowed)" if event.forced else ""))
+
+    def _exchanged(self, event: Exchanged) -> None:
+        if event.exchange.reply is None:
+            kind = type(event.request).__name__
+            self._say(f"  [yellow]invalid reply[/] to {kind}: {escape(event.exchange.invalid or '')}")
+
+    def _name(self, number: int) -> str:
+        segment = self._segments.get(number)
+        if segment is None:
+            return f"segment {number}"
+        video = f"{escape(self._titles[segment.video_id])} " if len(self._titles) > 1 else ""
+        return f"{number}: {video}{clock(segment.start_s)} to {clock(segment.end_s)}"
+
+
+def show_answer(answer: Answer, question: Question, videos: tuple[Video, ...], out: Console) -> None:
+    """The answer, its status, its evidence as times, and its ledger."""
+    titles = {video.video_id: video.title for video in videos}
+    letter = f"{answer.letter}. " if answer.letter else ""
+    out.print(f"[bold]answer[/]    {letter}{escape(answer.text or '(none)')}", soft_wrap=True, highlight=False)
+    why = f" ({answer.reason})" if answer.reason else ""
+    out.print(f"[bold]status[/]    {answer.status}{why}", highlight=False)
+    for each in answer.evidence:
+        span = f"{clock(each.start_s)} to {clock(each.end_s)}"
+        out.print(f"[bold]evidence[/]  {span}  {escape(titles[each.video_id])}", soft_wrap=True, highlight=False)
+    bill = answer.ledger
+    parts = [
+        f"{bill.frames} frames of {bill.index_frames}",
+        f"{bill.frame_shows} shows",
+        f"{answer.rounds} rounds",
+        f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid)",
+        f"{bill.input_tokens}+{bill.output_tokens} tokens",
+        f"cost {bill.cost:.4f}",
+        f"{bill.seconds:.1f} s",
+    ]
+    out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)

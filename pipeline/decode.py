@@ -24,7 +24,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.errors import EmptyFile, NotAVideo, NothingDecodes, NoVideoStream, SourceForbidden, SourceMissing
+from pipeline.errors import (
+    EmptyFile,
+    NotAVideo,
+    NothingDecodes,
+    NoVideoStream,
+    SourceForbidden,
+    SourceMissing,
+)
 from pipeline.facts import VideoFacts
 from pipeline.pictures import display_size, rotation_deg
 
@@ -38,6 +45,9 @@ GAP_TO_BELIEVE_S = 24 * 3600
 FRUITLESS_READS = 32  # demuxer errors in a row before the rest of the file is given up
 NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
 
+# Only local bytes, whatever a playlist inside them names; and no presentation times that the demuxer guesses
+# where the file has none (for AVI with B-frames it guesses wrong).
+OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
 # FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
 NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
 
@@ -84,7 +94,7 @@ class VideoReader:
         first = next(self._timed_frames, None)
         if first is None:
             raise NothingDecodes(
-                f"{name}: has a {self._stream.codec_context.name} video stream, but not one frame of it decodes "
+                f"{name}: the {self._stream.codec_context.name} video stream gives not one frame "
                 f"({self.decode_errors} errors); make the file anew from its source"
             )
         self._first = first
@@ -135,13 +145,13 @@ class VideoReader:
 
         for packet in self._packets():
             try:
-                yield from packet.decode()
+                yield from self._stream.decode(packet)
             except FFmpegError:
                 self.decode_errors += 1
 
-    def _packets(self) -> Iterator[Packet[VideoStream]]:
-        """Packets of the stream to its end, then the empty one that drains the decoder."""
-        from av import FFmpegError, Packet
+    def _packets(self) -> Iterator[Packet[VideoStream] | None]:
+        """Packets of the stream to its end, then an empty one that drains the decoder."""
+        from av import FFmpegError
 
         fruitless = 0
         while fruitless < FRUITLESS_READS:
@@ -153,9 +163,7 @@ class VideoReader:
             except FFmpegError:
                 self.decode_errors += 1
                 fruitless += 1
-        drain: Packet[VideoStream] = Packet()
-        drain.stream = self._stream
-        yield drain
+        yield None
 
     @property
     def _time_base(self) -> Fraction:
@@ -194,19 +202,15 @@ class _BestEffort:
 
 def _open_container(path: Path, name: str) -> InputContainer:
     import av
-    from av.container import Flags
 
     if not path.exists():
         raise SourceMissing(f"{name}: no such file; check the path")
     try:
         if path.stat().st_size == 0:
             raise EmptyFile(f"{name}: the file is empty (0 bytes); copy or download it again")
-        # The protocol prefix and the whitelist keep odd file names and playlists from opening anything else.
-        container = av.open(
-            f"file:{path}", container_options={"protocol_whitelist": "file"}, metadata_errors="replace"
-        )
+        container = av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace")
     except PermissionError as error:
-        raise SourceForbidden(f"{name}: reading is not permitted; give this user the right to read it") from error
+        raise SourceForbidden(f"{name}: reading is not permitted; ask for the right to read it") from error
     except av.FFmpegError as error:
         raise NotAVideo(
             f"{name}: no video container that FFmpeg can read ({error.strerror}); "
@@ -216,8 +220,6 @@ def _open_container(path: Path, name: str) -> InputContainer:
         kind = container.format.name
         container.close()
         raise NotAVideo(f"{name}: looks like {kind}, text or a still picture, not a video; give a media file")
-    # Guessed presentation times would hide which ones are missing (AVI with B-frames: wrong guesses).
-    container.flags &= ~Flags.gen_pts.value
     return container
 
 
@@ -228,15 +230,15 @@ def _choose_stream(container: InputContainer, name: str) -> VideoStream:
     still = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
     moving = [s for s in container.streams.video if not s.disposition & still]
     if not moving:
-        held = ", ".join(sorted({s.type for s in container.streams})) or "no stream"
-        art = " (its only picture is cover art)" if container.streams.video else ""
-        raise NoVideoStream(f"{name}: holds {held} but no video stream{art}; give a file with moving pictures")
+        kinds = {"cover art" if s.type == "video" else s.type for s in container.streams}
+        held = " and ".join(sorted(kinds)) or "no stream at all"
+        raise NoVideoStream(f"{name}: holds {held} but no video stream; give a file with moving pictures")
     decodable = [s for s in moving if s.codec_context is not None]
     if not decodable:
-        raise NothingDecodes(f"{name}: no decoder here for its video codec; re-encode it, for example to H.264")
+        raise NothingDecodes(f"{name}: no decoder for its video codec; re-encode it, for example to H.264")
     chosen = max(
         decodable,
-        key=lambda s: (bool(s.disposition & Disposition.default), s.codec_context.width * s.codec_context.height),
+        key=lambda s: (bool(s.disposition & Disposition.default), s.width * s.height),
     )
     for other in container.streams:
         if other.index != chosen.index:
@@ -258,7 +260,7 @@ def _facts(container: InputContainer, stream: VideoStream, frame: VideoFrame) ->
     return VideoFacts(
         container=container.format.name,
         stream_index=stream.index,
-        codec=stream.codec_context.name,
+        codec=stream.codec_context.codec.canonical_name,
         pix_fmt=frame.format.name,
         width_px=width_px,
         height_px=height_px,

@@ -1,12 +1,12 @@
-"""One video in, rows out: decode and scale in one thread, JPEG and preparation in another, embed in the caller's.
+"""One video in, rows out: one thread decodes and scales, one makes JPEGs and model inputs, the caller embeds.
 
-Every stage runs a bounded number of items ahead of the next, so memory does not grow with the video's length.
+Each runs a bounded number of items ahead of the next, so memory does not grow with the video's length.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ from pipeline.towers import ImageTower
 DECODED_AHEAD = 4  # pictures waiting for JPEG and preparation
 
 Item = TypeVar("Item")
+Seconds = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +52,17 @@ class IngestSettings:
             "fps": 0.001 <= self.fps <= 1000,
             "jpeg_side_px": 16 <= self.jpeg_side_px <= 16384,
             "jpeg_quality": 1 <= self.jpeg_quality <= 100,
-            "window_s": 0.1 <= self.window_s,
-            "batch_size": 1 <= self.batch_size,
+            "window_s": self.window_s >= 0.1,
+            "batch_size": self.batch_size >= 1,
         }
         for name, fits in allowed.items():
             if not fits:
-                raise ValueError(f"{name}={getattr(self, name)} is out of range; the default works: IngestSettings()")
+                raise ValueError(f"{name}={getattr(self, name)} is out of range; see IngestSettings")
 
 
 @dataclass(frozen=True, slots=True)
 class FrameRow:
-    """One sampled frame: `frame_no` is the first instant `k / fps` that shows it, `time_s` its presentation time.
+    """One sampled frame: the first instant `frame_no / fps` that shows it, its presentation time `time_s`.
 
     `width_px` and `height_px` are those of the JPEG; `vector` is float16 `[dim]` of unit length.
     """
@@ -76,7 +77,7 @@ class FrameRow:
 
 @dataclass(frozen=True, slots=True)
 class VideoSummary:
-    """What one pass over a video found; it covers `[start_s, start_s + duration_s)`, whatever its header claims.
+    """What one pass found; the video covers `[start_s, start_s + duration_s)`, whatever its header claims.
 
     `decode_errors` counts packets that could not be read or decoded and frames that decoded with damage.
     `seconds` is time spent in each stage (they overlap) and `total`, the time from first to last.
@@ -117,7 +118,7 @@ def read_video(
         VideoError: nothing can be read from it; `sink` has not been called.
     """
     began = time.monotonic()
-    seconds: Counter[str] = Counter()
+    seconds: Seconds = defaultdict(float)
     times_s: list[float] = []
     distances: list[float] = []
     previous: NDArray[np.float32] | None = None
@@ -153,7 +154,7 @@ def read_video(
 
 
 def _decoded(
-    video: VideoReader, settings: IngestSettings, tower: ImageTower, seconds: Counter[str]
+    video: VideoReader, settings: IngestSettings, tower: ImageTower, seconds: Seconds
 ) -> Generator[tuple[int, float, NDArray[np.uint8]], None, None]:
     aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
     to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, tower.input_side_px)
@@ -171,7 +172,7 @@ def _pictures(
     decoded: Generator[tuple[int, float, NDArray[np.uint8]], None, None],
     settings: IngestSettings,
     tower: ImageTower,
-    seconds: Counter[str],
+    seconds: Seconds,
 ) -> Generator[_Picture, None, None]:
     try:
         for number, time_s, rgb in decoded:
@@ -194,7 +195,7 @@ def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 @contextmanager
-def _timed(seconds: Counter[str], stage: str) -> Iterator[None]:
+def _timed(seconds: Seconds, stage: str) -> Iterator[None]:
     began = time.monotonic()
     try:
         yield

@@ -30,7 +30,9 @@ def rotation_deg(frame: VideoFrame) -> int:
     return frame.rotation
 
 
-def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
+def rgb_scaler(
+    aspect: Fraction, longest_px: int, shortest_px: int
+) -> Callable[[VideoFrame], NDArray[np.uint8]]:
     """A function from a decoded frame to its RGB picture `[height, width, 3]`.
 
     The picture is the smallest one whose longest side is at least `longest_px` and whose shortest side is
@@ -44,7 +46,7 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
 
     def to_rgb(frame: VideoFrame) -> NDArray[np.uint8]:
         width, height = frame.width * aspect, Fraction(frame.height)
-        shrink = min(1, max(longest_px / max(width, height), shortest_px / min(width, height)))
+        shrink = min(Fraction(1), max(longest_px / max(width, height), shortest_px / min(width, height)))
         transparent = any(component.is_alpha for component in frame.format.components)
         scaled = reformatter.reformat(
             _one_field(frame) if frame.interlaced_frame else frame,
@@ -95,10 +97,10 @@ def _orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
     Read from the display matrix (ISO/IEC 14496-12, 6.2.2), whose first rows are `a b u / c d v` with
     x' = a x + c y and y' = b x + d y; angles that are no multiple of 90 degrees go to the nearest.
     """
-    from av.sidedata.sidedata import Type
+    from av.buffer import Buffer
 
-    matrix = frame.side_data.get(Type.DISPLAYMATRIX)
-    if matrix is None:
+    matrix = frame.side_data.get("DISPLAYMATRIX")
+    if not isinstance(matrix, Buffer):
         return False, False, False
     a, b, _, c, d = struct.unpack_from("<5i", bytes(matrix))
     return (True, c < 0, b < 0) if abs(b) > abs(a) else (False, a < 0, d < 0)

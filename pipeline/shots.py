@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -42,10 +43,10 @@ def find_segments(
         window_s: length of a fixed window.
     """
     if len(distances) != len(times_s) - 1:
-        raise ValueError(f"{len(times_s)} frames have {len(times_s) - 1} neighbours, got {len(distances)} distances")
+        raise ValueError(f"{len(times_s)} frames have one distance fewer, got {len(distances)}")
     bounds = [times_s[0], *(times_s[i + 1] for i in _cuts(distances)), end_s]
     segments: list[Segment] = []
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         if len(bounds) > 2 and end - start <= LONGEST_SHOT_WINDOWS * window_s:
             segments.append(Segment(start, end, "shot"))
         else:
@@ -72,4 +73,4 @@ def _windows(times_s: Sequence[float], end_s: float, window_s: float) -> list[Se
         if not starts or start > starts[-1]:
             starts.append(start)
     bounds = [*starts, end_s]
-    return [Segment(a, b, "window") for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [Segment(a, b, "window") for a, b in pairwise(bounds)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +17,14 @@ from pipeline.errors import SourceError, SourceForbidden, SourceMissing, SourceU
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-VIDEO_SUFFIXES = frozenset(
-    ".3g2 .3gp .asf .avi .divx .f4v .flv .m2ts .m2v .m4v .mjpeg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogm .ogv "
-    ".qt .rm .rmvb .ts .vob .webm .wmv .y4m".split()
-)
-SUBTITLE_SUFFIXES = frozenset({".srt", ".vtt", ".ass", ".ssa"})
+# fmt: off
+VIDEO_SUFFIXES = frozenset([
+    ".3g2", ".3gp", ".asf", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m2v", ".m4v", ".mkv", ".mov",
+    ".mp4", ".mpeg", ".mpg", ".mts", ".mxf", ".ogm", ".ogv", ".qt", ".rm", ".rmvb", ".ts", ".vob", ".webm",
+    ".wmv", ".y4m",
+])
+# fmt: on
+SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
 CHUNK_BYTES = 1 << 20
 ATTEMPTS = 4
 
@@ -39,18 +41,16 @@ class Source:
 
 
 def list_sources(arguments: Sequence[str]) -> list[Source]:
-    """The videos that files, folders (searched in depth), globs and fsspec URIs name; sorted by URI, each once.
+    """The videos that files, folders (in depth), globs and fsspec URIs name; sorted by URI, each once.
 
-    A file named outright is taken whatever its suffix; a folder or a glob gives its files with a video suffix.
+    A file named outright is taken whatever its suffix; of a folder or a glob, files with a video suffix.
+    A web address is taken as it is: the web has no listings, and whether it answers shows when it is read.
 
     Raises:
         SourceMissing: an argument names or matches no video.
         SourceForbidden, SourceUnreachable: a remote argument cannot be looked up.
     """
-    found: dict[str, Source] = {}
-    for argument in arguments:
-        for source in _look_up(argument):
-            found[source.uri] = source
+    found = {source.uri: source for argument in arguments for source in _look_up(argument)}
     return [found[uri] for uri in sorted(found)]
 
 
@@ -85,17 +85,17 @@ def content_id(path: Path) -> str:
 
 def read_bytes(uri: str) -> bytes:
     """The whole of a small file; raises as `local_copy`."""
-    if is_remote(uri):
-        return _attempt(uri, lambda: _filesystem(uri)[0].cat_file(_filesystem(uri)[1]))
-    return _attempt(uri, Path(uri).read_bytes)
+    with local_copy(Source(uri, uri)) as path:
+        return path.read_bytes()
 
 
 def is_remote(uri: str) -> bool:
+    """Whether a source's URI has to be fetched; anything else is a path of this machine."""
     return "://" in uri
 
 
 def sidecar_language(uri: str) -> str | None:
-    """The language tag in a sidecar's name: `film.en.vtt` and `film.pt-BR.forced.srt` have one, `film.srt` not."""
+    """The language in a sidecar's name: `film.en.vtt` and `film.pt-BR.sdh.srt` have one, `film.srt` not."""
     for part in PurePosixPath(uri).name.split(".")[1:-1]:
         if re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", part):
             return part
@@ -103,59 +103,62 @@ def sidecar_language(uri: str) -> str | None:
 
 
 def _look_up(argument: str) -> list[Source]:
-    if argument.startswith("file://"):
-        argument = argument.removeprefix("file://")
-    if is_remote(argument):
-        filesystem, path = _attempt(argument, lambda: _filesystem(argument))
-        return _attempt(argument, lambda: _find(filesystem, path, argument))
-    from fsspec.implementations.local import LocalFileSystem
-
-    return _find(LocalFileSystem(), os.path.abspath(os.path.expanduser(argument)), argument)
-
-
-def _find(filesystem: AbstractFileSystem, path: str, argument: str) -> list[Source]:
-    """Sources under one argument; a name that exists is taken literally even if it looks like a glob."""
-    suffixes = " ".join(sorted(VIDEO_SUFFIXES))
-    if filesystem.isfile(path):
+    """Sources under one argument; a name that exists is taken literally, even if it looks like a glob."""
+    filesystem, path = _attempt(argument, lambda: _filesystem(argument))
+    if {"http", "https"} & set(_protocols(filesystem)):
+        return [Source(argument, PurePosixPath(path.split("?")[0]).stem or argument)]
+    kind = _attempt(argument, lambda: _kind(filesystem, path))
+    if kind == "file":
         paths = [path]
-    elif filesystem.isdir(path):
-        paths = _videos(filesystem.find(path), below=path)
-        if not paths:
-            raise SourceMissing(f"{argument}: a folder without a video; files with these suffixes count: {suffixes}")
+    elif kind == "directory":
+        paths = _videos(_attempt(argument, lambda: filesystem.find(path)), below=path)
+        _require_some(paths, f"{argument}: a folder without a video")
     elif re.search(r"[*?\[]", argument):
-        matches = [match for match in filesystem.glob(path) if filesystem.isfile(match)]
+        matches = _attempt(
+            argument, lambda: [name for name in filesystem.glob(path) if filesystem.isfile(name)]
+        )
         paths = _videos(matches)
-        if not paths:
-            raise SourceMissing(
-                f"{argument}: matches {len(matches)} files but no video; files with these suffixes count: {suffixes}"
-            )
+        _require_some(paths, f"{argument}: matches {len(matches)} files but no video")
     else:
         raise SourceMissing(f"{argument}: no such file or folder; give a file, a folder, a glob or a URI")
-    siblings: dict[str, list[str]] = {}
-    return [_source(filesystem, path, siblings) for path in paths]
+    names = {folder: _names_in(filesystem, folder) for folder in {_folder(path) for path in paths}}
+    return [_source(filesystem, path, names[_folder(path)]) for path in paths]
+
+
+def _kind(filesystem: AbstractFileSystem, path: str) -> str | None:
+    try:
+        return str(filesystem.info(path)["type"])
+    except FileNotFoundError:
+        return None
+
+
+def _require_some(paths: Sequence[str], otherwise: str) -> None:
+    if not paths:
+        raise SourceMissing(f"{otherwise}; these suffixes count: {' '.join(sorted(VIDEO_SUFFIXES))}")
+
+
+def _is_video(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES
 
 
 def _videos(paths: Sequence[str], below: str = "") -> list[str]:
     """Paths with a video suffix, none of them hidden (such as the `._film.mp4` that macOS leaves)."""
-    visible = [path for path in paths if not re.search(r"(^|/)\.[^/]", path[len(below) :])]
-    return [path for path in visible if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES]
+    return [path for path in paths if _is_video(path) and not re.search(r"(^|/)\.", path[len(below) :])]
 
 
-def _source(filesystem: AbstractFileSystem, path: str, siblings: dict[str, list[str]]) -> Source:
-    folder = str(PurePosixPath(path).parent)
-    if folder not in siblings:
-        siblings[folder] = _names_in(filesystem, folder)
-    local = "file" in filesystem.protocol
-    sidecars = (f"{folder}/{name}" for name in _sidecars(PurePosixPath(path).name, siblings[folder]))
-    return Source(
-        uri=path if local else filesystem.unstrip_protocol(path),
-        title=PurePosixPath(path).stem,
-        sidecars=tuple(name if local else filesystem.unstrip_protocol(name) for name in sidecars),
-    )
+def _source(filesystem: AbstractFileSystem, path: str, names: Sequence[str]) -> Source:
+    sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
+    if "file" not in _protocols(filesystem):
+        path, *sidecars = (filesystem.unstrip_protocol(name) for name in (path, *sidecars))
+    return Source(path, PurePosixPath(path).stem, tuple(sidecars))
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
-    """File names in a folder; none where the filesystem cannot list, as most web servers cannot."""
+    """File names in a folder; none where the filesystem may not list it."""
     try:
         return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
     except (OSError, NotImplementedError):
@@ -165,38 +168,39 @@ def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
 def _sidecars(video: str, names: Sequence[str]) -> list[str]:
     """Subtitle files named after a video: its stem, perhaps tags such as `.en.forced`, a subtitle suffix.
 
-    A file that fits two videos (`film`, `film.trailer`) belongs to the longer name.
+    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name.
     """
-    stem = PurePosixPath(video).stem
-    longer = [
+    stem = PurePosixPath(video).stem + "."
+    longer = tuple(
         other
-        for other in (PurePosixPath(name).stem for name in names if PurePosixPath(name).suffix.lower() in VIDEO_SUFFIXES)
-        if other.startswith(f"{stem}.")
-    ]
-    return [
-        name
         for name in names
-        if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES
-        and name.startswith(f"{stem}.")
-        and not any(name.startswith(f"{other}.") for other in longer)
-    ]
+        if _is_video(name) and (other := PurePosixPath(name).stem + ".").startswith(stem)
+    )
+    longer = tuple(other for other in longer if other != stem)
+    fitting = [name for name in names if name.startswith(stem) and not name.startswith(longer)]
+    return [name for name in fitting if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES]
 
 
 def _filesystem(uri: str) -> tuple[AbstractFileSystem, str]:
     from fsspec.core import url_to_fs
 
+    if not is_remote(uri):
+        uri = os.path.normpath(Path(uri).expanduser().absolute())
     filesystem, path = url_to_fs(uri)
     return filesystem, path
 
 
+def _protocols(filesystem: AbstractFileSystem) -> tuple[str, ...]:
+    return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)
+
+
 def _download(uri: str, path: Path) -> None:
     filesystem, remote = _filesystem(uri)
-    with filesystem.open(remote, "rb") as source, path.open("wb") as target:
-        shutil.copyfileobj(source, target, CHUNK_BYTES)
+    filesystem.get_file(remote, str(path))
 
 
 def _attempt(uri: str, action: Callable[[], Result]) -> Result:
-    """Do `action`, again if its failure may pass, and say what failed as a SourceError."""
+    """Do one thing to a filesystem, again if its failure may pass, and report failure as a SourceError."""
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
     attempts = Retrying(
@@ -207,31 +211,36 @@ def _attempt(uri: str, action: Callable[[], Result]) -> Result:
     )
     try:
         return attempts(action)
-    except FileNotFoundError as error:
-        raise SourceMissing(f"{uri}: nothing is there; check the name") from error
-    except IsADirectoryError as error:
-        raise SourceMissing(f"{uri}: is a folder, not a file; name a video in it") from error
-    except PermissionError as error:
-        raise SourceForbidden(f"{uri}: reading is not permitted; check the rights or the credentials") from error
-    except ImportError as error:
-        raise SourceUnreachable(f"{uri}: this protocol needs a package that is missing: {_one_line(error)}") from error
+    # Each fsspec backend raises its own client library's errors, which have no common base but Exception;
+    # `action` is a call into such a backend and nothing else.
     except Exception as error:
-        # Every fsspec backend raises what its own client library raises; a SourceError passes as it is.
-        if isinstance(error, SourceError):
-            raise
-        status = getattr(error, "status", None)
-        kind = SourceForbidden if status in (401, 403) else SourceUnreachable
-        raise kind(f"{uri}: cannot be read ({_one_line(error)}); check the address and try again later") from error
+        raise _source_error(uri, error) from error
+
+
+def _source_error(uri: str, error: Exception) -> SourceError:
+    got = " ".join(f"{type(error).__name__}: {error}".split())
+    if isinstance(error, FileNotFoundError):
+        return SourceMissing(f"{uri}: nothing is there; check the name")
+    if isinstance(error, IsADirectoryError):
+        return SourceMissing(f"{uri}: is a folder, not a file; name a video in it")
+    if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
+        return SourceForbidden(f"{uri}: reading is not permitted; check rights and credentials")
+    if isinstance(error, ImportError):
+        return SourceUnreachable(f"{uri}: this protocol needs a package that is missing ({got}); install it")
+    if isinstance(error, ValueError):
+        return SourceUnreachable(f"{uri}: not an address that fsspec understands ({got}); check the protocol")
+    return SourceUnreachable(f"{uri}: cannot be read ({got}); check the address, or try again later")
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether trying again is worth it: network and server trouble is, what cannot change is not."""
-    lasting = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError, ValueError)
-    if isinstance(error, (SourceError, *lasting)):
-        return False
+    """Whether trying again is worth it: for network and server trouble, not for what cannot change."""
+    lasting = (
+        FileNotFoundError,
+        PermissionError,
+        IsADirectoryError,
+        NotADirectoryError,
+        ImportError,
+        ValueError,
+    )
     status = getattr(error, "status", None)
-    return status is None or status >= 500 or status == 429
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return not isinstance(error, lasting) and (status is None or status >= 500 or status == 429)

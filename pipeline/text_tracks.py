@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.decode import OPEN_OPTIONS
 from pipeline.errors import SubtitleError
 from pipeline.subtitles import Line, spoken
 
@@ -27,7 +28,7 @@ def embedded_lines(path: Path, name: str) -> list[Line]:
     from av.stream import Discard
 
     lines: list[Line] = []
-    with av.open(f"file:{path}", container_options={"protocol_whitelist": "file"}, metadata_errors="replace") as file:
+    with av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace") as file:
         tracks = [stream for stream in file.streams if _is_text(stream)]
         for stream in file.streams:
             stream.discard = Discard.default if stream in tracks else Discard.all

@@ -38,7 +38,7 @@ SIDE_PX = 112
 STORED_PX = 120
 MODEL = {
     "embed_dim": 256,
-    "vision_cfg": {"timm_model_name": "mobilenetv4_conv_small_050", "timm_pool": "avg", "timm_proj": "linear",
+    "vision_cfg": {"timm_model_name": "mobilenetv4_conv_small_050", "timm_pool": "avg", "timm_proj": "",
                    "image_size": SIDE_PX},
     "text_cfg": {"context_length": 32, "vocab_size": 49408, "width": 64, "heads": 4, "layers": 3},
 }

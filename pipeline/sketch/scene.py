@@ -1,0 +1,134 @@
+"""A scene of the sketch world, and how it becomes a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from pipeline.sketch.pen import Rgb
+from pipeline.sketch.places import draw_place
+from pipeline.sketch.things import FLYING, sprite
+
+SIDE_OF_SIZE = {"small": 0.25, "medium": 0.37, "large": 0.54}
+MIDDLE_X = {"left": 0.2, "middle": 0.5, "right": 0.8}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One or several of the same thing.
+
+    `position` is "left", "middle" or "right". `lift` from 0 to 1 says how high it stands in its band (ground or sky).
+    """
+
+    thing: str
+    colour: str
+    count: int = 1
+    size: str = "medium"
+    position: str = "middle"
+    lift: float = 0.5
+    mirrored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A place by day or night with up to three groups in it, each at a position of its own."""
+
+    place: str
+    night: bool = False
+    groups: tuple[Group, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TitleCard:
+    """A word on a plain card."""
+
+    word: str
+    paper: Rgb = (18, 18, 24)
+    ink: Rgb = (240, 240, 235)
+
+
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    """A sprite and the centre it is pasted at, as fractions of width and height."""
+
+    picture: Image.Image
+    x: float
+    y: float
+
+
+def draw(scene: Scene | TitleCard, width_px: int, height_px: int, seed: int) -> NDArray[np.uint8]:
+    """The picture of a scene: uint8 [height, width, 3]. The same arguments give the same bytes."""
+    if isinstance(scene, TitleCard):
+        return np.asarray(draw_card(scene, width_px, height_px))
+    canvas = draw_place(scene.place, scene.night, width_px, height_px, Random(seed))
+    for item in lay_out(scene, width_px, height_px):
+        paste(canvas, item)
+    return np.asarray(canvas)
+
+
+def paste(canvas: Image.Image, item: Pasted, shift_x: float = 0.0, shift_y: float = 0.0) -> None:
+    """Puts a sprite on the canvas, moved by fractions of the canvas's width and height."""
+    left = round((item.x + shift_x) * canvas.width - item.picture.width / 2)
+    top = round((item.y + shift_y) * canvas.height - item.picture.height / 2)
+    canvas.paste(item.picture, (left, top), item.picture)
+
+
+def lay_out(scene: Scene, width_px: int, height_px: int) -> list[Pasted]:
+    """Where every single thing of a scene goes; nothing overlaps.
+
+    A lone group has the whole width, two or three share it equally, so many things in a row are drawn smaller.
+    """
+    aspect = width_px / height_px
+    room = aspect / max(1, len(scene.groups))
+    items = []
+    for group in scene.groups:
+        side = min(SIDE_OF_SIZE[group.size], 0.96 * room / group.count)
+        picture = sprite(group.thing, group.colour, max(4, round(side * height_px)),
+                         night=scene.night, mirrored=group.mirrored)
+        y = _height_of(group, side)
+        middle = _middle_of(group, scene)
+        for x in _spread(middle, group.count, side / aspect):
+            items.append(Pasted(picture, x, y))
+    return items
+
+
+def _height_of(group: Group, side: float) -> float:
+    if group.thing in FLYING:
+        return 0.04 + side / 2 + group.lift * 0.28 * (1 - side)
+    return 0.96 - side / 2 - group.lift * 0.22 * (1 - side)
+
+
+def _middle_of(group: Group, scene: Scene) -> float:
+    if len(scene.groups) == 1 and group.count > 1:
+        return 0.5
+    if len(scene.groups) == 2:
+        return {"left": 0.26, "middle": 0.5, "right": 0.74}[group.position]
+    return MIDDLE_X[group.position]
+
+
+def _spread(middle: float, count: int, width: float) -> Iterator[float]:
+    for number in range(count):
+        yield middle + (number - (count - 1) / 2) * width * 1.04
+
+
+def draw_card(card: TitleCard, width_px: int, height_px: int) -> Image.Image:
+    """A title card as an RGB image, its word as wide as the card allows."""
+    canvas = Image.new("RGB", (width_px, height_px), card.paper)
+    pen = ImageDraw.Draw(canvas)
+    font = _font(round(min(height_px * 0.24, 1.25 * width_px / len(card.word))))
+    pen.text((width_px / 2, height_px / 2), card.word, fill=card.ink, font=font, anchor="mm")
+    margin = height_px * 0.08
+    pen.rectangle((margin, margin, width_px - margin, height_px - margin), outline=card.ink,
+                  width=max(1, height_px // 120))
+    return canvas
+
+
+@lru_cache(maxsize=64)
+def _font(size_px: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size_px)

@@ -8,7 +8,12 @@
         InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
         ModelError        no reply came at all
           ModelUnreachable    nobody answers there, or not in time
-          ModelRejected       the endpoint refuses the request: key, model name, size, content
+            NoCompletion        somebody answers, but not with a chat completion
+          ModelRejected       the endpoint refuses the request: key, size, content
+            KeyMissing          the endpoint wants a key and the environment holds none
+            ModelUnknown        the endpoint has no model of that name
+        CacheDamaged      the file of stored replies cannot be read or written
+        OutOfBudget       inside a run only: `ask` turns it into the best answer so far
         TraceError
           NotATrace         the file is not a trace this version can read
           NotInTrace        a replayed run asked something that was never recorded
@@ -47,8 +52,28 @@ class ModelUnreachable(ModelError):
     """Nobody answers at the endpoint, or not in time."""
 
 
+class NoCompletion(ModelUnreachable):
+    """A server answers with success, but not with a chat completion; a gateway does so if what is behind it fails."""
+
+
 class ModelRejected(ModelError):
-    """The endpoint refuses the request: its key, model name, size or content."""
+    """The endpoint refuses the request: its key, size or content."""
+
+
+class KeyMissing(ModelRejected):
+    """The endpoint wants a key, and the environment holds none."""
+
+
+class ModelUnknown(ModelRejected):
+    """The endpoint has no model of that name."""
+
+
+class CacheDamaged(AgentError):
+    """The file of stored replies cannot be read or written."""
+
+
+class OutOfBudget(AgentError):
+    """A budget is spent (its name is the message); `ask` turns this into the best answer so far."""
 
 
 class TraceError(AgentError):

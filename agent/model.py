@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -46,6 +46,8 @@ class Attempt:
     attempt: int = 0
     complaint: str = ""
     """What was wrong with the reply to the attempt before, in one line for the model."""
+    bad_reply: str = ""
+    """That reply, as it came; a language model is shown it again."""
 
 
 class Request(Attempt, Generic[R]):
@@ -94,7 +96,7 @@ def request_fields(request: Request[R]) -> dict[str, object]:
     if not is_dataclass(request):
         raise TypeError(f"{type(request).__name__} is not a dataclass")
     names = [each.name for each in fields(request)]
-    return {"kind": type(request).__name__, **{name: _plain(getattr(request, name)) for name in names}}
+    return {"kind": type(request).__name__, **{name: plain(getattr(request, name)) for name in names}}
 
 
 def request_key(request: Request[R]) -> str:
@@ -103,13 +105,16 @@ def request_key(request: Request[R]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Frozen dataclasses, tuples and mappings as JSON values; a frame's picture becomes its hash."""
     if isinstance(value, ShownFrame):
         digest = hashlib.sha256(value.jpeg).hexdigest()[:16]
         frame = {"video_id": value.video_id, "frame_no": value.frame_no, "time_s": value.time_s}
         return {**frame, "jpeg": digest}
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: _plain(each) for name, each in asdict(value).items()}
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     return value

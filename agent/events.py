@@ -1,0 +1,106 @@
+"""What happens while an agent answers, event by event: for showing it live and for the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.anchors import Anchor
+from agent.answer import Answer
+from agent.ledger import Budget
+from agent.model import Exchange, Request, ShownFrame
+from agent.question import Question, Segment, Video
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """Everything that a run depends on besides the models' replies. Videos are named by content, spaces by digest."""
+
+    question: Question
+    agent: str
+    parameters: Mapping[str, Any]
+    budget: Budget
+    videos: tuple[Video, ...]
+    spaces: tuple[str, ...]
+    index_frames: int
+    models: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """A request was asked and answered, well or not."""
+
+    round: int
+    model: str
+    request: Request[Any]
+    exchange: Exchange[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesAdded:
+    """New queries, and the anchors of all queries so far."""
+
+    round: int
+    queries: tuple[str, ...]
+    anchors: tuple[Anchor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A segment was divided at `frames`, of which those numbered `anchor_frame_nos` were anchors."""
+
+    round: int
+    parent: Segment
+    children: tuple[Segment, ...]
+    frames: tuple[ShownFrame, ...]
+    anchor_frame_nos: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateScore:
+    """What a candidate is worth: intrinsic reward 0..100 (None: unknown), query score and fused score 0..1."""
+
+    number: int
+    reward: float | None
+    query_score: float
+    fused: float
+    explanation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """All candidates after fusion; `entropy` is the weight that the query scores had."""
+
+    round: int
+    entropy: float
+    candidates: tuple[CandidateScore, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Frames that entered the memory and frames that had to leave it."""
+
+    round: int
+    added: tuple[ShownFrame, ...]
+    evicted: tuple[ShownFrame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What to do next; `segment` is the one to explore. `forced` if exploring was over."""
+
+    round: int
+    action: str
+    segment: int | None
+    forced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The answer; always the last event."""
+
+    answer: Answer
+
+
+Event = RunStarted | Exchanged | QueriesAdded | Expanded | Scored | Remembered | Decided | Finished

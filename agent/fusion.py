@@ -1,0 +1,44 @@
+"""Uncertainty-aware reward fusion (EEA, section 3.2): how much to trust the model's rewards over the
+queries' matches.
+
+Left open by the paper and decided here: the softmax behind the entropy is taken over rewards on the 0 to
+100 scale (on 0 to 1 the entropy of seven segments never falls below 0.95 and the fusion degenerates);
+rewards and query scores are mixed on one 0 to 1 scale; with one candidate the entropy is 0; a candidate
+without a reward counts as the lowest, 0, and if none has one the entropy is 1; a segment without anchors
+has the lowest query score, 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+QUERY_TEMPERATURE = 0.1
+
+
+def query_score(similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE) -> float:
+    """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`; 0 without anchors."""
+    if not similarities:
+        return 0.0
+    scaled = np.asarray(similarities, dtype=np.float64) / temperature
+    peak = float(scaled.max())
+    return temperature * (peak + float(np.log(np.mean(np.exp(scaled - peak)))))
+
+
+def reward_entropy(rewards: Sequence[float | None]) -> float:
+    """Entropy of softmax(rewards), divided by its largest value; rewards from 0 to 100, the result from 0 to 1."""
+    if all(reward is None for reward in rewards):
+        return 1.0
+    if len(rewards) == 1:
+        return 0.0
+    known = np.asarray([reward or 0.0 for reward in rewards], dtype=np.float64)
+    weights = np.exp(known - known.max())
+    shares = weights / weights.sum()
+    shares = shares[shares > 0]
+    return float(np.clip(-(shares * np.log(shares)).sum() / np.log(len(rewards)), 0.0, 1.0))
+
+
+def fuse(reward: float | None, query: float, entropy: float) -> float:
+    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1."""
+    return (1.0 - entropy) * (reward or 0.0) / 100.0 + entropy * query

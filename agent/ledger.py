@@ -1,0 +1,132 @@
+"""What an answer costs, and how much it may."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.errors import BadSettings
+from agent.model import ShownFrame, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The bill of one answer.
+
+    `frames` counts different frames that a model saw, `frame_shows` every showing, `index_frames` the
+    embedded frames of the videos in question. Tokens are those of the calls; `cached_tokens` are among
+    `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time
+    on the clock.
+    """
+
+    frames: int = 0
+    frame_shows: int = 0
+    index_frames: int = 0
+    calls: int = 0
+    cached_calls: int = 0
+    invalid_replies: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+    model_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much an answer may cost; None is without limit. `tokens` counts input and output together."""
+
+    rounds: int | None = 10
+    frames: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "frames", "tokens", "seconds", "cost"):
+            limit = getattr(self, name)
+            if limit is not None and not limit > 0:
+                raise BadSettings(f"a budget of {limit} {name} is not possible; give more than 0, or none for no limit")
+
+
+@dataclass(slots=True)
+class Account:
+    """The running ledger of one question, and what its budget still allows."""
+
+    budget: Budget
+    index_frames: int
+    started: float = field(default_factory=time.perf_counter)
+    rounds: int = 0
+    _seen: set[tuple[str, int]] = field(default_factory=set)
+    _spent: Ledger = field(default_factory=Ledger)
+    _round_began: Ledger = field(default_factory=Ledger)
+    _dearest: Ledger = field(default_factory=Ledger)
+    """The most tokens, money and seconds that one call took so far, each by itself."""
+
+    @property
+    def ledger(self) -> Ledger:
+        seconds = time.perf_counter() - self.started
+        return replace(self._spent, frames=len(self._seen), index_frames=self.index_frames, seconds=seconds)
+
+    def seen(self, video_id: str, frame_no: int) -> bool:
+        return (video_id, frame_no) in self._seen
+
+    def begin_round(self) -> int:
+        """Count a new round, from 1, and remember what was spent before it."""
+        self.rounds += 1
+        self._round_began = self.ledger
+        return self.rounds
+
+    def show(self, frames: Sequence[ShownFrame]) -> None:
+        self._seen |= {(frame.video_id, frame.frame_no) for frame in frames}
+        self._spent = replace(self._spent, frame_shows=self._spent.frame_shows + len(frames))
+
+    def charge(self, usage: Usage, *, cached: bool, invalid: bool, seconds: float) -> None:
+        spent = self._spent
+        self._spent = replace(
+            spent, calls=spent.calls + 1, cached_calls=spent.cached_calls + cached,
+            invalid_replies=spent.invalid_replies + invalid,
+            input_tokens=spent.input_tokens + usage.input_tokens,
+            output_tokens=spent.output_tokens + usage.output_tokens,
+            cached_tokens=spent.cached_tokens + usage.cached_tokens,
+            cost=spent.cost + usage.cost, model_seconds=spent.model_seconds + seconds)
+
+        most = self._dearest
+        self._dearest = Ledger(input_tokens=max(most.input_tokens, usage.input_tokens + usage.output_tokens),
+                               cost=max(most.cost, usage.cost), seconds=max(most.seconds, seconds))
+
+    @property
+    def frames_left(self) -> int | None:
+        return None if self.budget.frames is None else max(0, self.budget.frames - len(self._seen))
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.budget.seconds is None else self.budget.seconds - self.ledger.seconds
+
+    def spent_out(self) -> str | None:
+        """The budget that allows no further call at all, if one does."""
+        return self._over(Ledger())
+
+    def needed_for_last_word(self) -> str | None:
+        """The budget of which no more is left than one call more may take, if there is such a one."""
+        return self._over(self._dearest)
+
+    def no_further_round(self) -> str | None:
+        """The budget that would not last for another round like the present one, if one would not."""
+        if self.budget.rounds is not None and self.rounds >= self.budget.rounds:
+            return "rounds"
+        if self.frames_left == 0:
+            return "frames"
+        now, before = self.ledger, self._round_began
+        return self._over(Ledger(input_tokens=now.input_tokens - before.input_tokens,
+                                 output_tokens=now.output_tokens - before.output_tokens,
+                                 cost=now.cost - before.cost, seconds=now.seconds - before.seconds))
+
+    def _over(self, more: Ledger) -> str | None:
+        now, budget = self.ledger, self.budget
+        tokens = now.input_tokens + now.output_tokens + more.input_tokens + more.output_tokens
+        planned = {"tokens": (tokens, budget.tokens), "seconds": (now.seconds + more.seconds, budget.seconds),
+                   "cost": (now.cost + more.cost, budget.cost)}
+        return next((name for name, (used, limit) in planned.items() if limit is not None and used >= limit), None)

@@ -1,0 +1,37 @@
+"""The frames an agent keeps in view: a few, those with the highest rewards (EEA, section 3.3, step iv)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agent.model import ShownFrame
+
+
+@dataclass(slots=True)
+class Memory:
+    """At most `capacity` frames; the one with the lowest reward leaves first, of equals the oldest.
+
+    A frame without a reward (None) counts as the lowest.
+    """
+
+    capacity: int
+    held: list[tuple[ShownFrame, float | None]] = field(default_factory=list)
+
+    def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> list[ShownFrame]:
+        """Take frames in and return those that had to leave."""
+        self.held += zip(frames, rewards, strict=True)
+        evicted = []
+        while len(self.held) > self.capacity:
+            lowest = min(range(len(self.held)), key=lambda at: self._worth(at))
+            evicted.append(self.held.pop(lowest)[0])
+        return evicted
+
+    @property
+    def frames(self) -> tuple[ShownFrame, ...]:
+        """What is held, by video and in time order."""
+        return tuple(sorted((frame for frame, _ in self.held), key=lambda frame: (frame.video_id, frame.time_s)))
+
+    def _worth(self, at: int) -> float:
+        reward = self.held[at][1]
+        return -1.0 if reward is None else reward

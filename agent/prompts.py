@@ -1,0 +1,32 @@
+"""The text of a request, rendered from its template in agent/prompts. Pictures are added by the wire."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.model import R, Request
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FOLDER = Path(__file__).parent / "prompts"
+VIDEO_ID_LENGTH = 12
+"""How much of a video's id names it to a model."""
+
+
+def render(request: Request[R]) -> str:
+    """The prompt of a request. It speaks of frames by number and time; their pictures follow it in that order."""
+    return _templates().get_template(f"{request.template}.jinja").render(request=request).strip()
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    templates = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False,
+                            trim_blocks=True, lstrip_blocks=True)
+    templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
+    templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]
+    return templates

@@ -1,0 +1,31 @@
+"""A model that answers from a trace: for tests, and to look at a run again without a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from agent.errors import NotInTrace
+from agent.model import Exchange, R, Request, Usage, request_key
+from agent.trace import read_trace
+
+
+class ReplayModel:
+    """Replies by the content of requests. Raises `NotATrace` for a bad file, `NotInTrace` for an unknown request."""
+
+    name = "replay"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        records = read_trace(path)
+        self.header: dict[str, Any] = records[0]
+        self._exchanges = {each["key"]: each for each in records if each["event"] == "Exchanged"}
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        key = request_key(request)
+        found = self._exchanges.get(key)
+        if found is None:
+            raise NotInTrace(f"{self.path} holds no {type(request).__name__} with key {key}; replay with the question, "
+                             "library, agent and parameters of its header, or ask a model")
+        reply = None if found["reply"] is None else request.Reply.model_validate(found["reply"])
+        return Exchange(reply, found["invalid"], Usage(**found["usage"]), found["cached"], found["raw"], found["seconds"])

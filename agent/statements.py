@@ -1,0 +1,98 @@
+"""Questions as statements that a text tower can compare with a picture: "what colour is the kite?" + "red"
+= "red kite".
+
+Words and word order only, no grammar: good enough for `BuiltinModel`, which has no language model to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.question import Question
+
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white", "grey")
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+Order = Literal["after", "before", "first", "last"]
+
+_TIME = re.compile(r"\b(?:right|just|directly|immediately|shortly|soon)?\s*\b(after|before)\b\s+(.+)$")
+_ORDER = re.compile(r"\b(first|last)\b")
+_FILLER = re.compile(
+    r"\b(?:in|of|during|throughout) (?:the|this) (?:video|film|movie|clip|footage|recording)\b"
+    r"|\b(?:of|among) (?:these|the following|the options)(?: \w+)?\b|\bthe following\b|\bthere\b|\bon (?:the )?screen\b")
+_ASKING = re.compile(
+    r"^(?:(?:in|on|at|to|of|from) )?(?:what|which|who|whose|when|where|why|how)\b"
+    r"(?: (?:colou?r|many|much|kind|type|sort|number|place|location|thing|things|object|objects|item|scene|of|long|often))*")
+_VERBS = re.compile(
+    r"\b(?:is|are|was|were|does|do|did|has|have|had|can|could|will|be|been|being|we|you|i|see|sees|seen|show|shows|shown|"
+    r"showing|visible|appear|appears|appeared|come|comes|came|happen|happens|happened|follow|follows|occur|occurs|"
+    r"mentioned|exactly|next(?! to))\b")
+_ARTICLE = re.compile(r"^(?:the|a|an|any|some)\s+")
+_PLACE_ASKED = re.compile(r"^(?:where\b|(?:in|on|at) (?:what|which)\b|(?:what|which) (?:place|location))")
+_PREPOSITION = re.compile(r"^(?:in|on|at|by|over|under|among|near|inside|above|below|between|behind|beside)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What a question asks to see.
+
+    `subject` is the question without what is asked for, `options` the statements one of which is true,
+    `moment` what the question's time is measured from, if `order` is "after" or "before".
+    """
+
+    subject: str
+    options: tuple[str, ...]
+    order: Order | None = None
+    moment: str | None = None
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """What to look for, most telling first, each once."""
+        wanted = (self.moment,) if self.moment else (*self.options, self.subject)
+        return tuple(dict.fromkeys(text for text in wanted if text))
+
+
+def statements(question: Question) -> Statements:
+    """The statements behind a question; without options, colours and numbers are taken from a basic vocabulary."""
+    text = re.sub(r"[^\w\s'-]", " ", question.text.casefold())
+    text = re.sub(r"\s+", " ", text).strip()
+    order, moment = None, None
+    if timed := _TIME.search(text):
+        order, moment, text = timed[1], _subject(timed[2]), text[: timed.start()].strip()
+    elif ordered := _ORDER.search(text):
+        order, text = ordered[1], _ORDER.sub(" ", text)
+    subject = _subject(text)
+    options = tuple(_statement(text, subject, option) for option in _choices(question, text))
+    return Statements(subject, options, order if order in ("after", "before", "first", "last") else None, moment)
+
+
+def choices(question: Question) -> tuple[str, ...]:
+    """The options, or what stands in for them: basic colours and numbers, for questions that ask for one."""
+    return _choices(question, question.text.casefold())
+
+
+def _choices(question: Question, text: str) -> tuple[str, ...]:
+    if question.options:
+        return question.options
+    if re.search(r"\bcolou?r\b", text):
+        return COLOURS
+    return NUMBERS[1:] if "how many" in text else ()
+
+
+def _subject(text: str) -> str:
+    """What is left of a question without the asking."""
+    text = _ASKING.sub(" ", _FILLER.sub(" ", text).strip())
+    text = re.sub(r"\s+", " ", _VERBS.sub(" ", text)).strip()
+    return _ARTICLE.sub("", text)
+
+
+def _statement(text: str, subject: str, option: str) -> str:
+    """One option put where the question leaves a hole."""
+    option = _ARTICLE.sub("", option.strip().casefold().rstrip("."))
+    if option.isdecimal() and int(option) < len(NUMBERS):
+        option = NUMBERS[int(option)]
+    if _PLACE_ASKED.match(text) and subject:
+        return f"{subject} {option}" if _PREPOSITION.match(option) else f"{subject} in the {option}"
+    return f"{option} {subject}".strip()

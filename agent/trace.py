@@ -1,0 +1,73 @@
+"""A trace: one run as JSON lines, one event each, enough to replay it without a model and to draw its tree.
+
+The first line is the run's header with the version of the format. Frames are named by video, number, time
+and a hash of their picture; an exchange carries the request's content key, inputs and prompt, and the raw
+and the checked reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.errors import NotATrace
+from agent.events import Event, Exchanged, RunStarted
+from agent.model import plain, request_fields, request_key
+from agent.prompts import render
+
+VERSION = 1
+
+Record = dict[str, Any]
+
+
+@contextmanager
+def trace_to(path: Path) -> Iterator[Callable[[Event], None]]:
+    """Write events to a file as they come; every line is complete, so that a crash leaves a readable trace."""
+    with path.open("w", encoding="utf-8") as file:
+        def write(event: Event) -> None:
+            file.write(json.dumps(record(event), ensure_ascii=False) + "\n")
+            file.flush()
+
+        yield write
+
+
+def record(event: Event) -> Record:
+    """One event as JSON values, under "event" its kind."""
+    if isinstance(event, Exchanged):
+        return _exchange(event)
+    fields = plain(event)
+    assert isinstance(fields, dict)
+    version = {"version": VERSION} if isinstance(event, RunStarted) else {}
+    return {"event": type(event).__name__, **version, **fields}
+
+
+def read_trace(path: Path) -> list[Record]:
+    """All records of a trace, the header first. Raises `NotATrace` for anything else."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines]
+    except (OSError, ValueError) as error:
+        raise NotATrace(f"{path} cannot be read as a trace: {error}; give a file written with --trace") from error
+    header = records[0] if records else None
+    if not isinstance(header, dict) or header.get("event") != RunStarted.__name__:
+        raise NotATrace(f"{path} does not begin with the header of a run; give a file written with --trace")
+    if header.get("version") != VERSION:
+        raise NotATrace(f"{path} is a trace of version {header.get('version')}, this kinodex reads version {VERSION}; "
+                        "record it again")
+    return records
+
+
+def _exchange(event: Exchanged) -> Record:
+    request, exchange = event.request, event.exchange
+    return {
+        "event": "Exchanged", "round": event.round, "model": event.model, "role": request.role,
+        "request": type(request).__name__, "key": request_key(request), "inputs": request_fields(request),
+        "prompt": render(request), "raw": exchange.raw,
+        "reply": None if exchange.reply is None else exchange.reply.model_dump(mode="json"),
+        "invalid": exchange.invalid, "usage": plain(exchange.usage), "cached": exchange.cached,
+        "seconds": exchange.seconds,
+    }

@@ -1,0 +1,70 @@
+"""The search tree: segments that may be expanded next, and how one is divided at the frames seen in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.environment import Environment, Floats
+from agent.ledger import Account
+from agent.model import ShownFrame
+from agent.question import Segment, Video
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A leaf of the tree with what is known of it: reward 0..100 (None: unknown), query and fused score 0..1."""
+
+    segment: Segment
+    reward: float | None = None
+    explanation: str = ""
+    query_score: float = 0.0
+    fused: float = 0.0
+
+
+@dataclass(slots=True)
+class Tree:
+    """The candidates by segment number; a number is never used twice. Several videos are several roots."""
+
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    _next: int = 0
+
+    @classmethod
+    def over(cls, videos: Sequence[Video]) -> Tree:
+        tree = cls()
+        for video in videos:
+            tree._add(video.video_id, video.start_s, video.end_s)
+        return tree
+
+    def divide(self, number: int, frames: Sequence[ShownFrame]) -> list[Candidate]:
+        """Replace a candidate by the parts between `frames` (in time order); a frame begins the part after it."""
+        parent = self.candidates.pop(number).segment
+        cuts = [parent.start_s, *(frame.time_s for frame in frames), parent.end_s]
+        return [self._add(parent.video_id, start_s, end_s)
+                for start_s, end_s in zip(cuts, cuts[1:], strict=False) if start_s < end_s]
+
+    def _add(self, video_id: str, start_s: float, end_s: float) -> Candidate:
+        candidate = Candidate(Segment(self._next, video_id, start_s, end_s))
+        self.candidates[self._next] = candidate
+        self._next += 1
+        return candidate
+
+
+def unseen_times(environment: Environment, account: Account, segment: Segment) -> Floats:
+    """Times of the stored frames in a segment that no model has seen yet; without any it cannot be expanded."""
+    stored = environment.vectors(segment.video_id)
+    first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
+    unseen = [at for at in range(first, last) if not account.seen(segment.video_id, int(stored.frame_no[at]))]
+    times: Floats = stored.time_s[unseen]
+    return times
+
+
+def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> list[float | None]:
+    """For each frame the larger reward of the two parts that it borders, None if neither has one."""
+    rewards: list[float | None] = []
+    for frame in frames:
+        beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]
+        rewards.append(max((reward for reward in beside if reward is not None), default=None))
+    return rewards

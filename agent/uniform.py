@@ -1,0 +1,51 @@
+"""The first control: a few equally spaced frames, one call, no search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.answer import Answer
+from agent.coverage import spread
+from agent.errors import BadSettings
+from agent.model import ShownFrame
+from agent.requests import AnswerFrames
+from agent.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class UniformParameters:
+    """`frames` is how many are shown, shared out among the videos by duration."""
+
+    frames: int = 16
+
+    def __post_init__(self) -> None:
+        if self.frames < 1:
+            raise BadSettings(f"got frames={self.frames}; it is at least 1")
+
+
+async def uniform(session: Session, parameters: UniformParameters) -> Answer:
+    """Answer from equally spaced frames; of several videos, each gets its share."""
+    session.account.begin_round()
+    left = session.account.frames_left
+    frames = _spaced_frames(session, parameters.frames if left is None else min(parameters.frames, left))
+    request = AnswerFrames(question=session.question, videos=session.environment.videos, frames=frames)
+    reply = await session.ask(request, final=True)
+    if reply is None:
+        return session.answer(None, frames, "invalid", "no valid answer in two attempts")
+    if reply.action == "insufficient_evidence":
+        return session.answer(None, frames, "insufficient_evidence")
+    return session.answer(reply, frames, "answered")
+
+
+def _spaced_frames(session: Session, count: int) -> tuple[ShownFrame, ...]:
+    environment = session.environment
+    total_s = sum(video.duration_s for video in environment.videos)
+    frames: list[ShownFrame] = []
+    passed_s = 0.0
+    for video in environment.videos:
+        upto = round(count * (passed_s + video.duration_s) / total_s)
+        share = upto - round(count * passed_s / total_s)
+        times = environment.times(video.video_id)
+        frames += environment.frames(video.video_id, spread(video.start_s, video.end_s, times, share).tolist())
+        passed_s += video.duration_s
+    return tuple(frames)

@@ -1,0 +1,74 @@
+"""The formulas of section 3.2 against the numbers they must give, and the memory's rule of eviction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agent.anchors import anchors
+from agent.environment import Match, calibrate
+from agent.fusion import fuse, query_score, reward_entropy
+from agent.memory import Memory
+from agent.model import ShownFrame
+
+
+def test_query_score_is_a_soft_maximum():
+    assert query_score([0.32]) == pytest.approx(0.32)
+    # log-mean-exp falls when weaker anchors join.
+    assert query_score([0.32, 0.2, 0.2]) == pytest.approx(0.257, abs=1e-3)
+    assert query_score([1.0, 1.0]) == pytest.approx(1.0)
+    assert query_score([]) == 0.0
+
+
+def test_entropy_on_the_scale_of_rewards():
+    assert reward_entropy([100, 0, 0, 0, 0, 0, 0]) == pytest.approx(0.0, abs=1e-9)
+    assert reward_entropy([50.0] * 7) == pytest.approx(1.0)
+    assert reward_entropy([80, 80, 0, 0, 0, 0, 0]) == pytest.approx(0.356, abs=1e-3)
+    assert reward_entropy([70.0]) == 0.0
+
+
+def test_unknown_rewards_count_as_the_lowest():
+    assert reward_entropy([None, None]) == 1.0
+    assert reward_entropy([None]) == 1.0
+    assert reward_entropy([90, None, None]) == pytest.approx(0.0, abs=1e-9)
+    assert fuse(None, 0.5, 0.4) == pytest.approx(0.2)
+
+
+def test_fusion_moves_from_reward_to_query_score():
+    assert fuse(80, 0.3, 0.0) == pytest.approx(0.8)
+    assert fuse(80, 0.3, 1.0) == pytest.approx(0.3)
+    assert fuse(80, 0.3, 0.25) == pytest.approx(0.75 * 0.8 + 0.25 * 0.3)
+
+
+def test_calibration_tells_a_match_from_noise():
+    noise = np.random.default_rng(0).normal(0.2, 0.02, size=3600)
+    with_match = np.append(noise, 0.2 + 8 * 0.02)
+    assert calibrate(noise).max() < 0.6
+    assert calibrate(with_match)[-1] > 0.95
+    assert np.median(calibrate(noise)) < 0.05
+    assert calibrate(np.full(9, 0.3)).tolist() == [0.0] * 9
+
+
+def match(time_s: float, similarity: float, query: str = "kite", video: str = "v") -> Match:
+    return Match(video, int(time_s), time_s, similarity, query)
+
+
+def test_overlapping_clips_of_all_queries_share_one_anchor():
+    found = anchors([match(10, 0.5), match(14, 0.9, "red kite"), match(30, 0.4), match(14, 0.2)], clip_s=8.0)
+    assert [(each.time_s, each.similarity, each.query) for each in found] == [(14, 0.9, "red kite"), (30, 0.4, "kite")]
+
+
+def test_clips_of_different_videos_do_not_overlap():
+    assert len(anchors([match(10, 0.5), match(11, 0.9, video="w")], clip_s=8.0)) == 2
+
+
+def frame(frame_no: int) -> ShownFrame:
+    return ShownFrame("v", frame_no, float(frame_no), 8, 8, b"")
+
+
+def test_memory_drops_the_lowest_reward_then_the_oldest():
+    memory = Memory(3)
+    assert memory.add([frame(5), frame(1), frame(3)], [50, 10, 10]) == []
+    assert memory.add([frame(9)], [60]) == [frame(1)]
+    assert memory.add([frame(8)], [None]) == [frame(8)]
+    assert [held.frame_no for held in memory.frames] == [3, 5, 9]

@@ -50,7 +50,8 @@ def ask(
     from jobs.models import ModelChoice
 
     asked = Question(question, tuple(option or ()))
-    budget = Budget(max_rounds or Budget().rounds, max_frames, max_tokens, max_seconds, max_cost)
+    rounds = Budget().rounds if max_rounds is None else max_rounds
+    budget = Budget(rounds, max_frames, max_tokens, max_seconds, max_cost)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
     _check_cost(choice, max_cost)
     environment = open_environment(library, video)

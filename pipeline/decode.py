@@ -20,10 +20,10 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline import skipping
 from pipeline.errors import (
     EmptyFile,
     NotAVideo,
@@ -90,6 +90,7 @@ class VideoReader:
         self._container = container
         self._stream = _choose_stream(container, name)
         self.decode_errors = 0
+        self._rate = Fraction(0)  # samples a second, once asked for
         self._timed_frames = self._timed()
         first = next(self._timed_frames, None)
         if first is None:
@@ -108,17 +109,24 @@ class VideoReader:
         own duration. `number` is the first `k` that shows the frame. Costs nothing per instant, so
         gaps of any length are free.
         """
-        rate = Fraction(fps).limit_denominator(1_000_000)
-        (start, shown), frames = self._first, self._timed_frames
-        time = start
-        for next_time, frame in chain(frames, [(None, None)]):
-            until = time + self._frame_s(shown) if next_time is None else next_time
-            number = math.ceil((time - start) * rate)
-            if number < (until - start) * rate:
+        self._rate = Fraction(fps).limit_denominator(1_000_000)
+        time, shown = self._first
+        for next_time, next_frame in self._timed_frames:
+            number = self._instant(time, next_time)
+            if number is not None:
                 yield Sample(number, float(time), shown)
-            self.end_s = float(until)
-            if next_time is not None and frame is not None:
-                time, shown = next_time, frame
+            time, shown = next_time, next_frame
+        end = time + self._frame_s(shown)
+        number = self._instant(time, end)
+        if number is not None:
+            yield Sample(number, float(time), shown)
+        self.end_s = float(end)
+
+    def _instant(self, time: Fraction, until: Fraction) -> int | None:
+        """The first `k` of which the instant `start + k / rate` is in `[time, until)`, if there is one."""
+        rate, start = self._rate, self._first[0]
+        number = math.ceil((time - start) * rate)
+        return number if number < (until - start) * rate else None
 
     def _timed(self) -> Iterator[tuple[Fraction, VideoFrame]]:
         """Frames with their times in seconds, never falling; see the module's rules."""
@@ -143,7 +151,16 @@ class VideoReader:
     def _frames(self) -> Iterator[VideoFrame]:
         from av import FFmpegError
 
-        for packet in self._packets():
+        context = self._stream.codec_context
+        context.thread_count = 1  # a video a core is the best use of cores; see the notes on speed
+        skips = context.codec.canonical_name in skipping.CODECS
+        packets = (
+            skipping.needed(self._packets(), self._is_shown)
+            if skips
+            else ((p, True) for p in self._packets())
+        )
+        for packet, is_needed in packets:
+            context.skip_frame = "DEFAULT" if is_needed or self.decode_errors else "NONREF"
             try:
                 yield from self._stream.decode(packet)
             except FFmpegError:
@@ -164,6 +181,11 @@ class VideoReader:
                 self.decode_errors += 1
                 fruitless += 1
         yield None
+
+    def _is_shown(self, pts: int, until_pts: int) -> bool:
+        """Whether a frame with this range of presentation times is a sample; true until it is known."""
+        base = self._time_base
+        return self._rate == 0 or self._instant(pts * base, until_pts * base) is not None
 
     @property
     def _time_base(self) -> Fraction:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from pipeline.ahead import ahead
 from pipeline.decode import VideoReader, open_video
+from pipeline.errors import NothingDecodes
 from pipeline.facts import VideoFacts
 from pipeline.pictures import jpeg, rgb_scaler
 from pipeline.shots import Segment, find_segments
@@ -139,6 +140,8 @@ def read_video(
             pictures.close()
         with _timed(seconds, "subtitles"):
             transcript, subtitle_errors = read_subtitles(path, source, video.facts)
+    if not times_s:
+        raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
     seconds["total"] = time.monotonic() - began
     return VideoSummary(
         facts=video.facts,
@@ -156,6 +159,8 @@ def read_video(
 def _decoded(
     video: VideoReader, settings: IngestSettings, tower: ImageTower, seconds: Seconds
 ) -> Generator[tuple[int, float, NDArray[np.uint8]], None, None]:
+    from av import FFmpegError
+
     aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
     to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, tower.input_side_px)
     samples = video.samples(settings.fps)
@@ -164,7 +169,11 @@ def _decoded(
             sample = next(samples, None)
             if sample is None:
                 return
-            rgb = to_rgb(sample.frame)
+            try:
+                rgb = to_rgb(sample.frame)
+            except FFmpegError:  # damage that shows only now, such as a colour space that does not exist
+                video.decode_errors += 1
+                continue
         yield sample.number, sample.time_s, rgb
 
 

@@ -11,22 +11,21 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from agent.answer import Answer
 from agent.ask import Parameters, ask
 from agent.builtin_model import BuiltinModel
 from agent.eea import EEAParameters
 from agent.environment import Environment
-from agent.question import Question
 from agent.uniform import UniformParameters
 from index.library import Library
 from index.spaces import load_space
 from jobs.ingest import ingest
 from jobs.sample import sample
 from jobs.settings import library_settings
+from jobs.truth import Known, read_known
 from pipeline.ingest import IngestSettings
 from pipeline.sources import list_sources
 
@@ -55,27 +54,30 @@ class Row:
     by_kind: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A question with its truth, which the agent never sees."""
-
-    film: str
-    kind: str
-    question: Question
-    answer: int
-    evidence: tuple[float, float]
-
-
 def bench_agent(directory: Path, hours: float, limit: int, seed: int) -> list[Row]:
     """Films, library and questions in `directory` (made if not there), then a row for each agent."""
     tasks, environments = _prepare(directory, hours, limit, seed)
     rows = [
-        _run(name, tasks, environments, "eea", [replace(_eea(environments[task.film]), **parts) for task in tasks])
+        _run(
+            name,
+            tasks,
+            environments,
+            "eea",
+            [replace(_eea(environments[task.film]), **parts) for task in tasks],
+        )
         for name, parts in ABLATIONS.items()
     ]
     frames = max(1, round(rows[0].frames))
-    rows.append(_run(f"uniform, {frames} frames", tasks, environments, "uniform", [UniformParameters(frames)] * len(tasks)))
-    (directory / "bench_agent.json").write_text(json.dumps([_plain(row) for row in rows], indent=2))
+    rows.append(
+        _run(
+            f"uniform, {frames} frames",
+            tasks,
+            environments,
+            "uniform",
+            [UniformParameters(frames)] * len(tasks),
+        )
+    )
+    (directory / "bench_agent.json").write_text(json.dumps([asdict(row) for row in rows], indent=2))
     return rows
 
 
@@ -89,38 +91,41 @@ def table(rows: Sequence[Row]) -> str:
         for r in rows
     ]
     kinds = sorted({kind for row in rows for kind in row.by_kind})
-    lines += ["", f"accuracy by kind of question ({rows[0].questions} questions; built-in model, sketch films)", ""]
+    lines += [
+        "",
+        f"accuracy by kind of question ({rows[0].questions} questions; built-in model, sketch films)",
+        "",
+    ]
     lines += ["| agent | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
-    lines += [f"| {row.agent} | " + " | ".join(f"{row.by_kind[kind]:.2f}" for kind in kinds) + " |" for row in rows]
+    lines += [
+        f"| {row.agent} | " + " | ".join(f"{row.by_kind[kind]:.2f}" for kind in kinds) + " |" for row in rows
+    ]
     return "\n".join(lines)
 
 
-def _prepare(directory: Path, hours: float, limit: int, seed: int) -> tuple[list[Task], dict[str, Environment]]:
+def _prepare(
+    directory: Path, hours: float, limit: int, seed: int
+) -> tuple[list[Known], dict[str, Environment]]:
     films = directory / "films"
     if not (films / "questions.jsonl").exists():
         sample(films, hours, seed)
     space = load_space("builtin")
     settings = IngestSettings()
-    library = Library.open_or_create(str(directory / "library"), library_settings(settings), space.fingerprint)
+    library = Library.open_or_create(
+        str(directory / "library"), library_settings(settings), space.fingerprint
+    )
     ingest(list_sources([str(films)]), library, space, settings)
     environments = {
         Path(row.uri).name: Environment(library, [row], space.embed_text) for row in library.videos()
     }
-    lines = (films / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    return _spread([_task(json.loads(line)) for line in lines], limit), environments
+    return _spread(read_known(films / "questions.jsonl"), limit), environments
 
 
-def _spread(tasks: Sequence[Task], limit: int) -> list[Task]:
+def _spread(tasks: Sequence[Known], limit: int) -> list[Known]:
     """At most `limit` tasks, every film and kind in its share."""
     step = max(1.0, len(tasks) / limit)
     ordered = sorted(tasks, key=lambda task: (task.kind, task.film))
     return [ordered[int(number * step)] for number in range(min(limit, len(tasks)))]
-
-
-def _task(row: dict[str, Any]) -> Task:
-    question = Question(row["question"], tuple(row["options"]))
-    start_s, end_s = row["evidence"]
-    return Task(row["video"], row["kind"], question, row["answer"], (start_s, end_s))
 
 
 def _eea(environment: Environment) -> EEAParameters:
@@ -129,7 +134,7 @@ def _eea(environment: Environment) -> EEAParameters:
 
 def _run(
     name: str,
-    tasks: Sequence[Task],
+    tasks: Sequence[Known],
     environments: dict[str, Environment],
     agent: str,
     parameters: Sequence[Parameters],
@@ -147,8 +152,8 @@ def _run(
         ]
 
     answers = asyncio.run(all_of_them())
-    right = [float(answer.option == task.answer) for task, answer in zip(tasks, answers, strict=True)]
-    hits = [float(_hit(answer, task)) for task, answer in zip(tasks, answers, strict=True)]
+    right = [float(task.right(answer)) for task, answer in zip(tasks, answers, strict=True)]
+    hits = [float(task.shown_by(answer.evidence)) for task, answer in zip(tasks, answers, strict=True)]
     kinds = sorted({task.kind for task in tasks})
     return Row(
         agent=name,
@@ -168,12 +173,6 @@ def _run(
     )
 
 
-def _hit(answer: Answer, task: Task) -> bool:
-    """Whether some evidence given lies in the true range."""
-    start_s, end_s = task.evidence
-    return any(each.start_s < end_s and start_s < each.end_s for each in answer.evidence)
-
-
 def clustered_error(values: Sequence[float], clusters: Sequence[str]) -> float:
     """Standard error of a mean whose values come in clusters (Miller 2024, arXiv 2411.00640, section 2.2)."""
     mean = statistics.fmean(values)
@@ -181,7 +180,3 @@ def clustered_error(values: Sequence[float], clusters: Sequence[str]) -> float:
     for value, cluster in zip(values, clusters, strict=True):
         sums[cluster] = sums.get(cluster, 0.0) + value - mean
     return math.sqrt(sum(total * total for total in sums.values())) / len(values)
-
-
-def _plain(row: Row) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in Row.__slots__}

@@ -104,7 +104,8 @@ class _FrameWriter:
 
     def add(self, rows: Sequence[ReadFrame]) -> None:
         self.waiting += [
-            FrameRow(row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg, row.vector) for row in rows
+            FrameRow(row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg, row.vector)
+            for row in rows
         ]
         if len(self.waiting) >= FRAMES_A_COMMIT:
             self.flush()

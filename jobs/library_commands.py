@@ -19,7 +19,9 @@ LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or a
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 VideoOption = Annotated[
     list[str] | None,
-    typer.Option("--video", help="Only this video: its id (or the first digits), title or file. May be repeated."),
+    typer.Option(
+        "--video", help="Only this video: its id (or the first digits), title or file. May be repeated."
+    ),
 ]
 FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
 ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
@@ -39,7 +41,8 @@ def ingest(
         float | None, typer.Option(help="Frames sampled a second. Default: the library's own, else 1.")
     ] = None,
     jpeg_side: Annotated[
-        int | None, typer.Option(help="Longest side of stored frames in px. Default: the library's own, else 512.")
+        int | None,
+        typer.Option(help="Longest side of stored frames in px. Default: the library's own, else 512."),
     ] = None,
     device: Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")] = "auto",
     local: Annotated[bool, typer.Option("--local", help="In this process (so far the only way).")] = True,
@@ -50,8 +53,8 @@ def ingest(
 
     from index.library import Library
     from index.spaces import load_space
-    from jobs.ingest import ingest as run
     from jobs.errors import OK, SOME_FAILED
+    from jobs.ingest import ingest as run
     from jobs.progress import progress_bar
     from jobs.settings import ingest_plan, library_settings
     from jobs.show import show_report
@@ -69,13 +72,13 @@ def ingest(
 
 def total_video_s(sources: list[Source]) -> float | None:
     """Seconds of video in local sources as their headers claim, or None if some source does not say."""
+    from pipeline.decode import probe
     from pipeline.errors import PipelineError
-    from pipeline.facts import probe
 
     total = 0.0
     for source in sources:
         try:
-            claimed_s = probe(Path(source.uri)).duration_s if "://" not in source.uri else None
+            claimed_s = probe(Path(source.uri)).claimed_duration_s if "://" not in source.uri else None
         except PipelineError:
             continue  # it will be a failure row with its reason; here only the time left is at stake
         if claimed_s is None:
@@ -158,7 +161,9 @@ def frames(
     video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
     at: Annotated[list[float], typer.Option(help="A time in seconds; may be repeated.")],
     out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
-    mode: Annotated[str, typer.Option(help="nearest, exact, or shown (the frame on screen at that time).")] = "nearest",
+    mode: Annotated[
+        str, typer.Option(help="nearest, exact, or shown (the frame on screen at that time).")
+    ] = "nearest",
     json: JsonOption = False,
 ) -> None:
     """Write stored frames as JPEG files."""

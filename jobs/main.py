@@ -39,5 +39,8 @@ def main() -> None:
     except KeyboardInterrupt:
         from jobs.errors import INTERRUPTED
 
-        print("interrupted: what was complete stays in the library; run the command again to go on", file=sys.stderr)
+        print(
+            "interrupted: what was complete stays in the library; run the command again to go on",
+            file=sys.stderr,
+        )
         raise SystemExit(INTERRUPTED) from None

@@ -19,7 +19,16 @@ from pipeline.sketch.captions import full_claim, plain_wording
 from pipeline.sketch.chance import CARD_PAINTS, random_group, random_scene
 from pipeline.sketch.scene import Group, Scene, TitleCard
 from pipeline.sketch.truth import Asked, Claim, truth
-from pipeline.sketch.words import COLOUR_NAMES, NUMBERS, PLACE_NAMES, PLACES, THING_NAMES, TITLE_WORDS, plural, with_article
+from pipeline.sketch.words import (
+    COLOUR_NAMES,
+    NUMBERS,
+    PLACE_NAMES,
+    PLACES,
+    THING_NAMES,
+    TITLE_WORDS,
+    plural,
+    with_article,
+)
 
 FloatArray = NDArray[np.float32]
 

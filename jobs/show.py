@@ -80,7 +80,9 @@ def show_library(library: Library, as_json: bool) -> None:
         return
     out = Console()
     out.print(f"{escape(library.uri)}: {len(videos)} videos, {facts.frames} frames, {facts.hours:.2f} hours")
-    out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
+    out.print(
+        f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}"
+    )
     table = _table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos:
         picture = f"{row.width_px}x{row.height_px} {row.codec}"
@@ -122,7 +124,9 @@ def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json
             path.write_bytes(frame.jpeg)
             written.append({"path": str(path), "video_id": row.video_id, "time_s": frame.time_s})
     except OSError as error:
-        raise UsageError(f"cannot write frames to {out}: {error.strerror}; give --out a folder you may write") from error
+        raise UsageError(
+            f"cannot write frames to {out}: {error.strerror}; give --out a folder you may write"
+        ) from error
     if as_json:
         print_json(written)
         return

@@ -133,7 +133,7 @@ def pixels_for_model(pixels: NDArray[np.uint8], chance: Random, device: torch.de
 
     batch = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).float() / 255
     if chance.random() < 0.5:
-        batch = interpolate(batch, size=SIDE_PX, mode="bilinear", antialias=True)
+        batch = interpolate(batch, size=SIDE_PX, mode="bilinear")
     else:
         top, left = chance.randrange(STORED_PX - SIDE_PX), chance.randrange(STORED_PX - SIDE_PX)
         batch = batch[:, :, top:top + SIDE_PX, left:left + SIDE_PX]
@@ -200,7 +200,7 @@ class Trainer:
             group["lr"] = rate
         with torch.autocast(self.device.type, torch.bfloat16):
             images = self.model.visual(pixels_for_model(pixels, chance, self.device))
-            texts = embed_text(self.model, tokens)
+        texts = embed_text(self.model, tokens)  # in fp32: attention over short rows is slower in bf16 on CPUs
         cosines = normalize(texts.float(), dim=-1) @ normalize(images.float(), dim=-1).T
         loss = loss_of(cosines, true, self.model.logit_scale.exp(), self.bias)
         self.optimiser.zero_grad(set_to_none=True)

@@ -1,0 +1,123 @@
+"""The whole job on films that the project draws itself: `kinodex demo`. Needs no network and no model but its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from agent.answer import Answer
+from agent.ask import ask
+from agent.builtin_model import BuiltinModel
+from agent.environment import Environment
+from agent.events import Event
+from agent.trace import trace_to
+from index.library import Library
+from index.spaces import load_space
+from jobs.ingest import ingest
+from jobs.library_commands import total_video_s
+from jobs.progress import progress_bar
+from jobs.sample import sample
+from jobs.settings import library_settings
+from jobs.show import clock, show_hits, show_report
+from jobs.tree_view import TreeView, show_answer
+from jobs.truth import Known, read_known
+from pipeline.ingest import IngestSettings
+from pipeline.sources import list_sources
+
+HOURS, SEED = 0.1, 7
+QUESTIONS = 3
+
+
+def run_demo(directory: Path) -> None:
+    """Films, a library, a search, and three questions whose evidence is held against the known truth."""
+    out, began = Console(highlight=False), time.monotonic()
+    films, place = directory / "films", directory / "library"
+    _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED}")
+    if (films / "questions.jsonl").exists():
+        out.print("the films are there already")
+    else:
+        sample(films, HOURS, SEED)
+    known = read_known(films / "questions.jsonl")
+    out.print(
+        f"{len(list(films.glob('*.mp4')))} films and {len(known)} questions with known answers in {films}"
+    )
+
+    _step(out, 2, f"kinodex ingest {films} --library {place} --space builtin")
+    library = _make_library(films, place)
+
+    query = "a red thing at sea"
+    _step(out, 3, f'kinodex search {place} "{query}" -k 5')
+    text_space = load_space("builtin", towers="text")
+    show_hits(
+        library.search(query, text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False
+    )
+
+    right = 0
+    for number, each in enumerate(_chosen(known), 1):
+        options = " ".join(f'--option "{option}"' for option in each.question.options)
+        _step(out, 3 + number, f'kinodex ask {place} "{each.question.text}" {options} --video {each.film}')
+        environment = Environment(library, [library.video(each.film)], text_space.embed_text)
+        answer = _ask(each, environment, directory / f"trace_{number}.jsonl", out)
+        right += _hold_against_truth(answer, each, out)
+        _keep_frames(answer, library, directory / "evidence")
+    out.print(
+        f"\n{right} of {QUESTIONS} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
+        f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
+        "The built-in space and model know only these drawn films; the README says how to use real ones."
+    )
+
+
+def _step(out: Console, number: int, command: str) -> None:
+    out.print(f"\n[bold]{number}. {escape(command)}[/]", soft_wrap=True)
+
+
+def _make_library(films: Path, place: Path) -> Library:
+    space, settings = load_space("builtin", towers="image"), IngestSettings()
+    library = Library.open_or_create(str(place), library_settings(settings), space.fingerprint)
+    sources = list_sources([str(films)])
+    with progress_bar(Console(stderr=True), total_video_s(sources)) as watch:
+        report = ingest(sources, library, space, settings, watch)
+    show_report(report, library, as_json=False)
+    return library
+
+
+def _chosen(known: list[Known]) -> list[Known]:
+    """One question of each of three kinds."""
+    first_of_kind: dict[str, Known] = {}
+    for each in known:
+        first_of_kind.setdefault(each.kind, each)
+    return list(first_of_kind.values())[:QUESTIONS]
+
+
+def _ask(known: Known, environment: Environment, trace: Path, out: Console) -> Answer:
+    view = TreeView(out)
+    with trace_to(trace) as write:
+
+        def tell(event: Event) -> None:
+            view(event)
+            write(event)
+
+        answer = asyncio.run(ask(known.question, environment, BuiltinModel(environment), on_event=tell))
+    show_answer(answer, known.question, environment.videos, out)
+    return answer
+
+
+def _hold_against_truth(answer: Answer, known: Known, out: Console) -> bool:
+    seen = "the evidence lies there" if known.shown_by(answer.evidence) else "the evidence lies elsewhere"
+    verdict = "[green]right[/]" if known.right(answer) else "[red]wrong[/]"
+    truth = known.question.options[known.answer]
+    span = f"{clock(known.start_s)} to {clock(known.end_s)}"
+    out.print(f"[bold]truth[/]     {escape(truth)}, shown {span}: {verdict}, {seen}", soft_wrap=True)
+    return known.right(answer)
+
+
+def _keep_frames(answer: Answer, library: Library, folder: Path) -> None:
+    """The first stored frame of each range of evidence, as a JPEG."""
+    folder.mkdir(exist_ok=True)
+    for each in answer.evidence:
+        for frame in library.frames_at(each.video_id, [each.start_s], mode="nearest"):
+            (folder / f"{each.video_id[:12]}_{frame.time_s:.2f}.jpg").write_bytes(frame.jpeg)

@@ -173,7 +173,8 @@ def _cards(towers: Towers, chance: Random, seed: int) -> float:
     cards = [TitleCard(word, *chance.choice(CARD_PAINTS)) for word in TITLE_WORDS for _ in range(2)]
     seen = towers.embed_pictures(_photographs(cards, seed, towers.side_px))
     prompts = towers.embed_texts([plain_wording(Claim(word=word)) for word in TITLE_WORDS])
-    return _share([TITLE_WORDS[best] == card.word for best, card in zip((seen @ prompts.T).argmax(1), cards, strict=True)])
+    best = (seen @ prompts.T).argmax(1)
+    return _share([TITLE_WORDS[index] == card.word for index, card in zip(best, cards, strict=True)])
 
 
 def _paraphrase_scores(towers: Towers, scenes: list[Scene], gallery: FloatArray, chance: Random) -> dict[str, Any]:

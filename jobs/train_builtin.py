@@ -123,7 +123,9 @@ def embed_text(model: Any, tokens: torch.Tensor) -> torch.Tensor:
     tokens = tokens[:, :length]
     states = model.token_embedding(tokens) + model.positional_embedding[:length]
     states = model.ln_final(model.transformer(states, attn_mask=model.attn_mask[:length, :length]))
-    return states[torch.arange(len(tokens), device=tokens.device), tokens.argmax(-1)] @ model.text_projection
+    last = states[torch.arange(len(tokens), device=tokens.device), tokens.argmax(-1)]
+    vectors: torch.Tensor = last @ model.text_projection
+    return vectors
 
 
 def pixels_for_model(pixels: NDArray[np.uint8], chance: Random, device: torch.device) -> torch.Tensor:
@@ -171,7 +173,8 @@ class Trainer:
         open_clip = import_open_clip()
         torch.manual_seed(seed)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / CONFIG_NAME).write_text(json.dumps({"model_cfg": MODEL, "preprocess_cfg": PREPROCESS}, indent=2) + "\n")
+        config = {"model_cfg": MODEL, "preprocess_cfg": PREPROCESS}
+        (folder / CONFIG_NAME).write_text(json.dumps(config, indent=2) + "\n")
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model = open_clip.create_model(f"local-dir:{folder}", load_weights=False, pretrained_image=False)
         self.model = self.model.to(self.device, memory_format=torch.channels_last)
@@ -179,8 +182,9 @@ class Trainer:
         self.bias = torch.nn.Parameter(torch.tensor(-4.0, device=self.device))
         self.seen_tokens = torch.zeros(49408, dtype=torch.bool)
         self.average = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-        matrices = [weight for name, weight in self.model.named_parameters() if weight.ndim > 1 and "embedding" not in name]
-        rest = [weight for name, weight in self.model.named_parameters() if weight.ndim < 2 or "embedding" in name]
+        named = list(self.model.named_parameters())
+        matrices = [weight for name, weight in named if weight.ndim > 1 and "embedding" not in name]
+        rest = [weight for name, weight in named if weight.ndim < 2 or "embedding" in name]
         self.optimiser = torch.optim.AdamW(
             [{"params": matrices, "weight_decay": 0.05}, {"params": [*rest, self.bias], "weight_decay": 0.0}],
             lr=peak, betas=(0.9, 0.98),
@@ -204,7 +208,7 @@ class Trainer:
         cosines = normalize(texts.float(), dim=-1) @ normalize(images.float(), dim=-1).T
         loss = loss_of(cosines, true, self.model.logit_scale.exp(), self.bias)
         self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward([loss])
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         with torch.no_grad():
@@ -226,8 +230,8 @@ class Trainer:
 
         weights = {name: value.detach().cpu().clone() for name, value in self.average.items()}
         weights["token_embedding.weight"][~self.seen_tokens] = 0
-        half = {name: value.half().contiguous() if value.is_floating_point() else value for name, value in weights.items()}
-        save_file(half, folder / WEIGHTS_NAME)
+        half = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
+        save_file({name: value.contiguous() for name, value in half.items()}, folder / WEIGHTS_NAME)
 
 
 def steps_until(minutes: float, steps: int | None) -> Iterator[tuple[int, float]]:
@@ -243,7 +247,7 @@ def steps_until(minutes: float, steps: int | None) -> Iterator[tuple[int, float]
 
 def main(
     out: Annotated[Path, typer.Option(help="Folder for the weights, their configuration and report.json.")],
-    minutes: Annotated[float, typer.Option(help="Length of training by the clock, drawing the pictures left out.")] = 60,
+    minutes: Annotated[float, typer.Option(help="Length of training by the clock, without the drawing.")] = 60,
     steps: Annotated[int | None, typer.Option(help="Train this many steps instead, whatever they take.")] = None,
     seed: int = 0,
     pictures: Annotated[int, typer.Option(help="Pictures drawn to train on.")] = 60000,
@@ -266,7 +270,8 @@ def main(
         for number, part in steps_until(minutes, steps):
             numbers = batch_numbers(data, batch, chance)
             claims = batch_claims([data.scenes[index] for index in numbers], chance)
-            losses.append(trainer.step(data.pixels[numbers], data.codes[numbers], claims, learning_rate(part, peak), chance))
+            rate = learning_rate(part, peak)
+            losses.append(trainer.step(data.pixels[numbers], data.codes[numbers], claims, rate, chance))
             trainer.remember(min(0.998, number / (number + 10)))
             if number % 50 == 0:
                 print(f"step {number} part {part:.3f} loss {np.mean(losses[-50:]):.3f} "

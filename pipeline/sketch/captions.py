@@ -11,8 +11,22 @@ from random import Random
 from pipeline.sketch.scene import Group, Scene, TitleCard
 from pipeline.sketch.truth import ANY_WORD, SEVERAL, Asked, Claim
 from pipeline.sketch.words import (
-    COLOUR_NAMES, COLOURS, DAY, KINDS, NIGHT, NUMBERS, PLACE_NAMES, PLACE_NOUNS, PLACES, POSITIONS, SIZES, THING_NAMES,
-    THINGS, TITLE_WORDS, plural, with_article,
+    COLOUR_NAMES,
+    COLOURS,
+    DAY,
+    KINDS,
+    NIGHT,
+    NUMBERS,
+    PLACE_NAMES,
+    PLACE_NOUNS,
+    PLACES,
+    POSITIONS,
+    SIZES,
+    THING_NAMES,
+    THINGS,
+    TITLE_WORDS,
+    plural,
+    with_article,
 )
 
 OPENINGS = ("", "", "", "", "a picture of ", "a photo of ", "a drawing of ", "a video frame of ", "a frame showing ",
@@ -74,7 +88,7 @@ def altered(claim: Claim, chance: Random) -> Claim:
         changed = replace(asked, position=chance.choice(tuple(POSITIONS)))
     else:
         changed = replace(asked, noun=chance.choice(THING_NAMES))
-    return replace(claim, groups=claim.groups[:index] + (changed,) + claim.groups[index + 1:])
+    return replace(claim, groups=(*claim.groups[:index], changed, *claim.groups[index + 1:]))
 
 
 def wording(claim: Claim, chance: Random) -> str:

@@ -98,9 +98,9 @@ def snake(pen: Pen) -> None:
 
 
 def butterfly(pen: Pen) -> None:
-    for side in (-1, 1):
+    for side, left in ((-1, 10), (1, 56)):
         pen.poly(pen.body, (50, 48), (50 + 46 * side, 6), (50 + 46 * side, 46), (50 + 20 * side, 56))
-        pen.oval(pen.body, *sorted((50 + 6 * side, 50 + 40 * side))[:1], 50, max(50 + 6 * side, 50 + 40 * side), 90)
+        pen.oval(pen.body, left, 50, left + 34, 90)
         pen.dot(pen.light, 50 + 34 * side, 28, 7)
         pen.dot(pen.shade, 50 + 24 * side, 70, 6)
         pen.line(INK, 2, (50, 30), (50 + 14 * side, 8))

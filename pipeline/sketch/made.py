@@ -151,7 +151,8 @@ def lighthouse(pen: Pen) -> None:
     pen.box(INK, 34, 23, 66, 28)
     pen.poly(pen.body, (38, 28), (62, 28), (72, 97), (28, 97))
     for y in (44, 70):
-        pen.poly(PALE, (38 - (y - 28) / 7, y), (62 + (y - 28) / 7, y), (64 + (y - 28) / 7, y + 12), (36 - (y - 28) / 7, y + 12))
+        flare = (y - 28) / 7
+        pen.poly(PALE, (38 - flare, y), (62 + flare, y), (64 + flare, y + 12), (36 - flare, y + 12))
 
 
 def windmill(pen: Pen) -> None:

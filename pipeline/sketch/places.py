@@ -6,6 +6,7 @@ import math
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from pipeline.sketch.pen import Rgb
@@ -51,7 +52,7 @@ class Ground:
         self.poly(rgb, *line, (1, 1), (0, 1))
 
 
-def _gradient(top: Rgb, bottom: Rgb, width_px: int, height_px: int, tone: float) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def _gradient(top: Rgb, bottom: Rgb, width_px: int, height_px: int, tone: float) -> NDArray[np.uint8]:
     share = np.linspace(0, 1, height_px)[:, None]
     column = (np.array(top) * (1 - share) + np.array(bottom) * share) * tone
     return np.repeat(np.clip(column, 0, 255).astype(np.uint8)[:, None], width_px, axis=1)
@@ -70,7 +71,8 @@ def _sky(ground: Ground, clouds: bool = True) -> None:
     for _ in range(chance.randint(1, 3) if clouds else 0):
         left, top = chance.uniform(-0.05, 0.9), chance.uniform(0.04, 0.3)
         for step in range(3):
-            ground.oval((240, 245, 250), left + step * 0.04, top - 0.02 * (step % 2), left + 0.08 + step * 0.04, top + 0.08)
+            x, y = left + step * 0.04, top - 0.02 * (step % 2)
+            ground.oval((240, 245, 250), x, y, x + 0.08, top + 0.08)
 
 
 def _sea(ground: Ground) -> None:
@@ -116,8 +118,9 @@ def _snow(ground: Ground) -> None:
 def _forest(ground: Ground) -> None:
     chance = ground.chance
     ground.box((54, 104, 64), 0, 0.26, 1, 1)
-    for x in sorted(range(16), key=lambda _: chance.random()):
-        _pine(ground, (26, 82 + chance.randint(-12, 12), 46), (x + chance.random()) / 16, 0.62, chance.uniform(0.46, 0.66))
+    for column in sorted(range(16), key=lambda _: chance.random()):
+        green = (26, 82 + chance.randint(-12, 12), 46)
+        _pine(ground, green, (column + chance.random()) / 16, 0.62, chance.uniform(0.46, 0.66))
     ground.box((62, 84, 44), 0, 0.64, 1, 1)
     for _ in range(24):
         x, y = chance.random(), chance.uniform(0.68, 0.98)
@@ -129,7 +132,7 @@ def _forest(ground: Ground) -> None:
 def _city(ground: Ground) -> None:
     _sky(ground)
     chance = ground.chance
-    x = -0.02
+    x: float = -0.02
     while x < 1:
         width, top = chance.uniform(0.08, 0.14), chance.uniform(0.1, 0.42)
         grey = chance.randint(96, 160)

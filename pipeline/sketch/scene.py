@@ -86,15 +86,14 @@ def lay_out(scene: Scene, width_px: int, height_px: int) -> list[Pasted]:
     """
     aspect = width_px / height_px
     room = aspect / max(1, len(scene.groups))
-    items = []
+    items: list[Pasted] = []
     for group in scene.groups:
         side = min(SIDE_OF_SIZE[group.size], 0.96 * room / group.count)
         picture = sprite(group.thing, group.colour, max(4, round(side * height_px)),
                          night=scene.night, mirrored=group.mirrored)
         y = _height_of(group, side)
         middle = _middle_of(group, scene)
-        for x in _spread(middle, group.count, side / aspect):
-            items.append(Pasted(picture, x, y))
+        items.extend(Pasted(picture, x, y) for x in _spread(middle, group.count, side / aspect))
     return items
 
 

@@ -73,7 +73,7 @@ def truth_of_codes(claims: NDArray[np.int8], scenes: NDArray[np.int8]) -> NDArra
     any_word = (ask[..., 2] == _WORDS[ANY_WORD]) & (see[..., 2] >= 0)
     word = (ask[..., 2] < 0) | (ask[..., 2] == see[..., 2]) | any_word
     empty = (ask[..., 3] < 0) | ((see[..., 3] < 0) & (see[..., 2] < 0))
-    whole = place & night & word & empty
+    whole: NDArray[np.bool_] = place & night & word & empty
     for first in (4, 9):
         found = np.zeros_like(whole)
         for start in (3, 8, 13):
@@ -84,7 +84,7 @@ def truth_of_codes(claims: NDArray[np.int8], scenes: NDArray[np.int8]) -> NDArra
 
 def _matches(ask: NDArray[np.int8], see: NDArray[np.int8]) -> NDArray[np.bool_]:
     there = see[..., 0] >= 0
-    noun = (ask[..., 0] < 0) | _is_a()[ask[..., 0], see[..., 0]]
+    noun: NDArray[np.bool_] = (ask[..., 0] < 0) | _is_a()[ask[..., 0], see[..., 0]]
     same = [(ask[..., column] < 0) | (ask[..., column] == see[..., column]) for column in (1, 3, 4)]
     count = (ask[..., 2] < 0) | (ask[..., 2] == see[..., 2]) | ((ask[..., 2] == SEVERAL) & (see[..., 2] > 1))
     found: NDArray[np.bool_] = there & noun & count & same[0] & same[1] & same[2]

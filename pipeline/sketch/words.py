@@ -58,7 +58,7 @@ PLACES: dict[str, tuple[str, ...]] = {
                   "by rocky mountains", "in the alps"),
     "meadow": ("in the meadow", "on a meadow", "in a field", "on the grass", "in the grass", "over green hills",
                "in the countryside", "over the meadow"),
-    "room": ("in a room", "in the room", "indoors", "inside a room", "in a living room", "inside the house",
+    "room": ("in the room", "in a room", "indoors", "inside a room", "in a living room", "inside the house",
              "on the carpet"),
 }
 PLACE_NOUNS: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,188 @@
+"""The script of a film: which shots, when exactly, and what is said; picked by chance from a seed.
+
+Times are whole frames at `FPS`, so a shot's start and the one past its end are exact presentation times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from pipeline.sketch.captions import full_claim, plain_wording
+from pipeline.sketch.chance import CARD_PAINTS
+from pipeline.sketch.scene import Group, Scene, TitleCard
+from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, SIZES, THING_NAMES, TITLE_WORDS
+
+FPS = 12
+WIDTH_PX, HEIGHT_PX = 640, 360
+MOTIONS = ("still", "left", "right", "up", "down", "bob")
+ENTRIES = ("cut", "cut", "cut", "dissolve", "black")
+SECONDS_PER_NEEDLE = 240
+NEEDLE_THINGS = 20
+SECONDS_PER_LINE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One event of a film: a scene or title card on screen during [start_s, end_s).
+
+    `entry` is how it follows the shot before: a cut, a dissolve, or from black. A `needle` is a shot of 2 to 4
+    seconds whose thing is nowhere else in the film.
+    """
+
+    first_frame: int
+    frames: int
+    scene: Scene | TitleCard
+    motion: str = "still"
+    entry: str = "cut"
+    needle: bool = False
+
+    @property
+    def start_s(self) -> float:
+        """Presentation time of the first frame."""
+        return self.first_frame / FPS
+
+    @property
+    def end_s(self) -> float:
+        """Presentation time of the first frame that is no longer this shot's."""
+        return (self.first_frame + self.frames) / FPS
+
+    @property
+    def description(self) -> str:
+        """The shot in words."""
+        return plain_wording(full_claim(self.scene))
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenLine:
+    """What a narrator says during [start_s, end_s)."""
+
+    start_s: float
+    end_s: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A film before it is drawn."""
+
+    film: str
+    seed: int
+    shots: tuple[Shot, ...]
+    lines: tuple[SpokenLine, ...] = ()
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of film."""
+        return self.shots[-1].end_s
+
+
+def write_script(film: str, duration_s: float, seed: int, *, spoken: bool = False) -> Script:
+    """A script of `duration_s` seconds (rounded to whole frames, at least 30), the same for the same arguments."""
+    chance = Random(f"{film}/{seed}")
+    total = max(30 * FPS, round(duration_s * FPS))
+    rare = chance.sample(THING_NAMES, NEEDLE_THINGS)
+    common = [thing for thing in THING_NAMES if thing not in rare]
+    words = chance.sample(TITLE_WORDS, len(TITLE_WORDS))
+    needles = _needle_slots(total, min(len(rare), max(1, round(total / FPS / SECONDS_PER_NEEDLE))), chance)
+    shots: list[Shot] = []
+    position, place = 0, ""
+    while position < total:
+        if needles and position >= needles[0]:
+            needles.pop(0)
+            scene: Scene | TitleCard = _random_scene([rare.pop()], place, chance, most=1)
+            shot = Shot(position, chance.randint(2 * FPS, 4 * FPS), scene, needle=True)
+        elif words and (not shots or chance.random() < 0.08):
+            card = TitleCard(words.pop(), *chance.choice(CARD_PAINTS))
+            shot = Shot(position, chance.randint(3 * FPS, 4 * FPS), card)
+        else:
+            scene = _random_scene(common, place, chance, most=3)
+            frames = chance.randint(4 * FPS, 20 * FPS)
+            shot = Shot(position, frames, scene, chance.choice(MOTIONS), chance.choice(ENTRIES))
+        shot = _fit(shot, total)
+        shots.append(shot)
+        position += shot.frames
+        place = shot.scene.place if isinstance(shot.scene, Scene) else place
+    return Script(film, seed, tuple(shots), _spoken_lines(total / FPS, chance) if spoken else ())
+
+
+def _needle_slots(total: int, number: int, chance: Random) -> list[int]:
+    """Frames from which the next shot is a needle: one in each equal part of the film, none at the very start."""
+    part = total // number
+    return [number_of * part + chance.randint(min(part // 3, 10 * FPS), max(part * 3 // 5, 11 * FPS))
+            for number_of in range(number)]
+
+
+def _fit(shot: Shot, total: int) -> Shot:
+    """The shot cut off at the film's end, or drawn out to it where less than four seconds would be left."""
+    left = total - shot.first_frame
+    if shot.needle:
+        return replace(shot, frames=min(shot.frames, left))
+    return replace(shot, frames=left if left < shot.frames + 4 * FPS else shot.frames)
+
+
+def _random_scene(things: list[str], last_place: str, chance: Random, most: int) -> Scene:
+    place = chance.choice([name for name in PLACE_NAMES if name != last_place])
+    night = chance.random() < 0.35
+    if most > 1 and chance.random() < 0.04:
+        return Scene(place, night)
+    number = min(most, chance.choices((1, 2, 3), (60, 30, 10))[0])
+    positions = {1: (chance.choice(("left", "middle", "right")),), 2: ("left", "right"),
+                 3: ("left", "middle", "right")}[number]
+    groups = []
+    for thing, position in zip(chance.sample(things, number), positions, strict=True):
+        count = chance.randint(2, 5 if number == 1 else 3) if number < 3 and chance.random() < 0.35 else 1
+        position = "middle" if number == 1 and count > 1 else position
+        groups.append(Group(thing, chance.choice(COLOUR_NAMES), count, chance.choice(tuple(SIZES)), position,
+                            chance.random(), chance.random() < 0.5))
+    return Scene(place, night, tuple(groups))
+
+
+def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
+    """A narrator's lines, one a minute or so; one of them says the film's code word."""
+    word = chance.choice(TITLE_WORDS).lower()
+    texts = [f"Listen well: the code word is {word}.", "Nobody knows how long this journey will take.",
+             "Keep your eyes open, the next thing may come and go quickly.", "It was quieter than anyone remembered.",
+             "From here on, everything looks a little different.", "We will come back to this place in the morning."]
+    number = max(3, int(duration_s // SECONDS_PER_LINE))
+    lines = []
+    for index in range(number):
+        start = round((index + chance.uniform(0.2, 0.7)) * duration_s / number, 1)
+        text = texts[0] if index == number // 2 else texts[1 + index % (len(texts) - 1)]
+        lines.append(SpokenLine(start, round(start + 3.0, 1), text))
+    return tuple(lines)
+
+
+def as_json(script: Script) -> dict[str, Any]:
+    """The script as plain data: every shot with its exact times and all that can be asked about it."""
+    return {
+        "film": script.film, "seed": script.seed, "width_px": WIDTH_PX, "height_px": HEIGHT_PX, "fps": FPS,
+        "duration_s": script.duration_s,
+        "shots": [_shot_json(shot) for shot in script.shots],
+        "spoken": [{"start_s": line.start_s, "end_s": line.end_s, "text": line.text} for line in script.lines],
+    }
+
+
+def _shot_json(shot: Shot) -> dict[str, Any]:
+    facts: dict[str, Any] = {"start_s": shot.start_s, "end_s": shot.end_s, "description": shot.description,
+                             "needle": shot.needle, "motion": shot.motion, "entry": shot.entry}
+    if isinstance(shot.scene, TitleCard):
+        return {**facts, "title_card": shot.scene.word}
+    groups = [{"thing": group.thing, "colour": group.colour, "count": group.count, "size": group.size,
+               "position": group.position} for group in shot.scene.groups]
+    return {**facts, "place": shot.scene.place, "night": shot.scene.night, "groups": groups}
+
+
+def subtitles(script: Script) -> str:
+    """The spoken lines as SubRip text."""
+    blocks = []
+    for number, line in enumerate(script.lines, 1):
+        blocks.append(f"{number}\n{_clock(line.start_s)} --> {_clock(line.end_s)}\n{line.text}\n")
+    return "\n".join(blocks)
+
+
+def _clock(time_s: float) -> str:
+    milliseconds = round(time_s * 1000)
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02},{rest:03}"

@@ -51,7 +51,7 @@ async def ask(
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     session = Session(question, environment, models, budget, on_event)
-    on_event(RunStarted(question, agent, asdict(parameters), budget, environment.videos, environment.spaces,
+    on_event(RunStarted(question, agent, asdict(parameters), budget, environment.videos, environment.space,
                         environment.index_frames, _names(models)))
     try:
         answer = await _run(session, agent, parameters)

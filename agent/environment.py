@@ -21,8 +21,8 @@ from agent.model import ShownFrame
 from agent.question import Video
 
 if TYPE_CHECKING:
-    from index.library import Hit, Library
-    from index.rows import FrameVectors, TranscriptRow, VideoRow
+    from index.library import Library
+    from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
 Floats = NDArray[np.float64]
@@ -48,10 +48,10 @@ class Environment:
 
     def __init__(self, library: Library, videos: Sequence[VideoRow], embed_text: EmbedText) -> None:
         self.library = library
+        self._rows = tuple(videos)
         self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s) for row in videos)
         self.index_frames = sum(row.frames for row in videos)
-        self.spaces = tuple(sorted({row.space for row in videos}))
-        self._frame_gap_s = {row.video_id: 1.0 / row.sample_fps for row in videos}
+        self.space = str(library.fingerprint)
         self._embed_text = embed_text
         self._vectors: dict[str, FrameVectors] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
@@ -97,7 +97,7 @@ class Environment:
 
     def search_transcript(self, text: str, k: int) -> list[Hit]:
         """The `k` transcript lines that match a text best."""
-        from index.library import Scope
+        from index.rows import Scope
 
         return self.library.search_transcript(text, Scope(tuple(video.video_id for video in self.videos)), k)
 
@@ -105,22 +105,41 @@ class Environment:
         """What is said in [start_s, end_s)."""
         return self.library.transcript(video_id, start_s, end_s)
 
-    def frames(self, video_id: str, times_s: Sequence[float]) -> list[ShownFrame]:
-        """The stored frames of a video nearest to some times, with their pictures, in time order, each once."""
+    def nearest(self, texts: Sequence[str], count: int) -> Environment:
+        """This environment, of more than `count` videos only those whose frames match the texts best.
+
+        Found by the library's index over all videos, so that the vectors of a large library are never all read.
+        """
+        if len(self.videos) <= count:
+            return self
+        from index.rows import Scope
+
+        everywhere = Scope(tuple(video.video_id for video in self.videos))
+        best: dict[str, float] = {}
+        for text in texts:
+            for hit in self.library.search_frames(self.embed_text(text), everywhere, 4 * count, 10.0):
+                best[hit.video_id] = max(hit.score, best.get(hit.video_id, hit.score))
+        chosen = sorted(best, key=lambda video_id: -best[video_id])[:count]
+        chosen += [row.video_id for row in self._rows if row.video_id not in best][: count - len(chosen)]
+        rows = [row for row in self._rows if row.video_id in chosen]
+        return Environment(self.library, rows, self._embed_text)
+
+    def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
+        """The stored frames of a video nearest to some times, with pictures, in time order, each once."""
         if len(times_s) == 0:
-            return []
+            return ()
         stored = self.vectors(video_id)
         nearest = {int(np.argmin(np.abs(stored.time_s - time_s))) for time_s in times_s}
         rows = self.library.frames(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
-        return [ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg)
-                for row in rows]
+        return tuple(ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg)
+                     for row in rows)
 
     def shown_range(self, frame: ShownFrame) -> tuple[float, float]:
-        """The time that a stored frame stands for: until the next one, at most one sampling interval."""
+        """The time that a stored frame stands for: until the next one, or the video's end."""
         times = self.times(frame.video_id)
         later = times[times > frame.time_s]
-        until_s = frame.time_s + self._frame_gap_s[frame.video_id]
-        return frame.time_s, min(until_s, float(later[0])) if len(later) else until_s
+        end_s = next(video.end_s for video in self.videos if video.video_id == frame.video_id)
+        return frame.time_s, float(later[0]) if len(later) else end_s
 
 
 def calibrate(cosines: Floats) -> Floats:
@@ -131,5 +150,6 @@ def calibrate(cosines: Floats) -> Floats:
         deviation = float(np.std(cosines))
     if deviation < 1e-6:
         return np.zeros_like(cosines)
-    calibrated: Floats = 1.0 / (1.0 + np.exp(-np.clip((cosines - centre) / deviation - CALIBRATION_CENTRE, -50, 50)))
+    away = np.clip((cosines - centre) / deviation - CALIBRATION_CENTRE, -50.0, 50.0)
+    calibrated: Floats = 1.0 / (1.0 + np.exp(-away))
     return calibrated

@@ -15,14 +15,14 @@ from agent.question import Question, Segment, Video
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """Everything that a run depends on besides the models' replies. Videos are named by content, spaces by digest."""
+    """Everything that a run depends on besides the replies of the models."""
 
     question: Question
     agent: str
     parameters: Mapping[str, Any]
     budget: Budget
     videos: tuple[Video, ...]
-    spaces: tuple[str, ...]
+    space: str
     index_frames: int
     models: Mapping[str, str]
 

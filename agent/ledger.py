@@ -48,7 +48,7 @@ class Budget:
         for name in ("rounds", "frames", "tokens", "seconds", "cost"):
             limit = getattr(self, name)
             if limit is not None and not limit > 0:
-                raise BadSettings(f"a budget of {limit} {name} is not possible; give more than 0, or none for no limit")
+                raise BadSettings(f"got a budget of {limit} {name}; give more than 0, or leave it out")
 
 
 @dataclass(slots=True)
@@ -62,6 +62,7 @@ class Account:
     _seen: set[tuple[str, int]] = field(default_factory=set)
     _spent: Ledger = field(default_factory=Ledger)
     _round_began: Ledger = field(default_factory=Ledger)
+    _under_way: int = 0
     _dearest: Ledger = field(default_factory=Ledger)
     """The most tokens, money and seconds that one call took so far, each by itself."""
 
@@ -70,8 +71,9 @@ class Account:
         seconds = time.perf_counter() - self.started
         return replace(self._spent, frames=len(self._seen), index_frames=self.index_frames, seconds=seconds)
 
-    def seen(self, video_id: str, frame_no: int) -> bool:
-        return (video_id, frame_no) in self._seen
+    def seen(self, video_id: str) -> list[int]:
+        """Numbers of the frames of a video that were shown."""
+        return [frame_no for seen_id, frame_no in self._seen if seen_id == video_id]
 
     def begin_round(self) -> int:
         """Count a new round, from 1, and remember what was spent before it."""
@@ -79,9 +81,13 @@ class Account:
         self._round_began = self.ledger
         return self.rounds
 
-    def show(self, frames: Sequence[ShownFrame]) -> None:
+    def begin_call(self, frames: Sequence[ShownFrame]) -> None:
+        self._under_way += 1
         self._seen |= {(frame.video_id, frame.frame_no) for frame in frames}
         self._spent = replace(self._spent, frame_shows=self._spent.frame_shows + len(frames))
+
+    def end_call(self) -> None:
+        self._under_way -= 1
 
     def charge(self, usage: Usage, *, cached: bool, invalid: bool, seconds: float) -> None:
         spent = self._spent
@@ -110,8 +116,11 @@ class Account:
         return self._over(Ledger())
 
     def needed_for_last_word(self) -> str | None:
-        """The budget of which no more is left than one call more may take, if there is such a one."""
-        return self._over(self._dearest)
+        """The budget that one call more, beside those under way, would leave too small for a last word, if any.
+
+        A call is expected to take as much as the dearest one so far.
+        """
+        return self._over(self._calls(self._under_way + 2))
 
     def no_further_round(self) -> str | None:
         """The budget that would not last for another round like the present one, if one would not."""
@@ -119,14 +128,20 @@ class Account:
             return "rounds"
         if self.frames_left == 0:
             return "frames"
-        now, before = self.ledger, self._round_began
-        return self._over(Ledger(input_tokens=now.input_tokens - before.input_tokens,
-                                 output_tokens=now.output_tokens - before.output_tokens,
-                                 cost=now.cost - before.cost, seconds=now.seconds - before.seconds))
+        now, before, decisions = self.ledger, self._round_began, self._calls(2)
+        tokens = now.input_tokens + now.output_tokens - before.input_tokens - before.output_tokens
+        return self._over(Ledger(input_tokens=tokens + decisions.input_tokens,
+                                 cost=now.cost - before.cost + decisions.cost,
+                                 seconds=now.seconds - before.seconds + decisions.seconds))
+
+    def _calls(self, count: int) -> Ledger:
+        most = self._dearest
+        return Ledger(input_tokens=count * most.input_tokens, cost=count * most.cost, seconds=count * most.seconds)
 
     def _over(self, more: Ledger) -> str | None:
         now, budget = self.ledger, self.budget
         tokens = now.input_tokens + now.output_tokens + more.input_tokens + more.output_tokens
         planned = {"tokens": (tokens, budget.tokens), "seconds": (now.seconds + more.seconds, budget.seconds),
                    "cost": (now.cost + more.cost, budget.cost)}
-        return next((name for name, (used, limit) in planned.items() if limit is not None and used >= limit), None)
+        over = [name for name, (used, limit) in planned.items() if limit is not None and used >= limit]
+        return over[0] if over else None

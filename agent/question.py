@@ -51,7 +51,7 @@ class Question:
         match = _LETTER.match(text)
         index = string.ascii_uppercase.index(match[1].upper()) if match else -1
         # "A red kite" begins with a word, not with a letter that names an option.
-        if match and match[1] in "AI" and re.match(r"\s+\w", text[match.end(1):]):
+        if match and match[1].upper() in "AI" and re.match(r"\s+\w", text[match.end(1):]):
             return None
         return index if 0 <= index < len(self.options) else None
 

@@ -1,8 +1,8 @@
 """What models reply. The JSON schemas are strict-mode friendly: every key required, none free, no extra ones.
 
-Accepted besides: the shapes that the papers' prompts ask for (EEA, Tables 7 to 11), such as
-`{"Segment 0": {"explanation": ..., "score": 70}}`, `{"query1": ...}` and `{"Segment": 3}`, arrays of strings, and
-a bare text ("B") as a decision to answer.
+Accepted besides: the shapes that the papers' prompts ask for (EEA, Tables 7 to 11), such as `{"Segment 0":
+{"explanation": ..., "score": 70}}`, `{"query1": ...}` and `{"Segment": 3}`, arrays of strings, and a bare
+text ("B") as a decision to answer.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Queries(Reply):
     def _accept(cls, value: object) -> object:
         if isinstance(value, list):
             return {"queries": value}
-        if isinstance(value, Mapping) and "queries" not in value:
+        if isinstance(value, Mapping) and all(str(name).casefold().startswith("query") for name in value):
             return {"queries": list(value.values())}
         return value
 

@@ -98,8 +98,11 @@ class Session:
         if over:
             raise OutOfBudget(over)
         model = self._model(request.role)
-        self.account.show(request.frames)
-        exchange = _checked(request, await self._in_time(model.ask(request)))
+        self.account.begin_call(request.frames)
+        try:
+            exchange = _checked(request, await self._in_time(model.ask(request)))
+        finally:
+            self.account.end_call()
         self.account.charge(exchange.usage, cached=exchange.cached, invalid=exchange.reply is None,
                             seconds=exchange.seconds)
         self.emit(Exchanged(self.account.rounds, model.name, request, exchange))

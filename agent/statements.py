@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from agent.question import Question
 
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white", "grey")
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
-Order = Literal["after", "before", "first", "last"]
 
 _TIME = re.compile(r"\b(?:right|just|directly|immediately|shortly|soon)?\s*\b(after|before)\b\s+(.+)$")
 _ORDER = re.compile(r"\b(first|last)\b")
@@ -44,7 +41,7 @@ class Statements:
 
     subject: str
     options: tuple[str, ...]
-    order: Order | None = None
+    order: str | None = None
     moment: str | None = None
 
     @property
@@ -58,14 +55,15 @@ def statements(question: Question) -> Statements:
     """The statements behind a question; without options, colours and numbers are taken from a basic vocabulary."""
     text = re.sub(r"[^\w\s'-]", " ", question.text.casefold())
     text = re.sub(r"\s+", " ", text).strip()
-    order, moment = None, None
+    order: str | None = None
+    moment: str | None = None
     if timed := _TIME.search(text):
         order, moment, text = timed[1], _subject(timed[2]), text[: timed.start()].strip()
     elif ordered := _ORDER.search(text):
         order, text = ordered[1], _ORDER.sub(" ", text)
     subject = _subject(text)
     options = tuple(_statement(text, subject, option) for option in _choices(question, text))
-    return Statements(subject, options, order if order in ("after", "before", "first", "last") else None, moment)
+    return Statements(subject, options, order, moment)
 
 
 def choices(question: Question) -> tuple[str, ...]:

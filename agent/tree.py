@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from agent.environment import Environment, Floats
 from agent.ledger import Account
 from agent.model import ShownFrame
-from agent.question import Segment, Video
+from agent.question import Segment
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A leaf of the tree with what is known of it: reward 0..100 (None: unknown), query and fused score 0..1."""
+    """A leaf of the tree: its reward 0..100 (None: unknown), query score and fused score 0..1."""
 
     segment: Segment
     reward: float | None = None
@@ -31,21 +32,14 @@ class Tree:
     candidates: dict[int, Candidate] = field(default_factory=dict)
     _next: int = 0
 
-    @classmethod
-    def over(cls, videos: Sequence[Video]) -> Tree:
-        tree = cls()
-        for video in videos:
-            tree._add(video.video_id, video.start_s, video.end_s)
-        return tree
-
     def divide(self, number: int, frames: Sequence[ShownFrame]) -> list[Candidate]:
-        """Replace a candidate by the parts between `frames` (in time order); a frame begins the part after it."""
+        """Replace a candidate by the parts between `frames`; each frame begins the part after it."""
         parent = self.candidates.pop(number).segment
         cuts = [parent.start_s, *(frame.time_s for frame in frames), parent.end_s]
-        return [self._add(parent.video_id, start_s, end_s)
-                for start_s, end_s in zip(cuts, cuts[1:], strict=False) if start_s < end_s]
+        return [self.add(parent.video_id, start_s, end_s) for start_s, end_s in pairwise(cuts) if start_s < end_s]
 
-    def _add(self, video_id: str, start_s: float, end_s: float) -> Candidate:
+    def add(self, video_id: str, start_s: float, end_s: float) -> Candidate:
+        """A new candidate with the next number."""
         candidate = Candidate(Segment(self._next, video_id, start_s, end_s))
         self.candidates[self._next] = candidate
         self._next += 1
@@ -53,11 +47,11 @@ class Tree:
 
 
 def unseen_times(environment: Environment, account: Account, segment: Segment) -> Floats:
-    """Times of the stored frames in a segment that no model has seen yet; without any it cannot be expanded."""
+    """Times of the stored frames in a segment that no model has seen yet."""
     stored = environment.vectors(segment.video_id)
     first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
-    unseen = [at for at in range(first, last) if not account.seen(segment.video_id, int(stored.frame_no[at]))]
-    times: Floats = stored.time_s[unseen]
+    seen = np.isin(stored.frame_no[first:last], account.seen(segment.video_id))
+    times: Floats = stored.time_s[first:last][~seen]
     return times
 
 

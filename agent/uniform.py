@@ -45,7 +45,7 @@ def _spaced_frames(session: Session, count: int) -> tuple[ShownFrame, ...]:
     for video in environment.videos:
         upto = round(count * (passed_s + video.duration_s) / total_s)
         share = upto - round(count * passed_s / total_s)
-        times = environment.times(video.video_id)
-        frames += environment.frames(video.video_id, spread(video.start_s, video.end_s, times, share).tolist())
+        spaced_s = spread(video.start_s, video.end_s, environment.times(video.video_id), share)
+        frames += environment.frames(video.video_id, spaced_s)
         passed_s += video.duration_s
     return tuple(frames)

@@ -1,0 +1,124 @@
+"""Small real libraries whose frames are words, and a model that follows a script, for testing agents.
+
+The space of these libraries is a bag of words: a frame's vector is the sum of random vectors of its caption's words,
+and so is a text's. Similarities behave as in a trained space, without one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from agent.environment import Environment
+from agent.model import Exchange, Request, Usage
+from agent.requests import AnswerFrames, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from index.library import Library
+from index.rows import FrameRow, VideoRow
+from index.spaces import Fingerprint
+
+DIM = 256
+NOISE = 0.02
+JPEG = bytes.fromhex("ffd8ffd9")
+CONNECTING = {"the", "a", "an", "in", "on", "over", "at"}
+
+THINGS = ("boat", "car", "tree", "fish", "dog", "cat", "house", "clock", "bird")
+COLOURS = ("red", "blue", "green", "yellow", "white", "black")
+PLACES = ("sea", "snow", "forest", "city")
+
+
+def embed_words(texts: Sequence[str]) -> np.ndarray:
+    return np.stack([_bag(text) for text in texts]).astype(np.float32)
+
+
+def _bag(text: str) -> np.ndarray:
+    words = [word for word in text.casefold().split() if word not in CONNECTING]
+    total = np.sum([_word(word) for word in words], axis=0) if words else np.ones(DIM)
+    return total / np.linalg.norm(total)
+
+
+def _word(word: str) -> np.ndarray:
+    seed = int(hashlib.sha256(word.encode()).hexdigest()[:8], 16)
+    return np.random.default_rng(seed).normal(size=DIM)
+
+
+def film(seed: int, seconds: int, events: Mapping[int, tuple[str, int]] | None = None) -> list[str]:
+    """A caption for every second: scenes of things, and `events` as start -> (caption, seconds)."""
+    random = np.random.default_rng(seed)
+    captions: list[str] = []
+    while len(captions) < seconds:
+        scene = " ".join(str(random.choice(words)) for words in (COLOURS, THINGS, PLACES))
+        captions += [scene] * int(random.integers(5, 40))
+    captions = captions[:seconds]
+    for start, (caption, lasting) in (events or {}).items():
+        captions[start : start + lasting] = [caption] * lasting
+    return captions
+
+
+def make_library(folder: Path, films: Mapping[str, Sequence[str]]) -> Library:
+    fingerprint = Fingerprint("words", "bag-of-words", "0" * 64, "{}", DIM, True)
+    library = Library.create(str(folder), {"fps": 1.0}, fingerprint)
+    for title, captions in films.items():
+        video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
+        library.add_frames(video_id, _rows(captions))
+        library.complete(VideoRow(
+            video_id=video_id, uri=title, title=title, start_s=0.0, duration_s=float(len(captions)), fps=25.0,
+            width_px=8, height_px=8, codec="none", frames=len(captions), segments=0, transcript_lines=0,
+            decode_errors=0, sample_fps=1.0, space="words", state="complete", ingested_at=datetime.now(UTC)))
+    return library
+
+
+def _rows(captions: Sequence[str]) -> list[FrameRow]:
+    random = np.random.default_rng(7)
+    vectors = embed_words(captions) + random.normal(scale=NOISE, size=(len(captions), DIM))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    return [FrameRow(number, float(number), 8, 8, JPEG, vector) for number, vector in enumerate(vectors)]
+
+
+def environment_of(library: Library) -> Environment:
+    return Environment(library, library.videos(), lambda texts: embed_words(texts))
+
+
+class ScriptedModel:
+    """Answers a request with what `script` returns: JSON values, or text that is not JSON."""
+
+    name = "scripted"
+
+    def __init__(self, script: Callable[[Request[Any]], Any], usage: Usage | None = None) -> None:
+        self.script, self.usage = script, usage or Usage()
+        self.requests: list[Request[Any]] = []
+
+    async def ask(self, request: Request[Any]) -> Exchange[Any]:
+        self.requests.append(request)
+        said = self.script(request)
+        raw = said if isinstance(said, str) else json.dumps(said)
+        try:
+            return Exchange(request.Reply.model_validate(said), None, self.usage, raw=raw)
+        except ValidationError as error:
+            return Exchange(None, str(error).splitlines()[0], self.usage, raw=raw)
+
+    def asked(self, kind: type) -> list[Any]:
+        return [request for request in self.requests if isinstance(request, kind)]
+
+
+def explorer(request: Request[Any]) -> Any:
+    """A policy that explores whatever has the highest score, for ever, and answers A when it must."""
+    match request:
+        case DiscoverQueries():
+            return {"queries": ["red kite desert"]}
+        case ProposeQueries():
+            return {}
+        case ScoreSegments():
+            return {f"Segment {each.number}": {"explanation": "maybe", "score": 50} for each in request.segments}
+        case Decide(must_answer=False):
+            open_ones = [each for each in request.candidates if each.explorable]
+            return {"Segment": max(open_ones, key=lambda each: each.score or 0).segment.number}
+        case Decide() | AnswerFrames():
+            return {"option": "A", "answer": "the first", "evidence": [1]}
+    raise TypeError(type(request).__name__)

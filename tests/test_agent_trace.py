@@ -1,0 +1,109 @@
+"""A trace replays to the same answer without a model, draws the tree, and refuses what it does not hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from agent.ask import ask
+from agent.errors import NotATrace, NotInTrace
+from agent.ledger import Budget
+from agent.model import Usage
+from agent.question import Question
+from agent.replay_model import ReplayModel
+from agent.requests import Decide
+from agent.trace import read_trace, trace_to
+from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+
+
+def slips_once(request):
+    """A model that errs once, so that a trace holds an invalid reply and its repetition."""
+    return "hm" if isinstance(request, Decide) and request.attempt == 0 and request.must_answer else explorer(request)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return make_library(tmp_path_factory.mktemp("trace"), {"film": film(1, 900, {700: ("red kite desert", 12)})})
+
+
+@pytest.fixture(scope="module")
+def recorded(library, tmp_path_factory):
+    path = tmp_path_factory.mktemp("recorded") / "trace.jsonl"
+    model = ScriptedModel(slips_once, Usage(900, 90, 10, 0.25))
+    with trace_to(path) as write:
+        answer = asyncio.run(ask(QUESTION, environment_of(library), model, budget=Budget(rounds=3), on_event=write))
+    return path, answer
+
+
+def timeless(answer):
+    return replace(answer, ledger=replace(answer.ledger, seconds=0.0, model_seconds=0.0))
+
+
+def test_a_replay_gives_the_same_answer(library, recorded):
+    path, answer = recorded
+    again = asyncio.run(ask(QUESTION, environment_of(library), ReplayModel(path), budget=Budget(rounds=3)))
+    assert timeless(again) == timeless(answer)
+    assert again.ledger.invalid_replies == 1
+
+
+def test_a_replay_of_something_else_says_so(library, recorded):
+    with pytest.raises(NotInTrace, match="holds no DiscoverQueries with key"):
+        asyncio.run(ask(Question("Who?"), environment_of(library), ReplayModel(recorded[0])))
+
+
+def test_a_trace_is_complete_enough_to_draw_the_tree(recorded):
+    records = read_trace(recorded[0])
+    assert [records[0]["event"], records[-1]["event"]] == ["RunStarted", "Finished"]
+    assert records[0]["version"] == 1
+    assert "fingerprint" in records[0]["space"]
+    leaves = {0}
+    for each in records:
+        if each["event"] == "Expanded":
+            leaves.remove(each["parent"]["number"])
+            leaves |= {child["number"] for child in each["children"]}
+        if each["event"] == "Scored":
+            assert {score["number"] for score in each["candidates"]} == leaves
+    assert len(leaves) > 12
+
+
+def test_exchanges_hold_prompt_reply_usage_and_no_picture(recorded):
+    exchanges = [each for each in read_trace(recorded[0]) if each["event"] == "Exchanged"]
+    scoring = next(each for each in exchanges if each["request"] == "ScoreSegments")
+    assert "Segment 1:" in scoring["prompt"]
+    assert scoring["inputs"]["frames"][0].keys() == {"video_id", "frame_no", "time_s", "jpeg"}
+    assert len(scoring["inputs"]["frames"][0]["jpeg"]) == 16
+    assert scoring["reply"]["segments"][0]["score"] == 50
+    assert scoring["usage"] == {"input_tokens": 900, "output_tokens": 90, "cached_tokens": 10, "cost": 0.25}
+    assert [each["invalid"] is None for each in exchanges if each["request"] == "Decide"] == [True, True, False, True]
+
+
+def test_an_interrupted_run_leaves_a_readable_trace(library, tmp_path):
+    def breaks(request):
+        if isinstance(request, Decide):
+            raise RuntimeError("power cut")
+        return explorer(request)
+
+    path = tmp_path / "trace.jsonl"
+    with pytest.raises(RuntimeError), trace_to(path) as write:
+        asyncio.run(ask(QUESTION, environment_of(library), ScriptedModel(breaks), on_event=write))
+    assert [each["event"] for each in read_trace(path)][-1] == "Remembered"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "does not begin with the header"), ("not json", "cannot be read as a trace"), ("[1]", "does not begin"),
+    (json.dumps({"event": "RunStarted", "version": 99}), "version 99, this kinodex reads version 1")])
+def test_files_that_are_no_trace(tmp_path, text, said):
+    path = tmp_path / "trace.jsonl"
+    path.write_text(text)
+    with pytest.raises(NotATrace, match=said):
+        ReplayModel(path)
+
+
+def test_a_missing_trace_is_a_clear_error(tmp_path):
+    with pytest.raises(NotATrace, match="No such file"):
+        ReplayModel(tmp_path / "nowhere.jsonl")

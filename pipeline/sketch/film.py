@@ -86,19 +86,21 @@ def write_script(film: str, duration_s: float, seed: int, *, spoken: bool = Fals
     common = [thing for thing in THING_NAMES if thing not in rare]
     words = chance.sample(TITLE_WORDS, len(TITLE_WORDS))
     needles = _needle_slots(total, min(len(rare), max(1, round(total / FPS / SECONDS_PER_NEEDLE))), chance)
+    longest = min(20 * FPS, max(5 * FPS, total // 6))
     shots: list[Shot] = []
     position, place = 0, ""
     while position < total:
-        if needles and position >= needles[0]:
+        after_card = bool(shots) and isinstance(shots[-1].scene, TitleCard)
+        if needles and position >= needles[0] and total - position >= 6 * FPS:
             needles.pop(0)
             scene: Scene | TitleCard = _random_scene([rare.pop()], place, chance, most=1)
             shot = Shot(position, chance.randint(2 * FPS, 4 * FPS), scene, needle=True)
-        elif words and (not shots or chance.random() < 0.08):
+        elif words and not after_card and (not shots or chance.random() < 0.08):
             card = TitleCard(words.pop(), *chance.choice(CARD_PAINTS))
             shot = Shot(position, chance.randint(3 * FPS, 4 * FPS), card)
         else:
             scene = _random_scene(common, place, chance, most=3)
-            frames = chance.randint(4 * FPS, 20 * FPS)
+            frames = chance.randint(4 * FPS, longest)
             shot = Shot(position, frames, scene, chance.choice(MOTIONS), chance.choice(ENTRIES))
         shot = _fit(shot, total)
         shots.append(shot)

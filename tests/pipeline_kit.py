@@ -53,3 +53,29 @@ def shown_times(path: Path, stream: int) -> tuple[str | None, ...]:
     output = subprocess.run(command, check=False, capture_output=True).stdout
     frames = json.loads(output or "{}").get("frames", [])
     return tuple(frame.get("best_effort_timestamp_time") for frame in frames)
+
+
+@lru_cache(maxsize=64)
+def packet_times(path: Path, stream: int) -> tuple[float, ...]:
+    """Presentation times of a stream's packets, in order, without those that an edit list takes away."""
+    command = ["ffprobe", "-v", "quiet", "-select_streams", str(stream), "-of", "json"]
+    command += ["-show_entries", "packet=pts_time,flags", str(path)]
+    packets = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["packets"]
+    return tuple(sorted(float(p["pts_time"]) for p in packets if "D" not in p["flags"]))
+
+
+def ffmpeg_shows(path: Path, stream: int, fps: float, width: int, height: int) -> list[NDArray[np.uint8]]:
+    """What ffmpeg itself shows at each `k / fps` after the first frame, `[height, width, 3]` each.
+
+    Its fps filter, rounding times up to the grid, repeats at `k` the last frame that is not after `k / fps`.
+    """
+    scale = f"scale={width}:{height}:flags=bicubic+accurate_rnd+full_chroma_int"
+    filters = f"setpts=PTS-STARTPTS,fps={fps}:round=up,{scale}"
+    raw = ffmpeg("-i", path, "-map", f"0:{stream}", "-vf", filters, "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1")
+    return list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3))
+
+
+def psnr_db(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
+    """Peak signal-to-noise ratio of two pictures of one size; 99 for equal ones."""
+    error = float(np.mean((one.astype(np.float32) - other.astype(np.float32)) ** 2))
+    return 99.0 if error == 0 else 10 * float(np.log10(255**2 / error))

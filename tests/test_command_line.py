@@ -1,0 +1,205 @@
+"""The whole job by the command line, on sketch films; and what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.command_kit import Kinodex, runner
+
+SEED, HOURS = 3, 0.02
+
+
+@pytest.fixture
+def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
+    return runner(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from jobs.sample import sample
+
+    folder = tmp_path_factory.mktemp("sample") / "films"
+    sample(folder, HOURS, SEED)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of the films, made once; tests that change one make their own."""
+    from index.library import Library
+    from index.spaces import load_space
+    from jobs.ingest import ingest
+    from jobs.settings import library_settings
+    from pipeline.ingest import IngestSettings
+    from pipeline.sources import list_sources
+
+    place = tmp_path_factory.mktemp("made") / "library"
+    space, settings = load_space("builtin", towers="image"), IngestSettings()
+    made = Library.open_or_create(str(place), library_settings(settings), space.fingerprint)
+    report = ingest(list_sources([str(films)]), made, space, settings)
+    assert report.count("indexed") == 3
+    return place
+
+
+def test_sample_ingest_again_and_info(kinodex: Kinodex, tmp_path: Path) -> None:
+    films, library = tmp_path / "films", tmp_path / "library"
+    assert kinodex("sample", films, "--hours", 0.01, "--seed", 5).code == 0
+    (films / "noise.mp4").write_text("this is no video")
+
+    first = kinodex("ingest", films, "--library", library, "--space", "builtin", "--json")
+    told = json.loads(first.out)["sources"]
+    assert first.code == 3
+    assert sorted(each["state"] for each in told) == ["failed", "indexed", "indexed", "indexed"]
+
+    info = json.loads(kinodex("info", library, "--json").out)
+    assert [row["error_class"] for row in info["failures"]] == ["NotAVideo"]
+    assert len(info["videos"]) == 3
+    assert info["frames"] == sum(row["frames"] for row in info["videos"])
+
+    (films / "noise.mp4").unlink()
+    again = kinodex("ingest", films, "--library", library)
+    assert again.code == 0
+    assert "nothing to do: all 3 videos are in the library already" in again.out
+
+
+def test_a_renamed_file_is_the_same_video(kinodex: Kinodex, films: Path, library: Path, tmp_path: Path) -> None:
+    renamed = shutil.copy(films / "film-01.mp4", tmp_path / "other name.mp4")
+    ran = kinodex("ingest", renamed, "--library", library, "--json")
+    assert [each["state"] for each in json.loads(ran.out)["sources"]] == ["already there"]
+
+
+def test_search_finds_frames_and_words(kinodex: Kinodex, library: Path) -> None:
+    hits = json.loads(kinodex("search", library, "a blue boat", "-k", 4, "--min-gap", 3, "--json").out)
+    assert len(hits) == 4
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    spoken = json.loads(kinodex("search", library, "code word", "--only", "transcript", "--json").out)
+    assert spoken
+    assert "code word" in spoken[0]["text"]
+    ranged = json.loads(
+        kinodex("search", library, "a boat", "--video", "film-02", "--from", 5, "--to", 9, "--json").out
+    )
+    assert ranged
+    assert all(5 <= hit["time_s"] < 9 for hit in ranged)
+
+
+def test_search_by_picture_finds_that_picture(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    written = json.loads(kinodex("frames", library, "--video", "film-03", "--at", 7, "--out", tmp_path, "--json").out)
+    hits = json.loads(kinodex("search", library, "--image", written[0]["path"], "-k", 1, "--json").out)
+    assert hits[0]["video_id"] == written[0]["video_id"]
+    assert hits[0]["score"] > 0.98
+
+
+@pytest.mark.parametrize("agent", ["eea", "uniform"])
+def test_ask_prints_tree_answer_and_writes_a_trace_that_replays(
+    kinodex: Kinodex, library: Path, tmp_path: Path, agent: str
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    question = ["What appears in the film?", "--option", "a blue boat", "--option", "a pink elephant"]
+    ran = kinodex("ask", library, *question, "--video", "film-01", "--agent", agent, "--trace", trace)
+    assert ran.code == 0
+    for word in ("answer", "status", "ledger"):
+        assert word in ran.out
+    live = json.loads(kinodex("ask", library, *question, "--video", "film-01", "--agent", agent, "--json").out)
+    replayed = json.loads(
+        kinodex(
+            "ask", library, *question, "--video", "film-01", "--agent", agent, "--model", f"replay:{trace}", "--json"
+        ).out
+    )
+    for key in ("status", "option", "text", "evidence", "rounds"):
+        assert live[key] == replayed[key]
+
+
+def test_ask_over_all_videos_and_open_ended(kinodex: Kinodex, library: Path) -> None:
+    ran = json.loads(kinodex("ask", library, "When is there a title card?", "--json").out)
+    assert ran["status"] in ("answered", "insufficient_evidence", "budget_exhausted")
+    assert ran["ledger"]["frames"] > 0
+
+
+def bad(kinodex: Kinodex, *arguments: object, code: int, says: str) -> None:
+    ran = kinodex(*arguments)
+    assert ran.code == code, ran
+    assert says in ran.error_line, ran.err
+
+
+def test_bad_sources(kinodex: Kinodex, tmp_path: Path) -> None:
+    to = ("--library", tmp_path / "library", "--space", "builtin")
+    bad(kinodex, "ingest", tmp_path / "none.mp4", *to, code=2, says="none.mp4")
+    bad(kinodex, "ingest", str(tmp_path / "*.mp4"), *to, code=2, says="*.mp4")
+    (tmp_path / "empty folder").mkdir()
+    bad(kinodex, "ingest", tmp_path / "empty folder", *to, code=2, says="empty folder")
+    assert not (tmp_path / "library").exists()
+
+
+def test_bad_files_are_rows_and_the_rest_is_indexed(kinodex: Kinodex, media: Path, tmp_path: Path) -> None:
+    awkward = media / "awkward"
+    forbidden = tmp_path / "forbidden.mp4"
+    shutil.copy(awkward / "torchcodec__h265_video.mp4", forbidden)
+    forbidden.chmod(0)
+    named = {
+        awkward / "moviepy__doc_medias_result.webm": "EmptyFile",
+        awkward / "pixeltable__bad_video.mp4": "NotAVideo",
+        awkward / "mediabunny__multiple-aac-tracks.mp4": "NoVideoStream",
+        awkward / "moviepy__with-attached-pic.mp3": "NoVideoStream",
+        awkward / "mediabunny__segment.mp4": "NotAVideo",
+    }
+    good = [awkward / "decord__corrupted.mp4", awkward / "mediabunny__annex-b.mp4"]
+    if os.geteuid() != 0:
+        named[forbidden] = "SourceForbidden"
+    library = tmp_path / "library"
+    ran = kinodex("ingest", *named, *good, "--library", library, "--space", "builtin", "--json")
+    assert ran.code == 3
+    info = json.loads(kinodex("info", library, "--json").out)
+    assert {row["uri"]: row["error_class"] for row in info["failures"]} == {str(p): name for p, name in named.items()}
+    assert {row["uri"] for row in info["videos"]} == set(map(str, good))
+    assert all(row["decode_errors"] > 0 for row in info["videos"] if "corrupted" in row["uri"])
+
+
+def test_bad_libraries(kinodex: Kinodex, films: Path, library: Path, tmp_path: Path) -> None:
+    bad(kinodex, "info", tmp_path / "nowhere", code=4, says="nowhere")
+    bad(kinodex, "search", films, "a boat", code=4, says="films")
+    bad(kinodex, "ingest", films, "--library", films, "--space", "builtin", code=4, says="films")
+    bad(kinodex, "ingest", films, "--library", library, "--fps", 2, code=4, says="fps=2")
+    bad(kinodex, "ingest", films, "--library", library, "--fps", -1, code=2, says="fps=-1")
+
+
+def test_bad_spaces(kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    to = ("--library", tmp_path / "library")
+    bad(kinodex, "ingest", films, *to, "--space", "ViT-B-33/laion2b_s34b_b79k", code=2, says="ViT-B-32")
+    bad(kinodex, "ingest", films, *to, "--space", "ViT-B-32/laion2b_s34b_b79k", code=2, says="builtin")
+    assert not (tmp_path / "library").exists()
+
+
+def test_bad_places(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    at = ("frames", library, "--out", tmp_path)
+    bad(kinodex, *at, "--video", "zzzz", "--at", 1, code=2, says="zzzz")
+    bad(kinodex, *at, "--video", "film-01", "--at", 99999, code=2, says="99999")
+    bad(kinodex, *at, "--video", "film-01", "--at", 1, "--mode", "near", code=2, says="near")
+    bad(kinodex, "search", library, "  ", code=2, says="query")
+    bad(kinodex, "search", library, "--image", tmp_path / "none.png", code=2, says="none.png")
+
+
+def test_bad_questions(kinodex: Kinodex, library: Path) -> None:
+    many = [part for number in range(200) for part in ("--option", f"thing {number}")]
+    bad(kinodex, "ask", library, " ", code=2, says="question is empty")
+    bad(kinodex, "ask", library, "what?", "--option", "one", code=2, says="1 option")
+    bad(kinodex, "ask", library, "what?", *many, code=2, says="200 options")
+    bad(kinodex, "ask", library, "what?", "--agent", "eeaa", code=2, says="eeaa")
+    bad(kinodex, "ask", library, "what?", "--max-rounds", 0, code=2, says="0 rounds")
+    bad(kinodex, "ask", library, "what?", "--max-cost", 1, code=2, says="--max-cost")
+
+
+def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    ask = ("ask", library, "what colour is the boat?", "--video", "film-01")
+    bad(kinodex, *ask, "--model", "some-model", code=5, says="OPENAI_API_KEY")
+    bad(kinodex, *ask, "--model", "m", "--base-url", "nonsense", code=2, says="nonsense")
+    roles = tmp_path / "roles.toml"
+    roles.write_text('[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1\n')
+    bad(kinodex, *ask, "--models", roles, code=5, says="127.0.0.1:9")

@@ -1,0 +1,75 @@
+"""Replies of language models on disk: what was paid for once is not asked again, and a run repeats itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from agent.errors import CacheDamaged
+
+BUSY_TIMEOUT_S = 30.0
+TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+
+
+class ResponseCache:
+    """One SQLite file (WAL, so on a local disk), safe for several processes at once. Values are JSON objects.
+
+    Raises `CacheDamaged` if the file cannot be read or written, whenever that shows.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._clearly():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        try:
+            with self._clearly():
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+                self._db.execute(TABLE)
+        except CacheDamaged:
+            self._db.close()
+            raise
+
+    def get(self, key: str) -> dict[str, object] | None:
+        with self._clearly():
+            row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            found = None if row is None else json.loads(row[0])
+        return found if isinstance(found, dict) else None
+
+    def put(self, key: str, reply: Mapping[str, object]) -> None:
+        """Store a reply; what another process stored first under the same key stays."""
+        with self._clearly():
+            self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, json.dumps(dict(reply))))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> ResponseCache:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _clearly(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, json.JSONDecodeError, OSError) as error:
+            raise CacheDamaged(
+                f"the response cache {self.path} cannot be used: {error}; "
+                "move the file (and its -wal and -shm) away, or name another one"
+            ) from error
+
+
+def cache_key(asked: Mapping[str, object]) -> str:
+    """sha256 of everything that a reply depends on, as canonical JSON."""
+    text = json.dumps(asked, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

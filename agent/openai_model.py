@@ -1,0 +1,124 @@
+"""Requests answered by a language model behind any OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, replace
+from types import TracebackType
+
+from pydantic import TypeAdapter
+
+from agent.cache import ResponseCache, cache_key
+from agent.endpoint import Ask, Completion, Endpoint
+from agent.errors import InvalidReply
+from agent.model import Exchange, R, Request, Usage
+from agent.pricing import priced
+from agent.prompts import render
+from agent.roles import Role
+from agent.structured import read_reply, repair_messages, strict_schema
+from agent.wire import Message, user_message
+
+
+class OpenAIModel:
+    """Answers requests with the model of one role; `async with` closes its connections.
+
+    One `ask` is one completion. A reply that cannot be used is an `Exchange` with `invalid`; asked again with
+    that as `complaint` and the reply as `bad_reply` (as a session does), the model is shown both. `sample`
+    tells repetitions of a whole run apart in the cache, since equal requests may have different replies.
+
+    Raises `KeyMissing` when it is made; `ask` raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
+    """
+
+    def __init__(self, role: Role, *, cache: ResponseCache | None = None, sample: int = 0) -> None:
+        self.role = role
+        self._endpoint = Endpoint(role)
+        self._cache = cache
+        self._sample = sample
+
+    @property
+    def name(self) -> str:
+        return self.role.model
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        started = time.perf_counter()
+        completion, cached = await self._completion(request)
+        reply, invalid = _read(completion, request)
+        usage = self._usage(completion)
+        if cached:
+            usage = replace(usage, cost=0.0)
+        return Exchange(reply, invalid, usage, cached, completion.text, time.perf_counter() - started)
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    async def __aenter__(self) -> OpenAIModel:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
+        """The completion, and whether it came from the cache."""
+        temperature = request.temperature if self.role.temperature is None else self.role.temperature
+        ask = Ask(self._messages(request), request.Reply, temperature)
+        if self._cache is None:
+            return await self._endpoint.complete(ask), False
+        key = self._key(ask, request.attempt)
+        stored = self._cache.get(key)
+        if stored is not None:
+            return TypeAdapter(Completion).validate_python(stored), True
+        completion = await self._endpoint.complete(ask)
+        self._cache.put(key, asdict(completion))
+        return completion, False
+
+    def _messages(self, request: Request[R]) -> list[Message]:
+        """The request; after a reply that could not be used, also that reply and what was wrong with it."""
+        if not request.bad_reply:
+            return [user_message(render(request), request.frames, self.role.image_side_px)]
+        first = replace(request, complaint="", bad_reply="")
+        opening = user_message(render(first), request.frames, self.role.image_side_px)
+        return [opening, *repair_messages(request.bad_reply, request.complaint, request.Reply)]
+
+    def _key(self, ask: Ask, attempt: int) -> str:
+        """Content key of what is asked.
+
+        How the server wants it written (the rung, names of parameters) is left out: every process learns that
+        anew, and the cache must answer one that has not met the server.
+        """
+        chosen = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
+        asked = {"messages": ask.messages, "schema": strict_schema(ask.reply), "temperature": ask.temperature}
+        return cache_key({**chosen, **asked, "attempt": attempt, "sample": self._sample})
+
+    def _usage(self, completion: Completion) -> Usage:
+        tokens = completion.input_tokens, completion.output_tokens, completion.cached_tokens
+        return priced(self.role.price, *tokens)
+
+
+def _read(completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
+    """The checked reply, or one line saying why there is none."""
+    if completion.refusal or completion.finish_reason == "content_filter":
+        return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
+    if completion.finish_reason == "length":
+        return None, f"cut off after {completion.output_tokens} tokens; a shorter reply is needed"
+    if not completion.text.strip():
+        return None, "empty"
+    try:
+        return read_reply(completion.text, request), None
+    except InvalidReply as error:
+        return None, str(error)
+
+
+@asynccontextmanager
+async def open_models(
+    roles: Mapping[str, Role], *, cache: ResponseCache | None = None, sample: int = 0
+) -> AsyncIterator[dict[str, OpenAIModel]]:
+    """A model for each role, as `agent.ask` takes them, closed at the end."""
+    async with AsyncExitStack() as stack:
+        models = {name: OpenAIModel(role, cache=cache, sample=sample) for name, role in roles.items()}
+        for model in models.values():
+            await stack.enter_async_context(model)
+        yield models

@@ -1,0 +1,113 @@
+"""Settings of the language models: which endpoint and model answers for a role, and how it is asked."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+)
+
+from agent.errors import BadSettings, KeyMissing
+from agent.pricing import Price
+
+DEFAULT_ROLE = "default"
+NO_KEY = "no-key"
+
+
+class Role(BaseModel):
+    """One model behind one OpenAI-compatible endpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(min_length=1)
+    base_url: str = "https://api.openai.com/v1"
+    key_env: str | None = "OPENAI_API_KEY"
+    """Environment variable that holds the key; None: the endpoint wants none."""
+    temperature: NonNegativeFloat | None = None
+    """None: what each kind of request asks for."""
+    max_tokens: PositiveInt = 4096
+    seed: int | None = None
+    extra: dict[str, JsonValue] = {}
+    """Further body fields, sent as they are (`{"reasoning_effort": "low"}`)."""
+    image_side_px: PositiveInt = 512
+    """Frames with a longer side are scaled down to it before they are sent."""
+    price: Price = Price()
+    at_once: PositiveInt = 8
+    """Requests in flight at the same time."""
+    timeout_s: PositiveFloat = 120.0
+    """For one attempt."""
+    attempts: PositiveInt = 5
+    give_up_after_s: PositiveFloat = 300.0
+    """No attempt begins later than this after the first."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _http(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must look like http://HOST:PORT/v1 or https://HOST/v1")
+        return value.rstrip("/")
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.base_url).hostname or ""
+
+
+def read_roles(settings: Mapping[str, Mapping[str, object]]) -> dict[str, Role]:
+    """Roles by name ("default", "policy", "reward", "vision"); each takes what it leaves out from "default".
+
+    Raises `BadSettings` naming the first field that makes no sense.
+    """
+    shared = settings.get(DEFAULT_ROLE, {})
+    roles = {}
+    for name, values in settings.items():
+        try:
+            roles[name] = Role.model_validate({**shared, **values})
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise BadSettings(
+                f"role {name!r}, {field}: got {first['input']!r}; {first['msg']}; "
+                f"the fields are {', '.join(Role.model_fields)}"
+            ) from error
+    return roles
+
+
+def api_key(role: Role) -> str:
+    """The role's key from the environment; a placeholder for endpoints that need none.
+
+    Raises `KeyMissing` if the variable is not set and the endpoint is neither on this machine nor on a
+    private network.
+    """
+    if role.key_env is None:
+        return NO_KEY
+    key = os.environ.get(role.key_env, "").strip()
+    if key:
+        return key
+    if _is_private(role.host):
+        return NO_KEY
+    raise KeyMissing(
+        f"no key for {role.host}: the environment variable {role.key_env} is not set; set it, "
+        "name another one as the role's key_env, or point base_url at a local server"
+    )
+
+
+def _is_private(host: str) -> bool:
+    """A server of one's own: loopback, a private address, or a bare name as container networks use."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".internal"))
+    return address.is_loopback or address.is_private

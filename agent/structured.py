@@ -1,0 +1,128 @@
+"""Typed replies out of language models: how the schema is asked for, how a reply is read without guessing.
+
+The ladder: `json_schema` binds the server to the schema, `json_object` to JSON, `text` to nothing. On the
+lower two rungs the schema stands in the message. Whatever comes back is read the same way: JSON is looked for
+leniently, validated strictly, and a reply that fits nothing is shown to the model again with what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from agent.errors import InvalidReply
+from agent.model import R, Request
+from agent.wire import Message
+
+Rung = Literal["json_schema", "json_object", "text"]
+NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
+
+NAMED = {"properties", "$defs"}
+UNSUPPORTED = {"default", "title", "discriminator"}
+SHOWN_PROBLEMS = 3
+END_OF_THOUGHT = "</think>"
+
+
+def response_format(rung: Rung, reply: type[BaseModel]) -> dict[str, object] | None:
+    """The request's `response_format`; None on the lowest rung."""
+    if rung == "json_schema":
+        schema = {"name": reply.__name__, "strict": True, "schema": strict_schema(reply)}
+        return {"type": "json_schema", "json_schema": schema}
+    return {"type": "json_object"} if rung == "json_object" else None
+
+
+def strict_schema(reply: type[BaseModel]) -> dict[str, object]:
+    """The reply's JSON schema as strict mode wants it: every key required, none besides, no defaults."""
+    strict = _strict(reply.model_json_schema())
+    assert isinstance(strict, dict)
+    return strict
+
+
+def _strict(node: object) -> object:
+    if isinstance(node, list):
+        return [_strict(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    strict: dict[str, object] = {}
+    for key, value in node.items():
+        if key in NAMED:  # here the keys are the reply's own names, not words of the schema language
+            strict[key] = {name: _strict(each) for name, each in value.items()}
+        elif key not in UNSUPPORTED:
+            strict["anyOf" if key == "oneOf" else key] = _strict(value)
+    if "properties" in node:
+        strict |= {"required": list(node["properties"]), "additionalProperties": False}
+    return strict
+
+
+def schema_request(reply: type[BaseModel]) -> str:
+    """The schema in words, for servers that cannot be bound to it."""
+    schema = json.dumps(strict_schema(reply), separators=(",", ":"))
+    return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
+
+
+def repair_messages(raw: str, problem: str, reply: type[BaseModel]) -> list[Message]:
+    """The turn that shows a model its own reply and what is wrong with it."""
+    wish = f"That reply cannot be used: {problem}\nGive the whole reply again. {schema_request(reply)}"
+    return [{"role": "assistant", "content": raw}, {"role": "user", "content": wish}]
+
+
+def read_reply(text: str, request: Request[R]) -> R:
+    """The one reply in `text` that fits the request's schema and passes its check.
+
+    Raises `InvalidReply` saying in one line what is wrong: no JSON, broken JSON, a misfit, or several replies
+    that differ.
+    """
+    problem = "there is no JSON in it"
+    fitting: list[R] = []
+    for value in json_values(text):
+        try:
+            reply = request.Reply.model_validate(value)
+            request.check(reply)
+        except ValidationError as error:
+            problem = _in_one_line(error)
+        except InvalidReply as error:
+            problem = str(error)
+        else:
+            if reply not in fitting:
+                fitting.append(reply)
+    if len(fitting) > 1:
+        raise InvalidReply(f"it holds {len(fitting)} different replies; give one")
+    if not fitting:
+        raise InvalidReply(problem)
+    return fitting[0]
+
+
+def json_values(text: str) -> Iterator[object]:
+    """Every outermost object and array of JSON in a text, in order, whatever stands around them.
+
+    What a reasoning model thinks aloud before "</think>" is left out. Raises `InvalidReply` at JSON that
+    breaks off: what stands inside is a piece of a reply, not a reply.
+    """
+    text = text.rpartition(END_OF_THOUGHT)[2].strip()
+    decoder = json.JSONDecoder()
+    at = 0
+    while (at := _next_opening(text, at)) < len(text):
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            if text[at + 1 : error.pos].strip() or error.msg.startswith("Unterminated"):
+                where = f"{error.msg} at character {error.pos}"
+                raise InvalidReply(f"its JSON breaks off or is malformed: {where}") from error
+            at += 1  # a bracket of prose, not of JSON
+        else:
+            yield value
+
+
+def _next_opening(text: str, start: int) -> int:
+    found = [at for at in (text.find("{", start), text.find("[", start)) if at >= 0]
+    return min(found, default=len(text))
+
+
+def _in_one_line(error: ValidationError) -> str:
+    """The first few misfits with their places: "segments.0.score: Input should be ..."."""
+    misfits = [f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors()]
+    more = len(misfits) - SHOWN_PROBLEMS
+    return "; ".join(misfits[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

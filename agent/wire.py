@@ -1,0 +1,61 @@
+"""Requests as chat messages: the text, then the frames as JPEG data URLs, each after its time."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+
+from agent.model import ShownFrame
+from agent.prompts import VIDEO_ID_LENGTH
+
+Part = dict[str, object]
+Message = dict[str, object]
+
+JPEG_QUALITY = 85
+
+
+def user_message(text: str, frames: Sequence[ShownFrame], side_px: int) -> Message:
+    """One user message; plain text if there are no frames. Frames come out no larger than `side_px`."""
+    if not frames:
+        return {"role": "user", "content": text}
+    parts: list[Part] = [{"type": "text", "text": text}]
+    for label, frame in zip(frame_labels(frames), frames, strict=True):
+        url = data_url(fitting_jpeg(frame, side_px))
+        parts += [{"type": "text", "text": label}, {"type": "image_url", "image_url": {"url": url}}]
+    return {"role": "user", "content": parts}
+
+
+def frame_labels(frames: Sequence[ShownFrame]) -> list[str]:
+    """What stands before each frame: its number among those shown (as evidence cites it), time and video."""
+    labels = [f"frame {number} at {frame.time_s:.2f} s" for number, frame in enumerate(frames, start=1)]
+    if len({frame.video_id for frame in frames}) <= 1:
+        return labels
+    videos = [frame.video_id[:VIDEO_ID_LENGTH] for frame in frames]
+    return [f"{label} of video {video}" for label, video in zip(labels, videos, strict=True)]
+
+
+def fitting_jpeg(frame: ShownFrame, side_px: int) -> bytes:
+    """The frame's own JPEG, encoded anew only if its longest side is over `side_px`."""
+    if max(frame.width_px, frame.height_px) <= side_px:
+        return frame.jpeg
+    from PIL import Image
+
+    smaller = io.BytesIO()
+    with Image.open(io.BytesIO(frame.jpeg)) as picture:
+        picture.draft("RGB", (side_px, side_px))  # decodes straight to the nearest larger size
+        picture.thumbnail((side_px, side_px))
+        picture.save(smaller, "JPEG", quality=JPEG_QUALITY)
+    return smaller.getvalue()
+
+
+def with_text(message: Message, text: str) -> Message:
+    """The message with another paragraph at its end."""
+    content = message["content"]
+    if isinstance(content, list):
+        return {**message, "content": [*content, {"type": "text", "text": text}]}
+    return {**message, "content": f"{content}\n\n{text}"}
+
+
+def data_url(jpeg: bytes) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")

@@ -1,0 +1,273 @@
+"""A real HTTP server on loopback that speaks chat completions and says what a test tells it to.
+
+    with ChatServer(lambda request: {"queries": ["a red kite"]}) as server:
+        role = Role(base_url=server.base_url, model="tester")
+        ...
+    assert server.problems == []
+    assert [frame.label for frame in server.seen[0].frames] == ["frame 1 at 12.00 s"]
+
+`reply` gets each request's JSON body and returns a dict (sent as the message's JSON content), a text (sent as
+it is) or a `Behaviour`. What real servers refuse is said by `rejects`, `models` and `key`. Every request is
+checked for the protocol's shapes, its pictures are really decoded, and what is wrong stands in `problems`.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+
+JPEG_URL = "data:image/jpeg;base64,"
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """One HTTP answer. `body` replaces the whole chat completion; `raw` is sent as it is, JSON or not."""
+
+    content: str | None = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    finish_reason: str = "stop"
+    refusal: str | None = None
+    body: object = None
+    raw: bytes | None = None
+    after_s: float = 0.0
+    usage: Mapping[str, object] | None = None
+
+
+Reply = Callable[[dict], "dict | list | str | Behaviour"]
+
+
+def failing(status: int, message: str, *, headers: Mapping[str, str] | None = None, **error: object) -> Behaviour:
+    """An error answer in the protocol's usual form."""
+    return Behaviour(status=status, headers=headers or {}, body={"error": {"message": message, **error}})
+
+
+def rate_limited(retry_after: str = "1") -> Behaviour:
+    return failing(429, "Rate limit reached, slow down.", headers={"Retry-After": retry_after}, code="rate_limit")
+
+
+def hanging(seconds: float) -> Behaviour:
+    return Behaviour(content="{}", after_s=seconds)
+
+
+def cut_off(text: str) -> Behaviour:
+    return Behaviour(content=text, finish_reason="length")
+
+
+def refusing(text: str) -> Behaviour:
+    return Behaviour(refusal=text)
+
+
+def in_turn(*steps: dict | list | str | Behaviour) -> Reply:
+    """Answer the first request with the first step, and so on; the last step is repeated."""
+    left = list(steps)
+    return lambda _request: left.pop(0) if len(left) > 1 else left[0]
+
+
+@dataclass(frozen=True)
+class SentFrame:
+    """A picture as it arrived: the text right before it, and what its JPEG decodes to."""
+
+    label: str
+    width_px: int
+    height_px: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One chat request as it arrived; `at_s` is a monotonic clock's time."""
+
+    at_s: float
+    headers: Mapping[str, str]
+    body: dict
+    frames: tuple[SentFrame, ...]
+
+    @property
+    def text(self) -> str:
+        """All text of all messages."""
+        return "\n".join(text for message in self.body["messages"] for text in _texts(message["content"]))
+
+    @property
+    def schema(self) -> str | None:
+        """Name of the asked schema: the request's `Reply` class."""
+        asked = self.body.get("response_format", {}).get("json_schema")
+        return asked["name"] if asked else None
+
+
+class ChatServer:
+    """Serves `{base_url}/chat/completions` and `{base_url}/models` from threads, until the `with` ends."""
+
+    def __init__(
+        self,
+        reply: Reply,
+        *,
+        models: Iterable[str] = ("tester",),
+        key: str | None = None,
+        rejects: Iterable[str] = (),
+    ) -> None:
+        """`rejects` names what gets a 400: parameters, or "json_schema" and "json_object"."""
+        self.reply, self.models, self.key, self.rejects = reply, tuple(models), key, tuple(rejects)
+        self.seen: list[Seen] = []
+        self.problems: list[str] = []
+        self.closing = threading.Event()
+        self.lock = threading.Lock()
+        self.at_once = 0
+        self.most_at_once = 0
+        self._http = _Server(self)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    def __enter__(self) -> ChatServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def answer(self, headers: Mapping[str, str], body: dict) -> Behaviour:
+        """What to send for one chat request; the request is recorded first."""
+        frames, problems = check_request(body)
+        with self.lock:
+            self.seen.append(Seen(time.monotonic(), headers, body, tuple(frames)))
+            self.problems += problems
+        refused = self._refuse(headers, body)
+        if refused or problems:
+            return refused or failing(400, "; ".join(problems))
+        said = self.reply(body)
+        if isinstance(said, Behaviour):
+            return said
+        return Behaviour(content=said if isinstance(said, str) else json.dumps(said))
+
+    def _refuse(self, headers: Mapping[str, str], body: dict) -> Behaviour | None:
+        if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
+            return failing(401, "Incorrect API key provided.", code="invalid_api_key")
+        if body.get("model") not in self.models:
+            return failing(404, f"The model `{body.get('model')}` does not exist.", code="model_not_found")
+        for name in self.rejects:
+            if name in body:
+                return failing(400, f"Unsupported parameter: '{name}'.", param=name, code="unsupported_parameter")
+            if body.get("response_format", {}).get("type") == name:
+                return failing(400, f"'response_format' of type '{name}' is not supported.", param="response_format")
+        return None
+
+
+def check_request(body: dict) -> tuple[list[SentFrame], list[str]]:
+    """The pictures of a chat request, and what is wrong with its shape."""
+    frames: list[SentFrame] = []
+    problems = [f"no {name}" for name in ("model", "messages") if not body.get(name)]
+    for message in body.get("messages", ()):
+        if message.get("role") not in ("system", "user", "assistant"):
+            problems.append(f"role {message.get('role')!r}")
+        content, label = message.get("content"), ""
+        if isinstance(content, str):
+            continue
+        for part in content or [{"type": None}]:
+            if part["type"] == "text":
+                label = part["text"]
+            elif part["type"] == "image_url":
+                try:
+                    frames.append(_decoded(label, part["image_url"]["url"]))
+                except (ValueError, OSError) as error:
+                    problems.append(f"picture after {label!r}: {error}")
+            else:
+                problems.append(f"part of type {part['type']!r}")
+    return frames, problems
+
+
+def _decoded(label: str, url: str) -> SentFrame:
+    from PIL import Image
+
+    if not url.startswith(JPEG_URL):
+        raise ValueError(f"not a JPEG data URL: {url[:40]}")
+    with Image.open(io.BytesIO(base64.b64decode(url[len(JPEG_URL) :], validate=True))) as picture:
+        picture.load()
+        if picture.format != "JPEG":
+            raise ValueError(f"says JPEG, is {picture.format}")
+        return SentFrame(label, *picture.size)
+
+
+def _texts(content: str | list[dict]) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [part["text"] for part in content if part["type"] == "text"]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, chat: ChatServer) -> None:
+        self.chat = chat
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name is the base class's
+        """Requests are recorded, not printed."""
+
+    def do_GET(self) -> None:
+        if self.path == "/v1/models":
+            models = [
+                {"id": name, "object": "model", "created": 0, "owned_by": "test"} for name in self.server.chat.models
+            ]
+            self._send(200, {}, json.dumps({"object": "list", "data": models}).encode())
+        else:
+            self._send(404, {}, b'{"detail": "Not Found"}')
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/v1/chat/completions":
+            return self._send(404, {}, b'{"detail": "Not Found"}')
+        chat = self.server.chat
+        with chat.lock:
+            chat.at_once += 1
+            chat.most_at_once = max(chat.most_at_once, chat.at_once)
+        said = chat.answer({name.lower(): value for name, value in self.headers.items()}, body)
+        chat.closing.wait(said.after_s)
+        with chat.lock:
+            chat.at_once -= 1
+        raw = said.raw if said.raw is not None else json.dumps(said.body or _completion(body, said)).encode()
+        return self._send(said.status, said.headers, raw)
+
+    def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        try:
+            self.send_response(status)
+            for name, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except ConnectionError:  # a client that timed out has gone
+            self.close_connection = True
+
+
+def _completion(request: dict, said: Behaviour) -> dict:
+    words = sum(len(text.split()) for message in request["messages"] for text in _texts(message["content"]))
+    output = len((said.content or "").split())
+    usage = {"prompt_tokens": words, "completion_tokens": output, "total_tokens": words + output}
+    message = {"role": "assistant", "content": said.content, "refusal": said.refusal}
+    return {
+        "id": "chatcmpl-test",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": said.finish_reason}],
+        "usage": said.usage if said.usage is not None else usage,
+    }

@@ -1,0 +1,62 @@
+"""What the wire tests share: small real frames, requests with known right replies, and roles for a test server."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Sequence
+
+from PIL import Image
+
+from agent.cache import ResponseCache
+from agent.model import Exchange, Request, ShownFrame
+from agent.openai_model import OpenAIModel
+from agent.question import Question, Segment, Video
+from agent.requests import Decide, DiscoverQueries, ScoreSegments
+from agent.roles import Role
+from tests.chat_server import ChatServer
+
+QUESTION = Question("What colour is the kite?", ("red", "blue"))
+VIDEO = Video("a" * 32, "kites", 0.0, 60.0)
+QUERIES = {"queries": ["a kite in the sky"]}
+SCORES = {"segments": [{"segment": number, "explanation": "sky", "score": 10 * number} for number in (1, 2, 3)]}
+ANSWER = {"action": "answer", "segment": None, "option": "A", "answer": "red", "evidence": [1]}
+
+
+def frame(number: int, *, time_s: float | None = None, size: tuple[int, int] = (64, 48), video: str = "a" * 32):
+    """A stored frame with a real JPEG of one colour."""
+    encoded = io.BytesIO()
+    Image.new("RGB", size, (40 * number % 256, 90, 160)).save(encoded, "JPEG")
+    at_s = float(number) if time_s is None else time_s
+    return ShownFrame(video, number, at_s, *size, encoded.getvalue())
+
+
+def discover() -> DiscoverQueries:
+    return DiscoverQueries(question=QUESTION)
+
+
+def score(frames: Sequence[ShownFrame] = ()) -> ScoreSegments:
+    """A request to score the segments 1, 2 and 3."""
+    segments = tuple(Segment(number, VIDEO.video_id, 20.0 * number - 20, 20.0 * number) for number in (1, 2, 3))
+    shown = tuple(frames) or (frame(20), frame(40))
+    return ScoreSegments(question=QUESTION, videos=(VIDEO,), segments=segments, frames=shown)
+
+
+def decide() -> Decide:
+    return Decide(question=QUESTION, videos=(VIDEO,), candidates=(), frames=(frame(12),), must_answer=True)
+
+
+def role(server: ChatServer, **settings: object) -> Role:
+    return Role.model_validate({"base_url": server.base_url, "model": "tester", **settings})
+
+
+def ask(
+    server: ChatServer, *requests: Request, cache: ResponseCache | None = None, sample: int = 0, **settings: object
+) -> list[Exchange]:
+    """The exchanges of `requests`, asked one after the other of one model."""
+
+    async def run() -> list[Exchange]:
+        async with OpenAIModel(role(server, **settings), cache=cache, sample=sample) as model:
+            return [await model.ask(request) for request in requests]
+
+    return asyncio.run(run())

@@ -64,9 +64,7 @@ def _architecture(open_clip: ModuleType, name: str) -> ModelName:
     known = open_clip.list_models()
     if architecture not in known:
         pairs = ["/".join(pair) for pair in open_clip.list_pretrained()]
-        raise UnknownModel(
-            f"got space {name!r}, which open_clip does not know; {_nearest(name, pairs)}; {HOW_TO_LIST}"
-        )
+        raise UnknownModel(f"got space {name!r}, which open_clip does not know; {_nearest(name, pairs)}; {HOW_TO_LIST}")
     if settings := open_clip.get_pretrained_cfg(architecture, pretrained):
         return ModelName(name, architecture, pretrained, settings)
     if Path(pretrained).is_file():

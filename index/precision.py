@@ -38,9 +38,7 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
 def features_of(tower: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
     """What an open_clip image tower says of `images`, in the tower's own number format."""
     features = tower(images.to(next(tower.parameters()).dtype))
-    pooled: torch.Tensor = (
-        features[0] if isinstance(features, tuple) else features
-    )  # CoCa also gives its tokens
+    pooled: torch.Tensor = features[0] if isinstance(features, tuple) else features  # CoCa also gives its tokens
     return pooled
 
 

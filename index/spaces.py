@@ -158,9 +158,7 @@ class Space:
         return quick_tower(tower, images) if self._device.type == "cpu" else tower
 
 
-def load_space(
-    name: str, *, device: str = "auto", towers: Literal["both", "text", "image"] = "both"
-) -> Space:
+def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text", "image"] = "both") -> Space:
     """The space called `name` (see the top of this file), on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
 
     With `towers` "text" or "image" only that half of the model stays in memory.
@@ -188,9 +186,7 @@ def _device(device: str) -> torch.device:
     try:
         return torch.zeros(1, device=device).device
     except (RuntimeError, AssertionError) as error:
-        raise DeviceMissing(
-            f"got device {device!r}, which this machine does not have; use auto or cpu"
-        ) from error
+        raise DeviceMissing(f"got device {device!r}, which this machine does not have; use auto or cpu") from error
 
 
 def _fetch(open_clip: ModuleType, wanted: ModelName, online: bool) -> None:
@@ -241,9 +237,7 @@ def _fingerprint(open_clip: ModuleType, wanted: ModelName, model: Any) -> Finger
     if wanted.quick_gelu:
         config["quick_gelu"] = True
     preprocess = json.dumps(model.visual.preprocess_cfg, sort_keys=True)
-    return Fingerprint(
-        wanted.given, _sha256(config)[:12], _weights_sha256(model), preprocess, config["embed_dim"]
-    )
+    return Fingerprint(wanted.given, _sha256(config)[:12], _weights_sha256(model), preprocess, config["embed_dim"])
 
 
 def _weights_sha256(model: Any) -> str:

@@ -1,0 +1,42 @@
+"""Every filter of the library, built from typed expressions: no value is ever pasted into a query string."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
+from lancedb.expr import Expr, col, lit
+
+from index.rows import Scope
+from index.schema import frame_key
+
+
+def equal(column: str, value: str) -> Expr:
+    return col(column) == lit(value)
+
+
+def of_frames(video_id: str, frame_nos: Sequence[int]) -> Expr:
+    """These frames of one video; the key is what is indexed, and only almost unique."""
+    keys = [frame_key(video_id, number) for number in frame_nos]
+    return col("frame_key").isin(keys) & equal("video_id", video_id)
+
+
+def overlapping(start_s: float | None, end_s: float | None) -> list[Expr]:
+    """Ranges that share some time with `[start_s, end_s)`."""
+    after = [] if start_s is None else [col("end_s") > lit(start_s)]
+    return after + ([] if end_s is None else [col("start_s") < lit(end_s)])
+
+
+def within(start_s: float | None, end_s: float | None) -> list[Expr]:
+    """Frames at a time in `[start_s, end_s)`."""
+    after = [] if start_s is None else [col("time_s") >= lit(start_s)]
+    return after + ([] if end_s is None else [col("time_s") < lit(end_s)])
+
+
+def of_videos(scope: Scope) -> list[Expr]:
+    return [] if scope.video_ids is None else [col("video_id").isin(list(scope.video_ids))]
+
+
+def all_of(filters: Sequence[Expr]) -> Expr | None:
+    return reduce(and_, filters) if filters else None

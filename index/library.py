@@ -1,0 +1,325 @@
+"""One library on LanceDB: made, opened, written and read.
+
+Many processes may read and write at once. A video's rows come first and its row in `videos` last; every
+reader looks only at videos that have that row, so nobody sees half a video, whenever a writer dies.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from index import reading, search
+from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
+from index.filters import all_of, equal
+from index.maintenance import Thresholds, index_text, refresh
+from index.rows import (
+    FailureRow,
+    FrameRow,
+    FrameVectors,
+    Hit,
+    LibraryFacts,
+    Scope,
+    SegmentRow,
+    StoredFrame,
+    TranscriptRow,
+    VideoRow,
+)
+from index.schema import frame_key, table_schemas, vectors_table
+from index.spaces import Fingerprint
+from index.storage import check_vacant, connect, is_local, place, read_heading, storage_errors, table_names
+from index.tables import Tables
+
+__all__ = ["Hit", "Library", "Scope"]
+
+EVERYWHERE = Scope()
+PAYING = Thresholds()
+
+
+class SegmentLike(Protocol):
+    """A segment as the pipeline finds it."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def kind(self) -> str: ...
+
+
+class LineLike(Protocol):
+    """A transcript line as the pipeline reads it."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def language(self) -> str | None: ...
+    @property
+    def speaker(self) -> str | None: ...
+
+
+class Library:
+    """A library, open for reading and writing. Pickling it sends its URI; it is opened anew on the other side."""
+
+    def __init__(self, uri: str, database: Any) -> None:
+        self.uri = uri
+        self._tables = Tables(uri, database)
+        heading = read_heading(self._tables["videos"].schema, uri)
+        self.settings = heading.settings
+        self.fingerprint = heading.fingerprint
+        self.format_version = heading.format_version
+        self._vectors = vectors_table(heading.fingerprint)
+        self._complete: tuple[int, dict[str, VideoRow]] = (-1, {})
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return Library.open, (self.uri,)
+
+    @classmethod
+    def exists(cls, uri: str) -> bool:
+        """Whether there is a library at `uri`, of whatever version."""
+        where = place(uri)
+        if is_local(where) and not Path(where).is_dir():
+            return False
+        return "videos" in table_names(connect(where), where)
+
+    @classmethod
+    def open(cls, uri: str) -> Library:
+        """The library at `uri`; raises NotALibrary, NewerLibrary or StorageError."""
+        if not cls.exists(uri):
+            raise NotALibrary(f"got {uri}, where there is no library; `kinodex ingest` makes one")
+        where = place(uri)
+        return cls(where, connect(where))
+
+    @classmethod
+    def create(cls, uri: str, settings: Any, fingerprint: Fingerprint) -> Library:
+        """A new library at `uri`. `settings` is a dataclass or mapping of what its rows depend on."""
+        where = place(uri)
+        if cls.exists(uri):
+            raise LibraryError(f"got {uri}, where there is a library already; open it, or give a new place")
+        check_vacant(where)
+        database = connect(where)
+        with storage_errors(where):
+            for name, schema in table_schemas(_plain(settings), fingerprint).items():
+                table = database.create_table(name, schema=schema, exist_ok=True)
+                if name == "transcript":
+                    index_text(table)
+        return cls(where, database)
+
+    @classmethod
+    def open_or_create(cls, uri: str, settings: Any, fingerprint: Fingerprint) -> Library:
+        """The library at `uri`, made if there is none.
+
+        Raises SettingsMismatch or SpaceMismatch if there is one of other settings or another space.
+        """
+        library = cls.open(uri) if cls.exists(uri) else cls.create(uri, settings, fingerprint)
+        library.check_settings(_plain(settings))
+        library.check_space(fingerprint)
+        return library
+
+    @property
+    def space_name(self) -> str:
+        """What `load_space` takes for this library's space."""
+        return self.fingerprint.name
+
+    def check_settings(self, settings: Mapping[str, Any]) -> None:
+        changed = [key for key in sorted({*settings, *self.settings}) if settings.get(key) != self.settings.get(key)]
+        if changed:
+            got = ", ".join(f"{key}={settings.get(key)}" for key in changed)
+            held = ", ".join(f"{key}={self.settings.get(key)}" for key in changed)
+            raise SettingsMismatch(
+                f"got {got}, but {self.uri} was made with {held}; use its settings or another library"
+            )
+
+    def check_space(self, fingerprint: Fingerprint) -> None:
+        if fingerprint.digest != self.fingerprint.digest:
+            raise SpaceMismatch(
+                f"got space {fingerprint}, but {self.uri} was made with {self.fingerprint}; "
+                f"use that space or another library"
+            )
+
+    # writing
+
+    def has_video(self, video_id: str) -> bool:
+        return video_id in self._videos()
+
+    def discard(self, video_id: str) -> None:
+        """Delete all that is stored of a video, complete or left over from an interrupted run."""
+        where = equal("video_id", video_id)
+        for name in ("videos", "frames", self._vectors, "segments", "detections", "transcript"):
+            self._tables.delete(name, where)
+
+    def add_frames(self, video_id: str, rows: Sequence[FrameRow]) -> None:
+        """Append frames and their vectors. Few large appends are much quicker than many small ones."""
+        numbers = pa.array([row.frame_no for row in rows], pa.int32())
+        ids = pa.array([video_id] * len(rows), pa.string())
+        times = pa.array([row.time_s for row in rows], pa.float64())
+        pictures = [
+            ids,
+            numbers,
+            pa.array([frame_key(video_id, row.frame_no) for row in rows], pa.int64()),
+            times,
+            pa.array([row.width_px for row in rows], pa.int32()),
+            pa.array([row.height_px for row in rows], pa.int32()),
+            pa.array([row.jpeg for row in rows], pa.binary()),
+        ]
+        vectors = np.stack([row.vector for row in rows]) if rows else np.empty((0, self.fingerprint.dim))
+        if vectors.shape[1] != self.fingerprint.dim:
+            raise ValueError(f"vectors have {vectors.shape[1]} numbers, the space has {self.fingerprint.dim}")
+        flat = pa.array(vectors.astype(np.float16).ravel(), pa.float16())
+        columns = [ids, numbers, times, pa.FixedSizeListArray.from_arrays(flat, self.fingerprint.dim)]
+        self._append("frames", pictures)
+        self._append(self._vectors, columns)
+
+    def _append(self, name: str, columns: list[pa.Array]) -> None:
+        self._tables.append(name, pa.Table.from_arrays(columns, schema=self._tables[name].schema))
+
+    def add_segments(self, video_id: str, segments: Iterable[SegmentLike]) -> None:
+        rows = [SegmentRow(video_id, number, s.start_s, s.end_s, s.kind) for number, s in enumerate(segments)]
+        self._tables.append("segments", [asdict(row) for row in rows])
+
+    def add_transcript(self, video_id: str, lines: Iterable[LineLike]) -> None:
+        rows = [
+            TranscriptRow(video_id, line.start_s, line.end_s, line.text, line.source, line.language, line.speaker)
+            for line in lines
+        ]
+        self._tables.append("transcript", [asdict(row) for row in rows])
+
+    def complete(self, *rows: VideoRow) -> None:
+        """Let readers see videos: the last thing written of them, after all else is on the disk.
+
+        Raises LibraryError if a video has not exactly the frames that its row says: then two runs wrote it
+        at once. What they wrote is deleted.
+        """
+        for row in rows:
+            stored = {self._tables.count(name, equal("video_id", row.video_id)) for name in ("frames", self._vectors)}
+            if stored != {row.frames}:
+                self.discard(row.video_id)
+                raise LibraryError(
+                    f"{row.title} should have {row.frames} frames and has {max(stored)}: two runs wrote it at once; "
+                    f"it was taken out again, run ingest once more"
+                )
+        if is_local(self.uri):
+            os.sync()  # LanceDB never does: after a power cut a row could else outlive what it vouches for
+        self._tables.upsert("videos", ["video_id"], [asdict(row) for row in rows])
+
+    def add_failure(self, failure: FailureRow) -> None:
+        """Record a failed source; the same source and stage again count as one more attempt."""
+        same = all_of([equal("uri", failure.uri), equal("stage", failure.stage)])
+        before = self._tables.rows("failures", same, ["attempts"])["attempts"].to_pylist()
+        counted = replace(failure, attempts=failure.attempts + sum(before))
+        self._tables.upsert("failures", ["uri", "stage"], [asdict(counted)])
+
+    def clear_failure(self, uri: str) -> None:
+        self._tables.delete("failures", equal("uri", uri))
+
+    def refresh(self, when: Thresholds = PAYING) -> None:
+        """Bring indexes up to date; call it from one process, after an ingest. Readers need not stop."""
+        refresh(self._tables, self._vectors, when)
+
+    # reading
+
+    def videos(self) -> list[VideoRow]:
+        """Complete videos, by title."""
+        return sorted(self._videos().values(), key=lambda row: (row.title, row.video_id))
+
+    def _videos(self) -> dict[str, VideoRow]:
+        """Complete videos by id, read again only when the table has changed."""
+        version = self._tables.version("videos")
+        if version != self._complete[0]:
+            self._complete = version, reading.complete_videos(self._tables)
+        return self._complete[1]
+
+    def video(self, name: str) -> VideoRow:
+        """A complete video by its id, the first digits of it (at least 4), its title, file name or URI.
+
+        Raises UnknownVideo if there is none or more than one.
+        """
+        return reading.find_video(self._videos(), name)
+
+    def failures(self) -> list[FailureRow]:
+        rows = [FailureRow(**row) for row in self._tables.rows("failures").to_pylist()]
+        return sorted(rows, key=lambda row: (row.uri, row.stage))
+
+    def vectors(self, video_id: str) -> FrameVectors:
+        """All frame vectors of a video in time order, to be read once and then searched in memory."""
+        return reading.vectors(self._tables, self._vectors, self._known(video_id))
+
+    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
+        """Stored frames with their pictures, in the order asked for; raises TimeOutside for an unknown number."""
+        return reading.frames(self._tables, self._known(video_id), frame_nos)
+
+    def frames_at(
+        self, video_id: str, times_s: Sequence[float], mode: Literal["nearest", "exact", "shown"] | str = "nearest"
+    ) -> list[StoredFrame]:
+        """One stored frame for each time, which must be in the video's `[start_s, end_s)`, else TimeOutside.
+
+        `mode` is "nearest"; "shown", the frame on screen then: the latest at or before; or "exact", a frame
+        at just this time (within a microsecond) or TimeOutside.
+        """
+        return reading.frames_at(self._tables, self._known(video_id), times_s, mode)
+
+    def segments(self, video_id: str) -> list[SegmentRow]:
+        return reading.segments(self._tables, self._known(video_id))
+
+    def transcript(
+        self, video_id: str, start_s: float | None = None, end_s: float | None = None
+    ) -> list[TranscriptRow]:
+        """Lines that share some time with `[start_s, end_s)`, in order."""
+        return reading.transcript(self._tables, self._known(video_id), start_s, end_s)
+
+    def _known(self, video_id: str) -> VideoRow:
+        videos = self._videos()
+        return videos[video_id] if video_id in videos else reading.find_video(videos, video_id)
+
+    def search_frames(
+        self, vector: NDArray[Any], scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
+    ) -> list[Hit]:
+        """The `k` frames nearest to a unit vector `[dim]` by cosine, best first, `min_gap_s` apart in a video."""
+        return search.search_frames(self._tables, self._vectors, self._videos(), vector, scope, k, min_gap_s)
+
+    def search_transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
+        """The `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""
+        return search.search_transcript(self._tables, self._videos(), text, scope, k)
+
+    def search(
+        self, text: str, vector: NDArray[Any], scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
+    ) -> list[Hit]:
+        """Frames and transcript together, fused by rank; see `search.fuse`."""
+        return search.search(self._tables, self._vectors, self._videos(), text, vector, scope, k, min_gap_s)
+
+    def info(self) -> LibraryFacts:
+        """What the library holds, in numbers."""
+        videos = self._videos().values()
+        return LibraryFacts(
+            uri=self.uri,
+            format_version=self.format_version,
+            videos=len(videos),
+            hours=sum(row.duration_s for row in videos) / 3600,
+            frames=sum(row.frames for row in videos),
+            segments=sum(row.segments for row in videos),
+            transcript_lines=sum(row.transcript_lines for row in videos),
+            failures=self._tables.count("failures"),
+            stored_bytes=self._tables.stored_bytes(),
+            space=self.space_name,
+            space_digest=self.fingerprint.digest,
+            settings=self.settings,
+        )
+
+
+def _plain(settings: Any) -> dict[str, Any]:
+    if is_dataclass(settings) and not isinstance(settings, type):
+        return asdict(settings)
+    return dict(settings)

@@ -1,0 +1,158 @@
+"""What a library holds and gives back, as plain rows. Times are presentation times in seconds, float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class VideoRow:
+    """One complete video; it covers `[start_s, start_s + duration_s)`."""
+
+    video_id: str
+    uri: str
+    title: str
+    start_s: float
+    duration_s: float
+    fps: float | None
+    width_px: int
+    height_px: int
+    codec: str
+    frames: int
+    """Stored frames: distinct ones, so fewer than samples where the picture stands still."""
+    segments: int
+    transcript_lines: int
+    decode_errors: int
+    sample_fps: float
+    space: str
+    state: str
+    ingested_at: datetime
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """A source that could not be read, or a stage of it; one row for each uri and stage."""
+
+    uri: str
+    stage: str
+    error_class: str
+    message: str
+    attempts: int
+    failed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """A frame to be stored; `vector` is a unit vector float16 `[dim]`, sizes are those of the JPEG."""
+
+    frame_no: int
+    time_s: float
+    width_px: int
+    height_px: int
+    jpeg: bytes
+    vector: NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFrame:
+    """A frame with its picture."""
+
+    video_id: str
+    frame_no: int
+    time_s: float
+    width_px: int
+    height_px: int
+    jpeg: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FrameVectors:
+    """All frames of one video in time order, without pictures."""
+
+    frame_no: NDArray[np.int32]
+    """[n]"""
+    time_s: NDArray[np.float64]
+    """[n]"""
+    vectors: NDArray[np.float16]
+    """[n, dim], unit length"""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRow:
+    """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one."""
+
+    video_id: str
+    segment_no: int
+    start_s: float
+    end_s: float
+    kind: str
+    caption: str | None = None
+    caption_confidence: float | None = None
+    caption_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptRow:
+    """What is said or shown as text in `[start_s, end_s)`."""
+
+    video_id: str
+    start_s: float
+    end_s: float
+    text: str
+    source: str
+    language: str | None = None
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to search: these videos (None: all) and times in `[start_s, end_s)` (None: without bound)."""
+
+    video_ids: tuple[str, ...] | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A moment that a search found, `[time_s, end_s)`.
+
+    `score` is a cosine for frames, BM25 for transcript lines and a fused rank score for both together: it
+    orders the hits of one search and means nothing across searches.
+    """
+
+    video_id: str
+    time_s: float
+    end_s: float
+    frame_no: int | None
+    score: float
+    text: str | None
+    source: Literal["frame", "transcript", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFacts:
+    """What a library holds, in numbers."""
+
+    uri: str
+    format_version: int
+    videos: int
+    hours: float
+    frames: int
+    segments: int
+    transcript_lines: int
+    failures: int
+    stored_bytes: int
+    space: str
+    space_digest: str
+    settings: Mapping[str, Any]

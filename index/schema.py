@@ -1,0 +1,168 @@
+"""The tables of a library (see DESIGN: videos, failures, frames, vectors, segments, detections, transcript).
+
+Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
+copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from index.spaces import Fingerprint
+
+FORMAT_VERSION = 1
+FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
+VECTORS_PREFIX = "vectors_"
+FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
+
+
+def frame_key(video_id: str, frame_no: int) -> int:
+    """An integer for (video, frame): 39 bits of the id's sha256, then 24 of the number.
+
+    One indexed `IN` over such keys fetches frames of many videos 12 times quicker than an OR of pairs. Two
+    videos may share a key's upper bits, so a reader checks `video_id` too.
+    """
+    if not 0 <= frame_no < 1 << FRAME_NO_BITS:
+        raise ValueError(f"frame_no {frame_no} is not in [0, {1 << FRAME_NO_BITS})")
+    upper = int.from_bytes(hashlib.sha256(video_id.encode()).digest()[:5]) >> 1
+    return upper << FRAME_NO_BITS | frame_no
+
+
+def vectors_table(fingerprint: Fingerprint) -> str:
+    """The name of the table that holds a space's vectors."""
+    words = re.sub(r"[^a-z0-9]+", "_", fingerprint.name.lower()).strip("_")[-40:]
+    return f"{VECTORS_PREFIX}{words}_{fingerprint.digest}"
+
+
+def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, pa.Schema]:
+    """The schema of every table by name, `videos` last."""
+    return {
+        "frames": FRAMES,
+        vectors_table(fingerprint): _vectors(fingerprint),
+        "segments": SEGMENTS,
+        "detections": DETECTIONS,
+        "transcript": TRANSCRIPT,
+        "failures": FAILURES,
+        "videos": VIDEOS.with_metadata(
+            {
+                FORMAT_KEY: str(FORMAT_VERSION),
+                SETTINGS_KEY: json.dumps(settings, sort_keys=True),
+                SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True),
+            }
+        ),
+    }
+
+
+def _vectors(fingerprint: Fingerprint) -> pa.Schema:
+    return pa.schema(
+        [
+            _required("video_id", pa.string()),
+            _required("frame_no", pa.int32()),
+            _required("time_s", pa.float64()),
+            _required("vector", pa.list_(pa.float16(), fingerprint.dim)),
+        ],
+        metadata={SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)},
+    )
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+def _key(name: str, position: int) -> pa.Field:
+    """A column of the primary key, without which concurrent upserts of one row leave it there twice."""
+    marks = {
+        "lance-schema:unenforced-primary-key": "true",
+        "lance-schema:unenforced-primary-key:position": str(position),
+    }
+    return pa.field(name, pa.string(), nullable=False, metadata=marks)
+
+
+VIDEOS = pa.schema(
+    [
+        _key("video_id", 1),
+        _required("uri", pa.string()),
+        _required("title", pa.string()),
+        _required("start_s", pa.float64()),
+        _required("duration_s", pa.float64()),
+        pa.field("fps", pa.float64()),
+        _required("width_px", pa.int32()),
+        _required("height_px", pa.int32()),
+        _required("codec", pa.string()),
+        _required("frames", pa.int32()),
+        _required("segments", pa.int32()),
+        _required("transcript_lines", pa.int32()),
+        _required("decode_errors", pa.int32()),
+        _required("sample_fps", pa.float64()),
+        _required("space", pa.string()),
+        _required("state", pa.string()),
+        _required("ingested_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+FAILURES = pa.schema(
+    [
+        _key("uri", 1),
+        _key("stage", 2),
+        _required("error_class", pa.string()),
+        _required("message", pa.string()),
+        _required("attempts", pa.int32()),
+        _required("failed_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+FRAMES = pa.schema(
+    [
+        _required("video_id", pa.string()),
+        _required("frame_no", pa.int32()),
+        _required("frame_key", pa.int64()),
+        _required("time_s", pa.float64()),
+        _required("width_px", pa.int32()),
+        _required("height_px", pa.int32()),
+        _required("jpeg", pa.binary()),
+    ]
+)
+
+SEGMENTS = pa.schema(
+    [
+        _required("video_id", pa.string()),
+        _required("segment_no", pa.int32()),
+        _required("start_s", pa.float64()),
+        _required("end_s", pa.float64()),
+        _required("kind", pa.string()),
+        pa.field("caption", pa.string()),
+        pa.field("caption_confidence", pa.float32()),
+        pa.field("caption_model", pa.string()),
+    ]
+)
+
+DETECTIONS = pa.schema(
+    [
+        _required("video_id", pa.string()),
+        _required("time_s", pa.float64()),
+        _required("label", pa.string()),
+        _required("score", pa.float32()),
+        _required("box", pa.list_(pa.float32(), 4)),  # x0, y0, x1, y1, each 0 to 1
+        pa.field("track_id", pa.int64()),
+        _required("model", pa.string()),
+    ]
+)
+
+TRANSCRIPT = pa.schema(
+    [
+        _required("video_id", pa.string()),
+        _required("start_s", pa.float64()),
+        _required("end_s", pa.float64()),
+        _required("text", pa.string()),
+        _required("source", pa.string()),
+        pa.field("language", pa.string()),
+        pa.field("speaker", pa.string()),
+    ]
+)

@@ -1,0 +1,108 @@
+"""What the tests of `index` share: a small library on disk with random pictures, and numpy's answer to a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.library import Library
+from index.rows import FrameRow, Hit, TranscriptRow, VideoRow
+from index.spaces import Fingerprint
+
+DIM = 32
+SETTINGS = {"fps": 1.0, "jpeg_side_px": 512}
+WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def fingerprint(name: str = "local-dir:/models/tiny", weights: str = "a" * 64, dim: int = DIM) -> Fingerprint:
+    return Fingerprint(name, "0123456789ab", weights, '{"size": 64}', dim)
+
+
+@dataclass(frozen=True)
+class MadeVideo:
+    """A video as a test writes it; frame n is at start_s + n."""
+
+    video_id: str
+    vectors: NDArray[np.float16]
+    start_s: float = 0.0
+    lines: tuple[tuple[float, float, str], ...] = ()
+
+    @property
+    def times_s(self) -> NDArray[np.float64]:
+        return self.start_s + np.arange(len(self.vectors), dtype=np.float64)
+
+    def frame_rows(self) -> list[FrameRow]:
+        return [
+            FrameRow(n, float(t), 64, 36, f"jpeg {self.video_id} {n}".encode(), v)
+            for n, (t, v) in enumerate(zip(self.times_s, self.vectors, strict=True))
+        ]
+
+    def transcript(self) -> list[TranscriptRow]:
+        return [TranscriptRow(self.video_id, start, end, text, "sidecar", "en") for start, end, text in self.lines]
+
+    def video_row(self, title: str | None = None) -> VideoRow:
+        return VideoRow(
+            video_id=self.video_id,
+            uri=f"/films/{title or self.video_id}.mp4",
+            title=title or f"film {self.video_id}",
+            start_s=self.start_s,
+            duration_s=float(len(self.vectors)),
+            fps=25.0,
+            width_px=640,
+            height_px=360,
+            codec="h264",
+            frames=len(self.vectors),
+            segments=0,
+            transcript_lines=len(self.lines),
+            decode_errors=0,
+            sample_fps=1.0,
+            space="local-dir:/models/tiny",
+            state="complete",
+            ingested_at=WHEN,
+        )
+
+
+def unit_vectors(count: int, seed: int) -> NDArray[np.float16]:
+    vectors = np.random.default_rng(seed).standard_normal((count, DIM)).astype(np.float32)
+    units: NDArray[np.float16] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    return units
+
+
+def made(video_id: str, count: int, seed: int, **rest) -> MadeVideo:
+    return MadeVideo(video_id, unit_vectors(count, seed), **rest)
+
+
+def write(library: Library, video: MadeVideo, title: str | None = None, complete: bool = True) -> None:
+    library.add_frames(video.video_id, video.frame_rows())
+    library.add_transcript(video.video_id, video.transcript())
+    if complete:
+        library.complete(video.video_row(title))
+
+
+def numpy_search(
+    videos: list[MadeVideo],
+    query: NDArray[np.float32],
+    k: int,
+    min_gap_s: float = 0.0,
+    start_s: float = -np.inf,
+    end_s: float = np.inf,
+) -> list[tuple[str, int]]:
+    """The same search by brute force: (video_id, frame_no), best first."""
+    scored = [
+        (-float(v.astype(np.float32) @ query / np.linalg.norm(v.astype(np.float32))), video.video_id, n, float(t))
+        for video in videos
+        for n, (v, t) in enumerate(zip(video.vectors, video.times_s, strict=True))
+        if start_s <= t < end_s
+    ]
+    kept: list[tuple[str, int, float]] = []
+    for _, video_id, n, t in sorted(scored):
+        if all(other != video_id or abs(t - time_s) >= min_gap_s for other, _, time_s in kept):
+            kept.append((video_id, n, t))
+    return [(video_id, n) for video_id, n, _ in kept[:k]]
+
+
+def found(hits: list[Hit]) -> list[tuple[str, int | None]]:
+    return [(hit.video_id, hit.frame_no) for hit in hits]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -56,10 +57,11 @@ def passes(error: BaseException) -> bool:
 def retry_after_s(header: str | None, now_s: float) -> float | None:
     """Seconds that a Retry-After header asks to wait, as a number or a date; None if it says neither."""
     try:
-        return max(float(header or ""), 0.0)
+        asked = float(header or "")
     except ValueError:
         date = email.utils.parsedate_tz(header)
-    return None if date is None else max(email.utils.mktime_tz(date) - now_s, 0.0)
+        asked = math.nan if date is None else email.utils.mktime_tz(date) - now_s
+    return max(asked, 0.0) if math.isfinite(asked) else None
 
 
 def _wait(state: RetryCallState) -> float:

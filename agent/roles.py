@@ -23,6 +23,7 @@ from agent.errors import BadSettings, KeyMissing
 from agent.pricing import Price
 
 DEFAULT_ROLE = "default"
+ROLES = (DEFAULT_ROLE, "policy", "reward", "vision")
 NO_KEY = "no-key"
 
 
@@ -66,10 +67,14 @@ class Role(BaseModel):
 
 
 def read_roles(settings: Mapping[str, Mapping[str, object]]) -> dict[str, Role]:
-    """Roles by name ("default", "policy", "reward", "vision"); each takes what it leaves out from "default".
+    """Roles by name, one of `ROLES`; each takes what it leaves out from "default".
 
-    Raises `BadSettings` naming the first field that makes no sense.
+    Raises `BadSettings` naming the first role or field that makes no sense.
     """
+    for name, values in settings.items():
+        if name not in ROLES or not isinstance(values, Mapping):
+            allowed = f"the roles are {', '.join(ROLES)}, each with fields such as model and base_url"
+            raise BadSettings(f"got {name!r} in the settings of roles; {allowed}")
     shared = settings.get(DEFAULT_ROLE, {})
     roles = {}
     for name, values in settings.items():

@@ -1,0 +1,126 @@
+"""The cache of replies: what hits, what must not, several processes at once, damage."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.cache import ResponseCache
+from agent.errors import CacheDamaged, ModelUnreachable
+from tests.chat_server import ChatServer, in_turn, refusing
+from tests.wire_kit import QUERIES, SCORES, ask, discover, frame, score
+
+PRICE = {"input": 1.0, "output": 1.0}
+
+
+def test_the_second_time_costs_nothing_and_needs_no_server(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "replies.sqlite") as cache:
+        with ChatServer(lambda _: QUERIES, rejects=["json_schema", "temperature"]) as server:
+            [paid] = ask(server, discover(), cache=cache, price=PRICE)
+        [free] = ask(server, discover(), cache=cache, price=PRICE, attempts=1)
+    assert not paid.cached
+    assert paid.usage.cost > 0
+    assert free.cached
+    assert free.reply == paid.reply
+    assert free.usage == replace(paid.usage, cost=0.0)
+
+
+def test_invalid_replies_are_kept_too_so_that_a_run_repeats_itself(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "c") as cache, ChatServer(in_turn(refusing("no"), QUERIES)) as server:
+        first, again = ask(server, discover(), discover(), cache=cache)
+    assert again.cached
+    assert first.invalid == again.invalid == "refused: no"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"requests": (score((frame(20), frame(41))),)},
+        {"requests": (score((frame(20, size=(64, 46)), frame(40))),)},
+        {"requests": (replace(score(), attempt=1),)},
+        {"sample": 1},
+        {"temperature": 0.9},
+        {"max_tokens": 99},
+        {"seed": 4},
+        {"model": "another"},
+        {"extra": {"reasoning_effort": "low"}},
+    ],
+)
+def test_whatever_matters_makes_a_different_question(tmp_path: Path, other: dict) -> None:
+    requests = other.pop("requests", (score(),))
+    with ResponseCache(tmp_path / "c") as cache, ChatServer(lambda _: SCORES, models=("tester", "another")) as server:
+        ask(server, score(), cache=cache)
+        [exchange] = ask(server, *requests, cache=cache, **other)
+    assert not exchange.cached
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("other", [{"price": PRICE}, {"timeout_s": 3.0}, {"at_once": 1}])
+def test_what_does_not_matter_does_not(tmp_path: Path, other: dict) -> None:
+    with ResponseCache(tmp_path / "c") as cache, ChatServer(lambda _: SCORES) as server:
+        ask(server, score(), cache=cache)
+        [exchange] = ask(server, score(), cache=cache, **other)
+    assert exchange.cached
+
+
+def test_an_unreachable_server_leaves_nothing_behind(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "c") as cache:
+        with ChatServer(lambda _: QUERIES) as server:
+            pass
+        with pytest.raises(ModelUnreachable):
+            ask(server, discover(), cache=cache, attempts=1)
+        with ChatServer(lambda _: QUERIES) as server:
+            [exchange] = ask(server, discover(), cache=cache)
+    assert not exchange.cached
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from agent.cache import ResponseCache
+with ResponseCache(Path(sys.argv[1])) as cache:
+    for number in range(200):
+        cache.put(f"shared {number}", {"text": "same"})
+        cache.put(f"{sys.argv[2]} {number}", {"text": sys.argv[2]})
+        assert cache.get(f"shared {number}") == {"text": "same"}
+"""
+
+
+def test_several_processes_may_use_one_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "replies.sqlite"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("a", "b", "c")]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
+    with ResponseCache(path) as cache:
+        for name in ("a", "b", "c"):
+            assert all(cache.get(f"{name} {number}") == {"text": name} for number in range(200))
+
+
+def test_a_file_that_is_no_cache_is_said_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    path.write_bytes(b"not a database at all" * 500)
+    with pytest.raises(CacheDamaged) as caught:
+        ResponseCache(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes().startswith(b"not a database")
+
+
+def test_damage_that_shows_later_is_said_too(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    with ResponseCache(path) as cache:
+        for number in range(300):
+            cache.put(f"key {number}", {"text": "x" * 500})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
+    with ResponseCache(path) as cache, pytest.raises(CacheDamaged):
+        for number in range(300):
+            cache.get(f"key {number}")
+
+
+def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(CacheDamaged):
+        ResponseCache(tmp_path)

@@ -61,12 +61,12 @@ def film(seed: int, seconds: int, events: Mapping[int, tuple[str, int]] | None =
     return captions
 
 
-def make_library(folder: Path, films: Mapping[str, Sequence[str]]) -> Library:
+def make_library(folder: Path, films: Mapping[str, Sequence[str]], jpeg: bytes = JPEG) -> Library:
     fingerprint = Fingerprint("words", "bag-of-words", "0" * 64, "{}", DIM, True)
     library = Library.create(str(folder), {"fps": 1.0}, fingerprint)
     for title, captions in films.items():
         video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
-        library.add_frames(video_id, _rows(captions))
+        library.add_frames(video_id, _rows(captions, jpeg))
         library.complete(VideoRow(
             video_id=video_id, uri=title, title=title, start_s=0.0, duration_s=float(len(captions)), fps=25.0,
             width_px=8, height_px=8, codec="none", frames=len(captions), segments=0, transcript_lines=0,
@@ -74,11 +74,11 @@ def make_library(folder: Path, films: Mapping[str, Sequence[str]]) -> Library:
     return library
 
 
-def _rows(captions: Sequence[str]) -> list[FrameRow]:
+def _rows(captions: Sequence[str], jpeg: bytes) -> list[FrameRow]:
     random = np.random.default_rng(7)
     vectors = embed_words(captions) + random.normal(scale=NOISE, size=(len(captions), DIM))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-    return [FrameRow(number, float(number), 8, 8, JPEG, vector) for number, vector in enumerate(vectors)]
+    return [FrameRow(number, float(number), 8, 8, jpeg, vector) for number, vector in enumerate(vectors)]
 
 
 def environment_of(library: Library) -> Environment:

@@ -229,7 +229,8 @@ def test_only_roles_may_stand_where_roles_are_named(settings: dict) -> None:
 
 
 def test_every_request_has_a_role_that_can_be_set() -> None:
-    asked = {each.role for each in vars(agent.requests).values() if isinstance(each, type) and "role" in vars(each)}
+    kinds = [each for each in vars(agent.requests).values() if isinstance(each, type)]
+    asked = {vars(each)["role"] for each in kinds if "role" in vars(each)}
     assert asked
     assert asked <= set(ROLES)
 

@@ -1,0 +1,205 @@
+"""Whole runs of EEA against a real server: the reader of the wire, the session and the agent together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from agent.answer import Answer
+from agent.ask import ask
+from agent.cache import ResponseCache
+from agent.environment import Environment
+from agent.errors import ModelUnreachable
+from agent.events import Event, Exchanged
+from agent.ledger import Budget
+from agent.openai_model import OpenAIModel
+from agent.question import Question
+from tests.agent_kit import environment_of, film, make_library
+from tests.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
+from tests.wire_kit import frame, role
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+EVENT_S = range(700, 712)
+SEGMENT = re.compile(r"^- Segment (\d+): ([\d.]+) s to ([\d.]+) s(.*)$", re.MULTILINE)
+OVER = "Exploring is over"
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    films = {"film": film(1, 900, {EVENT_S.start: ("red kite desert", len(EVENT_S))})}
+    return environment_of(make_library(tmp_path_factory.mktemp("wire"), films, frame(1, size=(8, 8)).jpeg))
+
+
+def asked(request: dict) -> tuple[str, str]:
+    """The kind of reply that a request asks for, and its prompt."""
+    content = request["messages"][0]["content"]
+    return request["response_format"]["json_schema"]["name"], content if isinstance(content, str) else content[0][
+        "text"
+    ]
+
+
+def explore(segment: int) -> dict:
+    return {"action": "explore", "segment": segment, "option": None, "answer": None, "evidence": []}
+
+
+def explorer(request: dict) -> dict | str | Behaviour:
+    """Looks for the kite, scores what may hold it, explores for ever and answers only when it must."""
+    kind, prompt = asked(request)
+    segments = [(int(number), float(start), float(end), more) for number, start, end, more in SEGMENT.findall(prompt)]
+    if kind == "Queries":
+        return {"queries": ["red kite desert"]}
+    if kind == "SegmentScores":
+        current = segments[len(segments) - prompt.partition("segments to be scored")[2].count("- Segment ") :]
+        scores = [(number, 90 if start <= EVENT_S.start < end else 10) for number, start, end, _ in current]
+        return {"segments": [{"segment": at, "explanation": "maybe", "score": score} for at, score in scores]}
+    if OVER in prompt:
+        return {"action": "answer", "segment": None, "option": "A", "answer": "blue", "evidence": []}
+    return explore(next(number for number, _, _, more in segments if "nothing left to see" not in more))
+
+
+def finder(request: dict) -> dict | str | Behaviour:
+    """The explorer, until it is shown a frame of the event; then it answers and cites that frame."""
+    kind, _ = asked(request)
+    content = request["messages"][0]["content"]
+    labels = re.findall(r"frame (\d+) at ([\d.]+) s", json.dumps(content)) if kind == "Decision" else []
+    cited = [int(number) for number, time_s in labels if int(float(time_s)) in EVENT_S]
+    if not cited:
+        return explorer(request)
+    return {"action": "answer", "segment": None, "option": "B", "answer": "red", "evidence": cited}
+
+
+def run(
+    server: ChatServer,
+    environment: Environment,
+    budget: Budget,
+    *,
+    cache: ResponseCache | None = None,
+    **settings: object,
+) -> tuple[Answer, list[Exchanged]]:
+    events: list[Event] = []
+
+    async def whole() -> Answer:
+        async with OpenAIModel(role(server, **settings), cache=cache) as model:
+            return await ask(QUESTION, environment, model, budget=budget, on_event=events.append)
+
+    answer = asyncio.run(whole())
+    return answer, [event for event in events if isinstance(event, Exchanged)]
+
+
+def test_the_event_is_found_and_cited_and_the_bill_is_the_servers(environment: Environment) -> None:
+    with ChatServer(finder) as server:
+        answer, exchanged = run(server, environment, Budget(rounds=6), price={"input": 2.0, "output": 8.0})
+    assert server.problems == []
+    assert (answer.status, answer.text, answer.letter) == ("answered", "red", "B")
+    assert all(EVENT_S.start <= each.start_s < each.end_s <= EVENT_S.stop for each in answer.evidence)
+    assert answer.evidence
+    ledger = answer.ledger
+    assert ledger.calls == len(server.seen) == len(exchanged)
+    assert ledger.frame_shows == sum(len(seen.frames) for seen in server.seen)
+    assert ledger.frames == len({sent.label.partition(" at ")[2] for seen in server.seen for sent in seen.frames})
+    assert ledger.input_tokens > 0
+    assert ledger.cost == pytest.approx((2.0 * ledger.input_tokens + 8.0 * ledger.output_tokens) / 1e6)
+
+
+def test_frames_go_over_the_wire_in_time_order(environment: Environment) -> None:
+    with ChatServer(explorer) as server:
+        run(server, environment, Budget(rounds=3))
+    several = [seen.frames for seen in server.seen if len(seen.frames) > 1]
+    assert several
+    for frames in several:
+        times = [float(sent.label.split()[3]) for sent in frames]
+        assert times == sorted(times)
+        assert [sent.label.split()[1] for sent in frames] == [str(number) for number in range(1, len(frames) + 1)]
+
+
+def test_endless_exploring_ends_by_the_budget_with_the_best_answer_so_far(environment: Environment) -> None:
+    with ChatServer(explorer) as server:
+        answer, _ = run(server, environment, Budget(rounds=3))
+    assert (answer.status, answer.reason, answer.rounds, answer.letter) == ("budget_exhausted", "rounds", 3, "A")
+    decisions = [seen for seen in server.seen if seen.schema == "Decision"]
+    assert [OVER in seen.text for seen in decisions] == [False, False, True]
+
+
+def test_endless_exploring_without_a_budget_ends_when_everything_was_seen(tmp_path: Path) -> None:
+    short = make_library(tmp_path / "short", {"short": film(2, 30)}, frame(1, size=(8, 8)).jpeg)
+    with ChatServer(explorer) as server:
+        answer, _ = run(server, environment_of(short), Budget(rounds=None))
+    assert (answer.status, answer.ledger.frames) == ("answered", 30)
+
+
+def test_wrong_segment_numbers_are_repaired_once_then_the_run_is_invalid(environment: Environment) -> None:
+    def wrong(request: dict) -> dict | str | Behaviour:
+        return explore(999) if asked(request)[0] == "Decision" else explorer(request)
+
+    with ChatServer(wrong) as server:
+        answer, _ = run(server, environment, Budget(rounds=3))
+    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("invalid", None, 2)
+    assert [message["role"] for message in server.seen[-1].body["messages"]] == ["user", "assistant", "user"]
+    assert "segment 999 cannot be explored" in server.seen[-1].text
+
+
+@pytest.mark.parametrize(
+    "slip", [explore(999), "Segment 2 looks promising.", cut_off('{"action": "ex'), refusing("No.")]
+)
+def test_one_slip_costs_one_call_and_changes_nothing(environment: Environment, slip: dict | str | Behaviour) -> None:
+    slipped: list[object] = []
+
+    def slips(request: dict) -> dict | str | Behaviour:
+        if asked(request)[0] == "Decision" and not slipped:
+            slipped.append(slip)
+            return slip
+        return finder(request)
+
+    with ChatServer(slips) as server, ChatServer(finder) as steady:
+        answer, _ = run(server, environment, Budget(rounds=6))
+        expected, _ = run(steady, environment, Budget(rounds=6))
+    assert (answer.text, answer.evidence) == (expected.text, expected.evidence)
+    assert answer.ledger.invalid_replies == 1
+    assert answer.ledger.calls == expected.ledger.calls + 1
+
+
+def test_a_server_with_habits_of_its_own_is_got_used_to(environment: Environment) -> None:
+    def plain(request: dict) -> str:
+        schema = json.dumps(request["messages"]).rpartition("JSON schema:")[2]
+        kinds = {"queries": "Queries", "segments": "SegmentScores", "action": "Decision"}
+        [kind] = [kind for key, kind in kinds.items() if f'\\"{key}\\":' in schema]
+        told = {**request, "response_format": {"json_schema": {"name": kind}}}
+        return f"Let me think.\n```json\n{json.dumps(finder(told))}\n```"
+
+    with ChatServer(plain, rejects=["json_schema", "json_object", "max_tokens", "temperature"]) as server:
+        answer, exchanged = run(server, environment, Budget(rounds=6))
+    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("answered", "red", 0)
+    assert answer.ledger.calls == len(exchanged) == len(server.seen) - 4
+
+
+def test_a_server_that_stumbles_gives_the_same_answer(environment: Environment) -> None:
+    count = iter(range(1000))
+
+    def stumbles(request: dict) -> dict | str | Behaviour:
+        return failing(503, "busy") if next(count) in (1, 3) else finder(request)
+
+    with ChatServer(stumbles) as server:
+        answer, _ = run(server, environment, Budget(rounds=6))
+    assert (answer.status, answer.text) == ("answered", "red")
+    assert answer.ledger.calls == len(server.seen) - 2
+
+
+def test_a_server_that_goes_away_is_an_error_not_an_answer(environment: Environment) -> None:
+    with ChatServer(lambda _: failing(500, "gone")) as server, pytest.raises(ModelUnreachable, match="500: "):
+        run(server, environment, Budget(rounds=3), attempts=1)
+
+
+def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Environment, tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "replies.sqlite") as cache:
+        with ChatServer(finder) as server:
+            paid, _ = run(server, environment, Budget(rounds=6), cache=cache, price={"input": 2.0})
+        free, exchanged = run(server, environment, Budget(rounds=6), cache=cache, price={"input": 2.0}, attempts=1)
+    assert (free.text, free.evidence, free.rounds) == (paid.text, paid.evidence, paid.rounds)
+    assert all(each.exchange.cached for each in exchanged)
+    assert paid.ledger.cost > 0
+    assert free.ledger.cost == 0
+    assert free.ledger.cached_calls == free.ledger.calls == paid.ledger.calls

@@ -3,7 +3,9 @@
 The loss knows the truth: which caption is true of which picture of the batch is computed, not assumed, so a partial
 caption ("a boat") is never punished for the other pictures it fits. Two terms: a multi-positive contrastive loss in
 both directions (Radford et al. 2021, section 2.3, with a caption's other true pictures left out of its negatives), and
-a sigmoid loss over all pairs (Zhai et al. 2023, section 3), which makes cosines of different texts comparable.
+a sigmoid loss over all pairs (Zhai et al. 2023, section 3), which makes cosines of different texts comparable. A third
+term, from a linear layer that is thrown away, asks the picture for single facts: it teaches the image tower what to
+look at while the text tower cannot read yet, and saves most of the training time.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from pipeline.sketch.captions import altered, claim_about, wording
 from pipeline.sketch.chance import random_picture
 from pipeline.sketch.scene import Scene, TitleCard
 from pipeline.sketch.truth import Asked, Claim, claim_codes, scene_codes, truth_of_codes
-from pipeline.sketch.words import PLACE_NAMES, THING_NAMES, TITLE_WORDS
+from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, TITLE_WORDS
 
 if TYPE_CHECKING:
     import torch
@@ -50,10 +52,11 @@ CONFIG_NAME, WEIGHTS_NAME = "open_clip_config.json", "open_clip_model.safetensor
 
 @dataclass(frozen=True)
 class Pictures:
-    """What training draws from: scenes, their facts and pixels (uint8 [n, side, side, 3], memory-mapped)."""
+    """What training draws from: scenes, their facts (bool [n, facts]) and pixels (uint8 [n, side, side, 3], mapped)."""
 
     scenes: list[Scene | TitleCard]
     codes: NDArray[np.int8]
+    facts: NDArray[np.bool_]
     pixels: NDArray[np.uint8]
     with_thing: dict[str, list[int]] = field(default_factory=dict)
 
@@ -71,19 +74,37 @@ def _render_range(job: tuple[str, int, int, int, int]) -> None:
 
 
 def render(folder: Path, seed: int, total: int, processes: int) -> Pictures:
-    """Draws the training set with a few processes."""
-    path = folder / "pixels.u8"
-    pixels = np.memmap(path, np.uint8, "w+", shape=(total, STORED_PX, STORED_PX, 3))
-    jobs = [(str(path), seed, total, start, min(start + 500, total)) for start in range(0, total, 500)]
-    with get_context("spawn").Pool(processes) as pool:
-        for _ in pool.imap_unordered(_render_range, jobs):
-            pass
+    """The training set, drawn by a few processes unless `folder` holds it already."""
+    path = folder / f"pixels-{seed}-{total}.u8"
+    shape = (total, STORED_PX, STORED_PX, 3)
+    if not path.exists():
+        unfinished = path.with_suffix(".part")
+        np.memmap(unfinished, np.uint8, "w+", shape=shape).flush()
+        jobs = [(str(unfinished), seed, total, start, min(start + 500, total)) for start in range(0, total, 500)]
+        with get_context("spawn").Pool(processes) as pool:
+            for _ in pool.imap_unordered(_render_range, jobs):
+                pass
+        unfinished.rename(path)
+    pixels = np.memmap(path, np.uint8, "r", shape=shape)
     scenes = [scene_number(seed, number) for number in range(total)]
     with_thing: dict[str, list[int]] = {thing: [] for thing in THING_NAMES}
     for number, scene in enumerate(scenes):
         for group in scene.groups if isinstance(scene, Scene) else ():
             with_thing[group.thing].append(number)
-    return Pictures(scenes, scene_codes(scenes), pixels, with_thing)
+    codes, claims = scene_codes(scenes), single_facts()
+    facts = [truth_of_codes(claims, codes[start:start + 500]).T for start in range(0, total, 500)]
+    return Pictures(scenes, codes, np.concatenate(facts), pixels, with_thing)
+
+
+def single_facts() -> NDArray[np.int8]:
+    """Claims of one fact each: things, alone, coloured and counted, places, hours and title words."""
+    facts = [Claim(groups=(Asked(thing),)) for thing in THING_NAMES]
+    facts += [Claim(groups=(Asked(thing, colour),)) for thing in THING_NAMES for colour in COLOUR_NAMES]
+    facts += [Claim(groups=(Asked(thing, count=count),)) for thing in THING_NAMES for count in range(1, 6)]
+    facts += [Claim(groups=(Asked(colour=colour),)) for colour in COLOUR_NAMES]
+    facts += [Claim(groups=(Asked(count=count),)) for count in range(1, 6)]
+    facts += [Claim(place) for place in PLACE_NAMES] + [Claim(night=True), Claim(empty=True)]
+    return claim_codes(facts + [Claim(word=word) for word in TITLE_WORDS])
 
 
 def batch_numbers(pictures: Pictures, size: int, chance: Random) -> list[int]:
@@ -153,8 +174,14 @@ def loss_of(cosines: torch.Tensor, true: torch.Tensor, scale: torch.Tensor, bias
         others = side.masked_fill(positive, -1e4).logsumexp(1, keepdim=True)
         weight = positive.float() / positive.sum(1, keepdim=True).clamp(min=1)
         total = total + (softplus(others - side) * weight).sum() / positive.any(1).sum()
-    signed = logits.detach().new_ones(logits.shape).masked_fill(true, -1.0)
-    return total + softplus(signed * (logits + bias)).sum() / true.sum()
+    return total + sigmoid_loss(logits + bias, true)
+
+
+def sigmoid_loss(logits: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
+    """Each pair judged for itself, summed and divided by the number of true pairs."""
+    from torch.nn.functional import softplus
+
+    return softplus(logits.where(~true, -logits)).sum() / true.sum()
 
 
 def learning_rate(part: float, peak: float) -> float:
@@ -182,39 +209,43 @@ class Trainer:
         self.bias = torch.nn.Parameter(torch.tensor(-4.0, device=self.device))
         self.seen_tokens = torch.zeros(49408, dtype=torch.bool)
         self.average = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        self.reader = torch.nn.Linear(MODEL["embed_dim"], len(single_facts())).to(self.device)
+        torch.nn.init.constant_(self.reader.bias, -4.0)
         named = list(self.model.named_parameters())
         matrices = [weight for name, weight in named if weight.ndim > 1 and "embedding" not in name]
         rest = [weight for name, weight in named if weight.ndim < 2 or "embedding" in name]
         self.optimiser = torch.optim.AdamW(
-            [{"params": matrices, "weight_decay": 0.05}, {"params": [*rest, self.bias], "weight_decay": 0.0}],
+            [{"params": matrices, "weight_decay": 0.05},
+             {"params": [*rest, self.bias, *self.reader.parameters()], "weight_decay": 0.0}],
             lr=peak, betas=(0.9, 0.98),
         )
 
-    def step(self, pixels: NDArray[np.uint8], codes: NDArray[np.int8], claims: list[Claim], rate: float,
-             chance: Random) -> float:
-        """One optimiser step on one batch; returns its loss."""
+    def step(self, data: Pictures, numbers: list[int], rate: float, chance: Random) -> tuple[float, float]:
+        """One optimiser step on these pictures; returns the loss against the captions and that of the single facts."""
         import torch
         from torch.nn.functional import normalize
 
+        claims = batch_claims([data.scenes[number] for number in numbers], chance)
         tokens = self.tokenizer([wording(claim, chance) for claim in claims])
         self.seen_tokens[tokens.unique()] = True
         tokens = with_unknown_words(tokens, chance).to(self.device)
-        true = torch.from_numpy(truth_of_codes(claim_codes(claims), codes)).to(self.device)
+        true = torch.from_numpy(truth_of_codes(claim_codes(claims), data.codes[numbers])).to(self.device)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         with torch.autocast(self.device.type, torch.bfloat16):
-            images = self.model.visual(pixels_for_model(pixels, chance, self.device))
+            images = self.model.visual(pixels_for_model(data.pixels[numbers], chance, self.device))
         texts = embed_text(self.model, tokens)  # in fp32: attention over short rows is slower in bf16 on CPUs
         cosines = normalize(texts.float(), dim=-1) @ normalize(images.float(), dim=-1).T
         loss = loss_of(cosines, true, self.model.logit_scale.exp(), self.bias)
+        of_facts = sigmoid_loss(self.reader(images.float()), torch.from_numpy(data.facts[numbers]).to(self.device))
         self.optimiser.zero_grad(set_to_none=True)
-        torch.autograd.backward([loss])
+        torch.autograd.backward([loss + of_facts])
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         with torch.no_grad():
             self.model.logit_scale.clamp_(max=4.2)
             self.model.token_embedding.weight[UNKNOWN_TOKEN] = 0
-        return float(loss.detach())
+        return float(loss.detach()), float(of_facts.detach())
 
     def remember(self, decay: float) -> None:
         """Moves the average towards the model."""
@@ -251,10 +282,12 @@ def main(
     steps: Annotated[int | None, typer.Option(help="Train this many steps instead, whatever they take.")] = None,
     seed: int = 0,
     pictures: Annotated[int, typer.Option(help="Pictures drawn to train on.")] = 60000,
-    batch: int = 256,
+    keep: Annotated[Path | None, typer.Option(help="Folder that keeps the drawn pictures for another run.")] = None,
+    batch: int = 128,
     peak: Annotated[float, typer.Option(help="Highest learning rate.")] = 2e-3,
-    threads: int = 2,
+    threads: Annotated[int, typer.Option(help="CPU threads; fewer than there are cores if others need some.")] = 2,
     save_every_min: Annotated[float, typer.Option(help="Keep the weights so far this often.")] = 8,
+    scored: Annotated[int, typer.Option(help="Pictures that each score is taken on.")] = 1000,
 ) -> None:
     """Train the built-in model, reload it through open_clip and print its scores on held-out combinations."""
     import torch
@@ -263,18 +296,16 @@ def main(
     started = time.monotonic()
     trainer, chance = Trainer(out, seed, peak), Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        data = render(Path(folder), seed, pictures, threads)
+        data = render(keep or Path(folder), seed, pictures, threads)
         rendered = time.monotonic()
         print(f"{pictures} pictures drawn in {rendered - started:.0f} s", flush=True)
         last_saved, number, losses = rendered, 0, []
         for number, part in steps_until(minutes, steps):
-            numbers = batch_numbers(data, batch, chance)
-            claims = batch_claims([data.scenes[index] for index in numbers], chance)
-            rate = learning_rate(part, peak)
-            losses.append(trainer.step(data.pixels[numbers], data.codes[numbers], claims, rate, chance))
+            losses.append(trainer.step(data, batch_numbers(data, batch, chance), learning_rate(part, peak), chance))
             trainer.remember(min(0.998, number / (number + 10)))
             if number % 50 == 0:
-                print(f"step {number} part {part:.3f} loss {np.mean(losses[-50:]):.3f} "
+                captions, facts = np.mean(losses[-50:], axis=0)
+                print(f"step {number} part {part:.3f} loss {captions:.3f} facts {facts:.3f} "
                       f"after {time.monotonic() - rendered:.0f} s", flush=True)
             if time.monotonic() - last_saved > 60 * save_every_min:
                 last_saved = time.monotonic()
@@ -283,7 +314,7 @@ def main(
     facts = {"seed": seed, "steps": number + 1, "batch": batch, "training_pictures": pictures,
              "device": trainer.device.type, "threads": threads, "drawing_s": round(rendered - started),
              "training_s": round(time.monotonic() - rendered), "bytes": (out / WEIGHTS_NAME).stat().st_size}
-    report = {**facts, **score(out)}
+    report = {**facts, **score(out, pictures=scored)}
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     print(json.dumps(report, indent=2))
 

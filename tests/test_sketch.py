@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +52,7 @@ def test_things_of_one_scene_do_not_overlap() -> None:
         scene = random_scene(Random(seed))
         spans = sorted((item.x - item.picture.width / 1280, item.x + item.picture.width / 1280)
                        for item in lay_out(scene, 640, 360))
-        for (_, right), (left, _) in zip(spans, spans[1:], strict=False):
+        for (_, right), (left, _) in pairwise(spans):
             assert left >= right - 0.02, scene
 
 
@@ -74,7 +76,7 @@ def test_truth_of_claims() -> None:
     boats = Scene("sea", True, (Group("boat", "red", 3, position="left"), Group("car", "blue", position="right")))
     card = TitleCard("HARBOUR")
 
-    def true(*groups: Asked, scene: Scene | TitleCard = boats, **facts: object) -> bool:
+    def true(*groups: Asked, scene: Scene | TitleCard = boats, **facts: Any) -> bool:
         return bool(truth([Claim(groups=groups, **facts)], [scene])[0, 0])
 
     assert true(Asked("boat")) and true(Asked("vehicle", "red")) and true(Asked(colour="blue"))
@@ -91,7 +93,7 @@ def test_held_out_combinations_are_never_in_training_pictures() -> None:
     for _ in range(1000):
         scene = random_picture(chance)
         for group in scene.groups if isinstance(scene, Scene) else ():
-            assert not held_out(group.thing, group.colour, scene.place)
+            assert isinstance(scene, Scene) and not held_out(group.thing, group.colour, scene.place)
     combinations = [(thing, colour, place) for thing in THING_NAMES for colour in COLOUR_NAMES for place in PLACE_NAMES]
     assert 0.08 < np.mean([held_out(*combination) for combination in combinations]) < 0.1
     assert {thing for thing, *rest in combinations if held_out(thing, *rest)} == set(THING_NAMES)

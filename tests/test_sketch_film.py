@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import av
@@ -40,21 +40,21 @@ def test_encoded_times_are_the_scripts(films: Path) -> None:
     """Every shot's first frame is at start_s in the file, shows the shot, and the next shot begins at end_s."""
     script = write_script("film-02", 30, 3)
     with av.open(str(films / "film-02.mp4")) as container:
-        decoded = [(float(frame.pts * frame.time_base), frame.to_ndarray(format="rgb24")) for frame in container.decode(video=0)]
-    times = [time_s for time_s, _ in decoded]
+        frames = list(container.decode(video=0))
+    times = [frame.time for frame in frames]
     assert times == [number / FPS for number in range(len(times))]
     assert len(times) == round(script.duration_s * FPS)
     for shot, following in zip(script.shots, [*script.shots[1:], None], strict=True):
         assert shot.start_s in times
         assert following is None or following.start_s == shot.end_s
-    for (_, seen), drawn in zip(decoded, pictures(script), strict=True):
-        assert np.abs(seen.astype(int) - drawn).mean() < 8
+    for frame, drawn in zip(frames, pictures(script), strict=True):
+        assert np.abs(frame.to_ndarray(format="rgb24").astype(int) - drawn).mean() < 8
 
 
 def test_same_seed_same_film_other_seed_other_film(films: Path, tmp_path: Path) -> None:
     sample(tmp_path, 0.025, 3)
     for path in films.iterdir():
-        assert hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256((tmp_path / path.name).read_bytes()).digest()
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
     assert write_script("film-01", 60, 1) != write_script("film-01", 60, 2)
 
 
@@ -63,13 +63,13 @@ def test_a_script_fills_its_film_and_has_needles(duration_s: int) -> None:
     for seed in range(10):
         script = write_script("film", duration_s, seed)
         assert script.shots[0].start_s == 0 and script.duration_s == duration_s
-        for shot, following in zip(script.shots, script.shots[1:], strict=False):
+        for shot, following in pairwise(script.shots):
             assert shot.first_frame + shot.frames == following.first_frame
         needles = [shot for shot in script.shots if shot.needle]
         assert len(needles) >= max(1, duration_s // 300)
         for needle in needles:
             assert 2 * FPS <= needle.frames <= 4 * FPS
-            assert sum(needle.scene.groups[0].thing in things(shot) for shot in script.shots) == 1
+            assert sum(bool(things(needle) & things(shot)) for shot in script.shots) == 1
         cards = [shot.scene.word for shot in script.shots if isinstance(shot.scene, TitleCard)]
         assert len(cards) == len(set(cards)) >= 1
 
@@ -132,6 +132,10 @@ def groups(shot: Shot) -> tuple[Group, ...]:
     return shot.scene.groups if isinstance(shot.scene, Scene) else ()
 
 
+def place_of(shot: Shot) -> str:
+    return PLACES[shot.scene.place][0] if isinstance(shot.scene, Scene) else ""
+
+
 def names_of(group: Group) -> set[str]:
     """What a shot's group may be called in an option."""
     names = {with_article(f"{group.colour} {group.thing}")}
@@ -144,7 +148,8 @@ def is_true(script: Script, question: FilmQuestion, option: str) -> bool:
     """Whether an option answers a question, read from the words alone and checked against the whole script."""
     text = question.question
     if question.asks in ("appears", "first"):
-        where = [index for index, shot in enumerate(script.shots) if any(option in names_of(each) for each in groups(shot))]
+        where = [index for index, shot in enumerate(script.shots)
+                 if any(option in names_of(each) for each in groups(shot))]
         if question.asks == "appears":
             return bool(where)
         others = [index for index, shot in enumerate(script.shots)
@@ -157,17 +162,18 @@ def is_true(script: Script, question: FilmQuestion, option: str) -> bool:
         if isinstance(following.scene, TitleCard):
             return option == following.scene.word
         return any(option in names_of(each) for each in groups(following))
-    named = [(shot, each) for shot in script.shots for each in groups(shot) if asks_about(text, question.asks, shot, each)]
+    named = [(shot, each) for shot in script.shots for each in groups(shot)
+             if asks_about(text, question.asks, shot, each)]
     assert len(named) == 1, (text, named)
     shot, group = named[0]
-    facts = {"colour": group.colour, "count": NUMBERS[group.count], "place": PLACES[shot.scene.place][0]}
+    facts = {"colour": group.colour, "count": NUMBERS[group.count], "place": place_of(shot)}
     return option == facts[question.asks]
 
 
 def is_named(text: str, shot: Shot) -> bool:
     if isinstance(shot.scene, TitleCard):
         return f"card {shot.scene.word}" in text
-    return any(f"the {group.colour} {noun} {PLACES[shot.scene.place][0]}" in text
+    return any(f"the {group.colour} {noun} {place_of(shot)}" in text
                for group in groups(shot) for noun in (group.thing, plural(group.thing)))
 
 
@@ -175,5 +181,5 @@ def asks_about(text: str, asks: str, shot: Shot, group: Group) -> bool:
     words = text.rstrip("?").split()
     noun = next(name for name in THING_NAMES if name in words or plural(name) in words)
     colour = next((name for name in COLOUR_NAMES if name in words), None)
-    in_place = asks == "place" or text.rstrip("?").endswith(PLACES[shot.scene.place][0])
+    in_place = asks == "place" or text.rstrip("?").endswith(place_of(shot))
     return group.thing == noun and (colour is None or group.colour == colour) and in_place

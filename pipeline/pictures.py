@@ -30,9 +30,7 @@ def rotation_deg(frame: VideoFrame) -> int:
     return frame.rotation
 
 
-def rgb_scaler(
-    aspect: Fraction, longest_px: int, shortest_px: int
-) -> Callable[[VideoFrame], NDArray[np.uint8]]:
+def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
     """A function from a decoded frame to its RGB picture `[height, width, 3]`.
 
     The picture is the smallest one whose longest side is at least `longest_px` and whose shortest side is
@@ -83,9 +81,7 @@ def _one_field(frame: VideoFrame) -> VideoFrame:
     from av.filter import Graph
 
     graph = Graph()
-    source = graph.add_buffer(
-        width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base
-    )
+    source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base)
     graph.link_nodes(source, graph.add("field", "type=top"), graph.add("buffersink")).configure()
     graph.vpush(frame)
     return graph.vpull()

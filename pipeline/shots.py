@@ -31,9 +31,7 @@ class Segment:
     kind: Literal["shot", "window"]
 
 
-def find_segments(
-    times_s: Sequence[float], distances: Sequence[float], end_s: float, window_s: float
-) -> list[Segment]:
+def find_segments(times_s: Sequence[float], distances: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
     """Segments that cover `[times_s[0], end_s)` without gap or overlap.
 
     Args:

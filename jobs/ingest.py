@@ -137,6 +137,7 @@ def ingest(
         except PipelineError as error:
             outcomes.append(_record_failure(source, library, error))
         tally.ended(source)
+    library.refresh()
     return Report(tuple(outcomes), time.monotonic() - began)
 
 

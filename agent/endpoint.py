@@ -169,10 +169,15 @@ def _completion(answer: ChatCompletion) -> Completion:
     choice, usage = answer.choices[0], answer.usage
     details = usage.prompt_tokens_details if usage else None
     return Completion(
-        text=choice.message.content or "",
-        refusal=choice.message.refusal or "",
+        text=_whole(choice.message.content),
+        refusal=refusals.clipped(_whole(choice.message.refusal)),
         finish_reason=choice.finish_reason or "stop",
         input_tokens=(usage.prompt_tokens or 0) if usage else 0,
         output_tokens=(usage.completion_tokens or 0) if usage else 0,
         cached_tokens=(details.cached_tokens or 0) if details else 0,
     )
+
+
+def _whole(text: str | None) -> str:
+    """The text without halves of characters: they pass through JSON, but cannot be sent again or written."""
+    return (text or "").encode(errors="replace").decode()

@@ -44,7 +44,7 @@ class OpenAIModel:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
         completion, cached = await self._completion(request)
-        reply, invalid = _read(completion, request)
+        reply, invalid = self._read(completion, request)
         usage = self._usage(completion)
         if cached:
             usage = replace(usage, cost=0.0)
@@ -93,23 +93,23 @@ class OpenAIModel:
         asked = {"messages": ask.messages, "schema": strict_schema(ask.reply), "temperature": ask.temperature}
         return cache_key({**chosen, **asked, "attempt": attempt, "sample": self._sample})
 
+    def _read(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
+        """The checked reply, or one line saying why there is none."""
+        if completion.refusal or completion.finish_reason == "content_filter":
+            return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
+        if completion.finish_reason == "length":
+            limits = f"{completion.output_tokens} tokens (max_tokens is {self.role.max_tokens})"
+            return None, f"cut off after {limits}; a shorter reply is needed"
+        if not completion.text.strip():
+            return None, "empty"
+        try:
+            return read_reply(completion.text, request), None
+        except InvalidReply as error:
+            return None, str(error)
+
     def _usage(self, completion: Completion) -> Usage:
         tokens = completion.input_tokens, completion.output_tokens, completion.cached_tokens
         return priced(self.role.price, *tokens)
-
-
-def _read(completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
-    """The checked reply, or one line saying why there is none."""
-    if completion.refusal or completion.finish_reason == "content_filter":
-        return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
-    if completion.finish_reason == "length":
-        return None, f"cut off after {completion.output_tokens} tokens; a shorter reply is needed"
-    if not completion.text.strip():
-        return None, "empty"
-    try:
-        return read_reply(completion.text, request), None
-    except InvalidReply as error:
-        return None, str(error)
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ def _said(error: openai.APIStatusError) -> str:
 def explained(role: Role, error: openai.APIStatusError, models: Sequence[str] | None) -> ModelError:
     """A refusal, or a failure that did not pass, in one line; `models` is what the server lists, if asked."""
     host, model, status = role.host, role.model, error.status_code
-    said = f"{status}: {clipped(error.message)}"
+    said = clipped(f"{status}: {error.message.removeprefix(f'Error code: {status}').strip(' -')}").rstrip(": ")
     if status in (401, 403):
         held = f"the key in {role.key_env}" if role.key_env else "a request without a key"
         return ModelRejected(f"{host} refuses {held} ({said}); check the key and what it may use")

@@ -81,13 +81,16 @@ def read_roles(settings: Mapping[str, Mapping[str, object]]) -> dict[str, Role]:
         try:
             roles[name] = Role.model_validate({**shared, **values})
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            raise BadSettings(
-                f"role {name!r}, {field}: got {first['input']!r}; {first['msg']}; "
-                f"the fields are {', '.join(Role.model_fields)}"
-            ) from error
+            raise BadSettings(f"role {name!r}, {_first_misfit(error)}") from error
     return roles
+
+
+def _first_misfit(error: ValidationError) -> str:
+    first = error.errors()[0]
+    field = ".".join(map(str, first["loc"]))
+    if first["type"] in ("missing", "extra_forbidden"):
+        return f"{field}: {first['msg']}; the fields are {', '.join(Role.model_fields)}"
+    return f"{field}: got {first['input']!r}; {first['msg'].removeprefix('Value error, ')}"
 
 
 def api_key(role: Role) -> str:

@@ -79,8 +79,11 @@ def read_reply(text: str, request: Request[R]) -> R:
     fitting: list[R] = []
     for value in json_values(text):
         try:
+            json.dumps(value, ensure_ascii=False).encode()
             reply = request.Reply.model_validate(value)
             request.check(reply)
+        except UnicodeEncodeError:
+            problem = "it holds an escape that is half a character"
         except ValidationError as error:
             problem = _in_one_line(error)
         except InvalidReply as error:
@@ -112,6 +115,8 @@ def json_values(text: str) -> Iterator[object]:
                 where = f"{error.msg} at character {error.pos}"
                 raise InvalidReply(f"its JSON breaks off or is malformed: {where}") from error
             at += 1  # a bracket of prose, not of JSON
+        except (RecursionError, ValueError) as error:
+            raise InvalidReply("its JSON is nested too deeply or holds a number of thousands of digits") from error
         else:
             yield value
 

@@ -132,6 +132,9 @@ def test_json_is_found_in_text(text: str) -> None:
         ('{"queries": "a"}', "queries: Input should be a valid list"),
         ('{"queries": ["a"]} or {"queries": ["b"]}', "2 different replies"),
         ('{"queries": []}', "no query at all"),
+        ("[" * 5000, "nested too deeply"),
+        ('{"queries": [' + "9" * 5000 + "]}", "thousands of digits"),
+        ('{"queries": ["\\ud800"]}', "half a character"),
     ],
 )
 def test_what_is_wrong_with_a_reply_is_said_in_one_line(text: str, problem: str) -> None:
@@ -163,6 +166,12 @@ def test_a_reply_that_cannot_be_used_is_data_with_its_reason_and_its_cost(said, 
     assert invalid in (exchange.invalid or "")
     assert exchange.usage.cost > 0
     assert len(server.seen) == 1
+
+
+def test_half_a_character_does_not_travel() -> None:
+    with ChatServer(lambda _: Behaviour(content="a \ud800 kite")) as server:
+        [exchange] = ask(server, discover())
+    assert exchange.raw == "a ? kite"
 
 
 def test_wrong_segment_numbers_are_an_invalid_reply() -> None:

@@ -29,14 +29,17 @@ class ModelName:
     """A pretrained tag or the path of a checkpoint, for an architecture."""
     tag_settings: Mapping[str, Any] = field(default_factory=dict)
     """open_clip's own settings of the tag; empty for anything but a tag."""
+    preprocess: Mapping[str, Any] = field(default_factory=dict)
+    """How a bare checkpoint's pictures are prepared, which the file itself does not say."""
 
     @property
     def hub_id(self) -> str:
         return self.model.removeprefix(HUB)
 
     @property
-    def on_hub(self) -> bool:
-        return self.model.startswith(HUB) or bool(self.tag_settings)
+    def asks_hub(self) -> bool:
+        """Whether weights or a tokenizer may have to come from the hub."""
+        return not self.model.startswith(LOCAL)
 
     @property
     def quick_gelu(self) -> bool:
@@ -68,7 +71,7 @@ def _architecture(open_clip: ModuleType, name: str) -> ModelName:
     if settings := open_clip.get_pretrained_cfg(architecture, pretrained):
         return ModelName(name, architecture, pretrained, settings)
     if Path(pretrained).is_file():
-        return ModelName(name, architecture, pretrained)
+        return ModelName(name, architecture, pretrained, preprocess=_usual_preprocess(open_clip, architecture))
     if pretrained.endswith(WEIGHT_SUFFIXES):
         what = f"there is no file {pretrained}; give the path of a checkpoint"
         raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")
@@ -76,6 +79,15 @@ def _architecture(open_clip: ModuleType, name: str) -> ModelName:
     near = _nearest(name, tags) if tags else "it takes a checkpoint's path"
     what = f"{architecture} has no pretrained tag {pretrained!r}"
     raise UnknownModel(f"got space {name!r}, but {what}; {near}; {HOW_TO_LIST}")
+
+
+def _usual_preprocess(open_clip: ModuleType, architecture: str) -> dict[str, Any]:
+    """What all pretrained tags of an architecture agree on; nothing if they differ."""
+    keys = ("mean", "std", "interpolation", "resize_mode")
+    tags = open_clip.list_pretrained_tags_by_model(architecture)
+    settings = [open_clip.get_pretrained_cfg(architecture, tag) for tag in tags]
+    usual = [{key: each[key] for key in keys if key in each} for each in settings]
+    return usual[0] if usual and all(each == usual[0] for each in usual) else {}
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

@@ -9,9 +9,11 @@ A space is a model, its weights and its preprocessing. `load_space` makes one fr
 - ``ViT-B-32/PATH.safetensors``: an architecture with a local checkpoint (.safetensors, .pt, .bin, .pth).
 
 The default is SigLIP 2 (Tschannen et al. 2025, arXiv 2502.14786; weights Apache-2.0) in its base size with
-32-pixel patches at 256 px: trained for retrieval, in many languages, and the quickest of its family. One
-core embeds 29 frames a second with it in bf16 (7.5 in fp32), against 42 for a first-generation ViT-B-32, so
-an hour of film sampled once a second takes two minutes. Its tokenizer needs `transformers`.
+32-pixel patches at 256 px. It finds the right COCO picture for a caption first in 47.2 % of cases (big_vision's
+own table), where ViT-B-32/laion2b_s34b_b79k finds it in 39.3 % (open_clip's table), and understands many
+languages. ViT-B-16-SigLIP2-256/webli finds it in 53.2 %, at four times the patches. One core embeds 29 frames
+a second with the default in bf16 and 7.5 in fp32, so an hour of film sampled once a second takes two minutes.
+Its tokenizer needs `transformers`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from numpy.typing import NDArray
 
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from index.hub import quick_hub, silent_root_logger
-from index.model_names import ModelName, model_name
+from index.model_names import HUB, ModelName, model_name
 from index.precision import features_of, quick_tower
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 DEFAULT_SPACE = "ViT-B-32-SigLIP2-256/webli"
 TEXT_BATCH = 64
 TWO_WAYS = (
-    "; give a local checkpoint instead (--space local-dir:PATH or ARCHITECTURE/PATH.safetensors), "
+    "; give a local checkpoint (--space local-dir:PATH, a copy of the model's repository with its tokenizer), "
     "or use --space builtin, which knows only the sketch world"
 )
 
@@ -167,7 +169,7 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
     open_clip = import_open_clip()
     wanted = model_name(open_clip, name)
     place = _device(device)
-    with quick_hub() if wanted.on_hub else nullcontext(True) as online, silent_root_logger():
+    with quick_hub() if wanted.asks_hub else nullcontext(True) as online, silent_root_logger():
         _fetch(open_clip, wanted, online)
         model = _load_model(open_clip, wanted)
         tokenizer = None if towers == "image" else _load_tokenizer(open_clip, wanted, online)
@@ -194,7 +196,7 @@ def _fetch(open_clip: ModuleType, wanted: ModelName, online: bool) -> None:
     try:
         if wanted.tag_settings:
             open_clip.download_pretrained(wanted.tag_settings)
-        elif wanted.on_hub:
+        elif wanted.model.startswith(HUB):
             open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id, filename="open_clip_config.json")
             open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id)
     except (OSError, RuntimeError) as error:
@@ -208,6 +210,7 @@ def _load_model(open_clip: ModuleType, wanted: ModelName) -> Any:
             pretrained=wanted.pretrained,
             require_pretrained=True,
             force_quick_gelu=wanted.quick_gelu,
+            force_preprocess_cfg=dict(wanted.preprocess),
             device="cpu",
         )
     except Exception as error:  # what a damaged or foreign file does to the loaders cannot be listed

@@ -1,0 +1,336 @@
+"""Loading embedding spaces for real, with small models of random weights that the tests write themselves."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
+from index.model_names import BUILTIN, model_name
+from index.precision import quick_tower
+from index.spaces import DEFAULT_SPACE, Space, import_open_clip, load_space
+from pipeline.pictures import rgb_scaler
+
+open_clip = import_open_clip()
+
+TINY: dict = {
+    "embed_dim": 48,
+    "vision_cfg": {"image_size": 64, "layers": 2, "width": 64, "patch_size": 16, "head_width": 32},
+    "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 2},
+}
+SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
+NOBODY_THERE = "http://127.0.0.1:9"
+CLIPS = ("intel__car-detection.mp4", "simpl__tears_of_steel_vp9.webm", "moviepy__big_buck_bunny_0_30.webm")
+
+
+def write_model(folder: Path, config: dict, preprocess: dict | None = None, seed: int = 0) -> str:
+    """An open_clip folder of random weights; returns its name as a space."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {"model_cfg": config, "preprocess_cfg": preprocess or {}}
+    (folder / "open_clip_config.json").write_text(json.dumps(facts))
+    torch.manual_seed(seed)
+    model = open_clip.model.CLIP(**json.loads(json.dumps(config)))
+    save_file(model.state_dict(), folder / "open_clip_model.safetensors")
+    return f"local-dir:{folder}"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> str:
+    return write_model(tmp_path_factory.mktemp("tiny"), TINY)
+
+
+@pytest.fixture(scope="module")
+def space(tiny) -> Space:
+    return load_space(tiny)
+
+
+def pictures(count: int, height: int = 90, width: int = 160) -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, (count, height, width, 3), dtype=np.uint8)
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    scaled: np.ndarray = (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    return scaled
+
+
+def reference(name: str, images: list[Image.Image]) -> np.ndarray:
+    """Image vectors as a plain open_clip script makes them."""
+    model, _, preprocess = open_clip.create_model_and_transforms(name)
+    with torch.inference_mode():
+        vectors: np.ndarray = model.eval().encode_image(torch.stack([preprocess(i) for i in images])).numpy()
+    return vectors
+
+
+def test_vectors_are_units_of_the_promised_kind(space):
+    batch = np.stack([space.prepare(rgb) for rgb in pictures(5)])
+    assert batch.shape == (5, 3, 64, 64)
+    assert batch.dtype == np.float32
+    vectors, texts = space.embed(batch), space.embed_text(["a red boat", "snow"])
+    assert (vectors.shape, vectors.dtype.name) == ((5, 48), "float16")
+    assert (texts.shape, texts.dtype.name) == ((2, 48), "float32")
+    for each in (vectors, texts):
+        np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1.0, atol=1e-3)
+    assert (space.dim, space.input_side_px) == (48, 64)
+    assert space.embed(batch[:0]).shape == (0, 48)
+    assert space.embed_text([]).shape == (0, 48)
+
+
+def test_images_and_texts_as_open_clip_embeds_them(space, tiny):
+    rgbs = pictures(5)
+    ours = space.embed(np.stack([space.prepare(rgb) for rgb in rgbs]))
+    assert cosines(ours, reference(tiny, [Image.fromarray(rgb) for rgb in rgbs])).min() > 0.99999
+    texts = [f"text number {number}" for number in range(70)]
+    model, tokenizer = open_clip.create_model(tiny).eval(), open_clip.get_tokenizer(tiny)
+    with torch.inference_mode():
+        expected = model.encode_text(tokenizer(texts)).numpy()
+    assert cosines(space.embed_text(texts), expected).min() > 0.99999
+
+
+@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
+@pytest.mark.parametrize("shape", [(90, 160), (160, 90), (30, 31), (64, 64)])
+def test_preparing_is_open_clips_own(tmp_path, mode, shape):
+    name = write_model(tmp_path / "model", TINY, SIGLIP_LIKE | {"resize_mode": mode})
+    rgb = pictures(1, *shape)[0]
+    _, _, preprocess = open_clip.create_model_and_transforms(name)
+    ours = load_space(name, towers="image").prepare(rgb)
+    np.testing.assert_allclose(ours, preprocess(Image.fromarray(rgb)).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("clip", CLIPS)
+@pytest.mark.parametrize("model", ["random vit, clip's settings", "random vit, siglip's settings", "builtin"])
+def test_downscaled_real_frames_keep_their_vectors(media, tmp_path, clip, model, capsys):
+    """The pipeline scales a frame once, to 512 px; open_clip would have seen it in full size."""
+    vision = {"image_size": 224, "layers": 6, "width": 384, "patch_size": 32, "head_width": 64}
+    config = TINY | {"embed_dim": 256, "vision_cfg": vision}
+    if model == "builtin":
+        name, folder = "builtin", f"local-dir:{BUILTIN}"
+    else:
+        name = folder = write_model(tmp_path / "model", config, SIGLIP_LIKE if "siglip" in model else {})
+    space = load_space(name, towers="image")
+    decoded = decoded_frames(media / "clips" / clip)
+    to_rgb = rgb_scaler(Fraction(1), 512, space.input_side_px)
+    full, scaled = [frame.to_ndarray(format="rgb24") for frame in decoded], [to_rgb(frame) for frame in decoded]
+    vectors = space.embed(np.stack([space.prepare(rgb) for rgb in scaled]))
+    expected = reference(folder, [Image.fromarray(rgb) for rgb in full])
+    least = cosines(vectors, expected).min()
+    apart = cosines(expected[:-1], expected[1:]).min()
+    with capsys.disabled():
+        size = f"{full[0].shape[1]}x{full[0].shape[0]}"
+        print(f"\n{clip} {size}, {model}: least cosine to open_clip {least:.5f} (of two frames {apart:.5f})")
+    assert least >= 0.99
+
+
+@cache
+def decoded_frames(path: Path) -> list[Any]:
+    av = pytest.importorskip("av")
+    with av.open(str(path)) as container:
+        return [frame for frame, _ in zip(container.decode(video=0), range(60), strict=False)][::20]
+
+
+def test_one_tower_alone(space, tiny):
+    text, image = load_space(tiny, towers="text"), load_space(tiny, towers="image")
+    batch = np.stack([space.prepare(rgb) for rgb in pictures(2)])
+    np.testing.assert_array_equal(image.embed(batch), space.embed(batch))
+    np.testing.assert_array_equal(text.embed_text(["kite"]), space.embed_text(["kite"]))
+    assert text.fingerprint == image.fingerprint == space.fingerprint
+    assert held_numbers(text) + held_numbers(image) < 1.01 * held_numbers(space)
+
+
+def held_numbers(space: Space) -> int:
+    return sum(parameter.numel() for parameter in space._model.parameters())
+
+
+def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
+    digest = load_space(tiny, towers="image").fingerprint.digest
+    same = load_space(write_model(tmp_path / "same", TINY), towers="image").fingerprint
+    assert same.digest == digest
+    assert same.name == f"local-dir:{tmp_path}/same"
+    assert (same.dim, same.normalised, len(same.weights_sha256)) == (48, True, 64)
+    others = {
+        load_space(write_model(tmp_path / "seed", TINY, seed=1), towers="image").fingerprint.digest,
+        load_space(write_model(tmp_path / "mean", TINY, SIGLIP_LIKE), towers="image").fingerprint.digest,
+        load_space(write_model(tmp_path / "gelu", TINY | {"quick_gelu": True}), towers="image").fingerprint.digest,
+    }
+    assert len(others | {digest}) == 4
+
+
+@pytest.mark.parametrize("suffix", ["safetensors", "pt"])
+def test_an_architecture_with_a_local_checkpoint(tmp_path, suffix):
+    from safetensors.torch import save_file
+
+    config = tmp_path / "kinodex-test-tiny.json"
+    config.write_text(json.dumps(TINY))
+    open_clip.add_model_config(config)
+    torch.manual_seed(0)
+    weights = open_clip.model.CLIP(**json.loads(json.dumps(TINY))).state_dict()
+    path = tmp_path / f"weights.{suffix}"
+    if suffix == "pt":
+        torch.save({"state_dict": weights}, path)
+    else:
+        save_file(weights, path)
+    space = load_space(f"kinodex-test-tiny/{path}", towers="image")
+    assert space.embed(space.prepare(pictures(1)[0])[None]).shape == (1, 48)
+
+
+def test_a_bare_checkpoint_is_prepared_as_its_architecture_usually_is(tmp_path):
+    path = tmp_path / "weights.pt"
+    path.write_bytes(b"")
+    siglip = model_name(open_clip, f"ViT-B-32-SigLIP2-256/{path}").preprocess
+    assert siglip == SIGLIP_LIKE | {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+    assert model_name(open_clip, f"ViT-L-14/{path}").preprocess == {}  # its tags differ
+
+
+def test_a_tokenizer_beside_the_weights(tmp_path):
+    """SigLIP models bring a Hugging Face tokenizer; a copy of such a repository needs no network."""
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {"<pad>": 0, "<eos>": 1, "red": 2, "boat": 3}
+    core = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<pad>"))
+    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    text = TINY["text_cfg"] | {"hf_tokenizer_name": "someone/tiny", "tokenizer_kwargs": {"clean": "canonicalize"}}
+    name = write_model(tmp_path / "model", TINY | {"text_cfg": text})
+    with pytest.raises(WeightsMissing, match="the tokenizer of local-dir:"):
+        load_space(name)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<eos>")
+    fast.save_pretrained(tmp_path / "model")
+    vectors = load_space(name).embed_text(["Red boat!", "red boat", "boat red"])
+    np.testing.assert_array_equal(vectors[0], vectors[1])
+    assert not np.array_equal(vectors[1], vectors[2])
+
+
+def test_without_a_network(tmp_path, tiny):
+    """What the hub's client fetched before loads; what it did not is missed within seconds, with two ways on."""
+    snapshot = tmp_path / "models--someone--tiny" / "snapshots" / ("0" * 40)
+    write_model(snapshot, TINY)
+    refs = tmp_path / "models--someone--tiny" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("0" * 40)
+    script = """
+import sys, time
+from index.errors import WeightsMissing
+from index.spaces import load_space
+print(load_space("hf-hub:someone/tiny").fingerprint.digest)
+for name in sys.argv[1:]:
+    began = time.monotonic()
+    try:
+        load_space(name)
+    except WeightsMissing as error:
+        print(f"{time.monotonic() - began:.2f}|{error}")
+"""
+    missing = [DEFAULT_SPACE, "hf-hub:someone/nothing"]
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, *missing],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_ENDPOINT": NOBODY_THERE},
+        check=True,
+    )
+    digest, *lines = run.stdout.splitlines()
+    assert run.stderr == ""
+    assert digest == load_space(tiny).fingerprint.digest
+    assert len(lines) == len(missing)
+    for name, line in zip(missing, lines, strict=True):
+        seconds, message = line.split("|")
+        assert float(seconds) < 15
+        assert name in message
+        assert "local-dir:PATH" in message
+        assert "--space builtin, which knows only the sketch world" in message
+
+
+def test_the_default_and_other_names_are_known_to_open_clip():
+    for name in (DEFAULT_SPACE, "ViT-B-32/laion2b_s34b_b79k", "MobileCLIP2-S0/dfndr2b"):
+        found = model_name(open_clip, name)
+        assert "/".join((found.model, found.pretrained or "")) == name
+        assert found.asks_hub
+    assert model_name(open_clip, "ViT-B-32/openai").quick_gelu
+    assert not model_name(open_clip, "ViT-B-32/laion2b_s34b_b79k").quick_gelu
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("ViT-B32/laion2b", "ViT-B-32/laion2b_e16"),
+        ("siglip2", "ViT-B-16-SigLIP2/webli"),
+        ("ViT-B-32-SigLIP2-256", "ViT-B-32-SigLIP2-256/webli"),
+        ("ViT-B-32/laion2b", "ViT-B-32/laion2b_e16"),
+        ("hf-hub:tiny", "hf-hub:ORGANISATION/MODEL"),
+        ("", "nearest names"),
+    ],
+)
+def test_an_unknown_name_is_told_its_nearest(name, near):
+    with pytest.raises(UnknownModel) as error:
+        load_space(name)
+    assert near in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_local_places_without_a_model(tmp_path):
+    with pytest.raises(WeightsMissing, match="no such folder"):
+        load_space(f"local-dir:{tmp_path}/nothing")
+    with pytest.raises(WeightsMissing, match=r"no file .*weights\.pt"):
+        load_space(f"ViT-B-32/{tmp_path}/weights.pt")
+    with pytest.raises(BadCheckpoint, match=r"no open_clip_config\.json"):
+        load_space(f"local-dir:{tmp_path}")
+    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
+    with pytest.raises(WeightsMissing, match="holds no weights"):
+        load_space(f"local-dir:{tmp_path}")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint at all", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
+def test_damaged_weights(tmp_path, content):
+    name = write_model(tmp_path / "model", TINY)
+    (tmp_path / "model" / "open_clip_model.safetensors").write_bytes(content)
+    with pytest.raises(BadCheckpoint, match="cannot load local-dir:") as error:
+        load_space(name)
+    assert "\n" not in str(error.value)
+
+
+def test_weights_of_another_model(tmp_path, tiny):
+    name = write_model(tmp_path / "model", TINY | {"embed_dim": 96})
+    (tmp_path / "model" / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
+    with pytest.raises(BadCheckpoint):
+        load_space(name)
+
+
+def test_a_device_that_is_not_there(tiny):
+    for device in ("cuda:77", "abacus"):
+        with pytest.raises(DeviceMissing, match=device):
+            load_space(tiny, device=device)
+
+
+def test_loading_says_nothing_and_leaves_logging_alone(tiny, caplog, capfd):
+    handlers, filters = list(logging.getLogger().handlers), list(logging.getLogger().filters)
+    with caplog.at_level(logging.DEBUG):
+        load_space(tiny)
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+    assert (logging.getLogger().handlers, logging.getLogger().filters) == (handlers, filters)
+
+
+def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
+    torch.manual_seed(0)
+    vision = {"image_size": 64, "layers": 4, "width": 768, "patch_size": 16, "head_width": 64}
+    tower = open_clip.model.CLIP(**TINY | {"vision_cfg": vision}).eval().visual
+    images = torch.randn(4, 3, 64, 64)
+    with torch.inference_mode():
+        chosen = quick_tower(tower, images)
+        exact = tower(images).numpy()
+        quick = chosen(images.to(next(chosen.parameters()).dtype)).float().numpy()
+    assert cosines(exact, quick).min() >= 0.9995
+    small = open_clip.model.CLIP(**TINY).eval().visual
+    assert quick_tower(small, images) is small

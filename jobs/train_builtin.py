@@ -36,12 +36,12 @@ from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, TITLE_
 if TYPE_CHECKING:
     import torch
 
-SIDE_PX = 112
+SIDE_PX = 128
 STORED_PX = 120
+CUT_PX = 112
 MODEL = {
     "embed_dim": 256,
-    "vision_cfg": {"timm_model_name": "mobilenetv4_conv_small_050", "timm_pool": "avg", "timm_proj": "",
-                   "image_size": SIDE_PX},
+    "vision_cfg": {"layers": [1, 1, 1, 1], "width": 16, "image_size": SIDE_PX},
     "text_cfg": {"context_length": 32, "vocab_size": 49408, "width": 64, "heads": 4, "layers": 3},
 }
 PREPROCESS = {"size": SIDE_PX, "mode": "RGB", "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25],
@@ -116,10 +116,10 @@ def batch_numbers(pictures: Pictures, size: int, chance: Random) -> list[int]:
 
 
 def batch_claims(scenes: list[Scene | TitleCard], chance: Random) -> list[Claim]:
-    """A true claim for each picture, near misses of some, and one claim for each single word of the vocabulary."""
+    """A true claim for each picture, near misses of some, and claims of a single word."""
     claims = [claim_about(scene, chance) for scene in scenes]
     misses = [altered(claim, chance) for claim in claims[::3]]
-    words = [Claim(groups=(Asked(thing),)) for thing in THING_NAMES]
+    words = [Claim(groups=(Asked(thing),)) for thing in chance.sample(THING_NAMES, 24)]
     words += [Claim(place) for place in PLACE_NAMES] + [Claim(night=True), Claim(night=False)]
     words += [Claim(word=word) for word in chance.sample(TITLE_WORDS, 6)]
     return claims + misses + words
@@ -150,16 +150,15 @@ def embed_text(model: Any, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def pixels_for_model(pixels: NDArray[np.uint8], chance: Random, device: torch.device) -> torch.Tensor:
-    """A batch as model input: either squeezed from the stored size or cut out of it, a little lighter or darker."""
+    """A batch as model input: whole pictures or a large part of them, a little lighter or darker."""
     import torch
     from torch.nn.functional import interpolate
 
     batch = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).float() / 255
     if chance.random() < 0.5:
-        batch = interpolate(batch, size=SIDE_PX, mode="bilinear")
-    else:
-        top, left = chance.randrange(STORED_PX - SIDE_PX), chance.randrange(STORED_PX - SIDE_PX)
-        batch = batch[:, :, top:top + SIDE_PX, left:left + SIDE_PX]
+        top, left = chance.randrange(STORED_PX - CUT_PX), chance.randrange(STORED_PX - CUT_PX)
+        batch = batch[:, :, top:top + CUT_PX, left:left + CUT_PX]
+    batch = interpolate(batch, size=SIDE_PX, mode="bilinear")
     batch = batch * (0.92 + 0.16 * torch.rand(len(batch), 1, 1, 1, device=device))
     return ((batch - 0.5) / 0.25).contiguous(memory_format=torch.channels_last)
 
@@ -284,7 +283,7 @@ def main(
     pictures: Annotated[int, typer.Option(help="Pictures drawn to train on.")] = 60000,
     keep: Annotated[Path | None, typer.Option(help="Folder that keeps the drawn pictures for another run.")] = None,
     batch: int = 128,
-    peak: Annotated[float, typer.Option(help="Highest learning rate.")] = 2e-3,
+    peak: Annotated[float, typer.Option(help="Highest learning rate.")] = 1.5e-3,
     threads: Annotated[int, typer.Option(help="CPU threads; fewer than there are cores if others need some.")] = 2,
     save_every_min: Annotated[float, typer.Option(help="Keep the weights so far this often.")] = 8,
     scored: Annotated[int, typer.Option(help="Pictures that each score is taken on.")] = 1000,

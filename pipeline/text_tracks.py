@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.decode import OPEN_OPTIONS
+from pipeline.container import OPEN_OPTIONS
 from pipeline.errors import SubtitleError
 from pipeline.subtitles import Line, spoken
 

@@ -98,18 +98,19 @@ def test_readable_files_give_what_they_hold(media: Path, name: str) -> None:
 
 
 @needs_ffmpeg
+@pytest.mark.parametrize("fps", [1, 4])
 @pytest.mark.parametrize("name", sorted(set(READABLE) - NO_REFERENCE))
-def test_readable_files_show_what_ffmpeg_shows(media: Path, name: str) -> None:
+def test_readable_files_show_what_ffmpeg_shows(media: Path, name: str, fps: int) -> None:
     path = media / "awkward" / name
     with open_video(path) as video:
         facts = video.facts
         to_rgb = rgb_scaler(Fraction(facts.sample_aspect_ratio).limit_denominator(1000), 160, 1)
-        ours = [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(4)]
+        ours = [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(fps)]
     printed = [float(time) for time in shown_times(path, facts.stream_index) if time]
     height, width = ours[0][2].shape[:2]
-    shown = ffmpeg_shows(path, facts.stream_index, 4, width, height)
+    shown = ffmpeg_shows(path, facts.stream_index, fps, width, height)
     for number, time_s, rgb in ours:
-        instant = printed[0] + number / 4 + 1e-6
+        instant = printed[0] + number / fps + 1e-6
         assert f"{time_s:.6f}" == f"{max(time for time in printed if time <= instant):.6f}"
         # FFmpeg 5.1 sets the chroma of this hard-edged test pattern half a pixel beside where H.264 has it.
         assert psnr_db(rgb, shown[number]) > (25 if name == "torchcodec__h264_10bits.mp4" else 35)

@@ -1,0 +1,82 @@
+"""When each decoded frame is shown.
+
+A frame's time is FFmpeg's best-effort timestamp, the one that ffprobe prints: the presentation timestamp, or
+the decoding timestamp where the former is missing or wrong more often. FFmpeg's decoders give frames in the
+order of presentation, so that order is believed over the timestamps:
+
+- no timestamp: the previous time plus the frame duration;
+- the same time as the previous frame: it takes that frame's place;
+- up to a second earlier than the previous frame: it was due in the past, is never shown, and is left out;
+- more than a second earlier, or more than a day later: the clock was set anew (a joined or damaged
+  stream), so time goes on from the previous frame by one frame duration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.video.stream import VideoStream
+
+BACK_TO_BELIEVE_S = 1
+GAP_TO_BELIEVE_S = 24 * 3600
+NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
+
+
+def timed(frames: Iterable[VideoFrame], stream: VideoStream) -> Generator[tuple[Fraction, VideoFrame], None, None]:
+    """Frames in the order of decoding with their times in seconds, which never fall."""
+    best_effort, shift, base = BestEffort(), Fraction(0), time_base(stream)
+    last: tuple[Fraction, VideoFrame] | None = None
+    for frame in frames:
+        stamp = best_effort(frame.pts, frame.dts)
+        if last is None:
+            time = (stamp or 0) * base
+        else:
+            follow_on = last[0] + duration_s(last[1], stream)
+            time = follow_on if stamp is None else stamp * base + shift
+            if not -BACK_TO_BELIEVE_S <= time - last[0] <= GAP_TO_BELIEVE_S:
+                shift += follow_on - time
+                time = follow_on
+            if time < last[0]:
+                continue
+        last = (time, frame)
+        yield last
+
+
+def time_base(stream: VideoStream) -> Fraction:
+    """The unit of a stream's timestamps, in seconds."""
+    return stream.time_base or Fraction(1, 1_000_000)
+
+
+def duration_s(frame: VideoFrame, stream: VideoStream) -> Fraction:
+    """How long a frame lasts by its own account, else by the stream's rate."""
+    claimed = frame.duration * time_base(stream)
+    if 0 < claimed <= GAP_TO_BELIEVE_S:
+        return claimed
+    return 1 / stream.average_rate if stream.average_rate else NOMINAL_FRAME_S
+
+
+class BestEffort:
+    """FFmpeg's choice for each frame: whichever of pts and dts has run backwards less often so far."""
+
+    def __init__(self) -> None:
+        self.last_pts = self.last_dts = -math.inf
+        self.faulty_pts = self.faulty_dts = 0
+
+    def __call__(self, pts: int | None, dts: int | None) -> int | None:
+        if dts is not None:
+            self.faulty_dts += dts <= self.last_dts
+            self.last_dts = dts
+        elif pts is not None:
+            self.last_dts = pts
+        if pts is not None:
+            self.faulty_pts += pts <= self.last_pts
+            self.last_pts = pts
+        elif dts is not None:
+            self.last_pts = dts
+        use_pts = pts is not None and (self.faulty_pts <= self.faulty_dts or dts is None)
+        return pts if use_pts else dts

@@ -1,0 +1,108 @@
+"""Open a media file, find its moving picture, and read what it claims."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import (
+    EmptyFile,
+    NotAVideo,
+    NothingDecodes,
+    NoVideoStream,
+    SourceForbidden,
+    SourceMissing,
+)
+from pipeline.facts import VideoFacts
+from pipeline.pictures import display_size, rotation_deg
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+# Only local bytes, whatever a playlist inside them names; and no presentation times that the demuxer guesses
+# where the file has none (for AVI with B-frames it guesses wrong).
+OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
+# FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
+NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
+
+
+def open_container(path: Path, name: str) -> InputContainer:
+    """Open a local file for demuxing.
+
+    Raises:
+        SourceMissing, SourceForbidden: it cannot be read.
+        EmptyFile, NotAVideo: it holds no video container.
+    """
+    import av
+
+    try:
+        if not path.exists():
+            raise SourceMissing(f"{name}: no such file; check the path")
+        if path.stat().st_size == 0:
+            raise EmptyFile(f"{name}: the file is empty (0 bytes); copy or download it again")
+        container = av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace")
+    except PermissionError as error:
+        raise SourceForbidden(f"{name}: reading is not permitted; ask for the right to read it") from error
+    except av.FFmpegError as error:
+        raise NotAVideo(
+            f"{name}: no video container that FFmpeg can read ({error.strerror}); "
+            "give a media file such as mp4, mkv, webm, mov, avi or ts"
+        ) from error
+    if container.format.name in NO_VIDEO_FORMATS or container.format.name.endswith("_pipe"):
+        kind = container.format.name
+        container.close()
+        raise NotAVideo(f"{name}: looks like {kind}, text or a still picture, not a video; give a media file")
+    return container
+
+
+def choose_stream(container: InputContainer, name: str) -> VideoStream:
+    """The moving picture: never cover art or thumbnails; the default one first, then the largest.
+
+    The demuxer is told to leave all other streams out.
+
+    Raises:
+        NoVideoStream: there is none.
+        NothingDecodes: there is one, but no decoder for it.
+    """
+    from av.stream import Discard, Disposition
+
+    still = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
+    moving = [s for s in container.streams.video if not s.disposition & still]
+    if not moving:
+        kinds = {"cover art" if s.type == "video" else s.type for s in container.streams}
+        held = " and ".join(sorted(kinds)) or "no stream at all"
+        raise NoVideoStream(f"{name}: holds {held} but no video stream; give a file with moving pictures")
+    decodable = [s for s in moving if s.codec_context is not None]
+    if not decodable:
+        raise NothingDecodes(f"{name}: no decoder for its video codec; re-encode it, for example to H.264")
+    chosen = max(decodable, key=lambda s: (bool(s.disposition & Disposition.default), s.width * s.height))
+    for other in container.streams:
+        if other.index != chosen.index:
+            other.discard = Discard.all
+    return chosen
+
+
+def read_facts(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoFacts:
+    """The facts of a stream, of which `frame` is the first frame."""
+    aspect = stream.sample_aspect_ratio or Fraction(1)
+    width_px, height_px = display_size(frame, aspect)
+    duration_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6
+    arbitrary_clock = container.format.name in ("mpegts", "mpeg")
+    return VideoFacts(
+        container=container.format.name,
+        stream_index=stream.index,
+        codec=stream.codec_context.codec.canonical_name,
+        pix_fmt=frame.format.name,
+        width_px=width_px,
+        height_px=height_px,
+        sample_aspect_ratio=float(aspect),
+        rotation_deg=rotation_deg(frame),
+        fps=float(stream.average_rate) if stream.average_rate else None,
+        claimed_duration_s=duration_s or None,
+        zero_s=(container.start_time or 0) / 1_000_000 if arbitrary_clock else 0.0,
+        interlaced=frame.interlaced_frame,
+        has_audio=bool(container.streams.audio),
+    )

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from agent import refusals
+from agent.completion import Completion, read_completion
 from agent.retries import with_retries
 from agent.roles import Role, api_key
 from agent.structured import NEXT_RUNG, Rung, response_format, schema_request
@@ -19,7 +20,7 @@ from agent.wire import Message, with_text
 
 if TYPE_CHECKING:
     import openai
-    from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+    from openai.types.chat import ChatCompletionMessageParam
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed")
@@ -34,18 +35,6 @@ class Ask:
     messages: list[Message]
     reply: type[BaseModel]
     temperature: float
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """What a server sent; `text` is as the model wrote it. `refusal` is empty unless the model refused."""
-
-    text: str
-    refusal: str = ""
-    finish_reason: str = "stop"
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
 
 
 class Endpoint:
@@ -97,21 +86,20 @@ class Endpoint:
                     raise refusals.unreachable(self.role, error) from error
 
     async def _attempt(self, messages: list[Message], parameters: dict[str, object]) -> Completion:
-        from openai.types.chat import ChatCompletion
-
         sent = cast("list[ChatCompletionMessageParam]", messages)
+        answer: object = None
         try:
-            answer: object = await self._client.chat.completions.create(
+            answer = await self._client.chat.completions.create(
                 model=self.role.model, messages=sent, extra_body=parameters
             )
-        except json.JSONDecodeError as error:
-            raise refusals.no_completion(self.role, f"malformed JSON: {error}") from error
-        # The client hands on what it cannot type: a page of text, or an error sent with status 200.
-        if not isinstance(answer, ChatCompletion):
-            raise refusals.no_completion(self.role, answer)
-        if not answer.choices:
-            raise refusals.no_completion(self.role, answer.model_dump(exclude_none=True))
-        return _completion(answer)
+            # The client checks no types: this may be a page of text, or an error sent with status 200.
+            if isinstance(answer, BaseModel):
+                answer = answer.model_dump(exclude_none=True, warnings=False)
+            return read_completion(answer)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise refusals.no_completion(self.role, f"a broken text: {error}") from error
+        except ValidationError as error:
+            raise refusals.no_completion(self.role, answer) from error
 
     def _messages(self, ask: Ask) -> list[Message]:
         if self.rung == "json_schema":
@@ -163,21 +151,3 @@ class Endpoint:
             return None
         models = listed.get("data") if isinstance(listed, dict) else None
         return [str(model["id"]) for model in models if "id" in model] if isinstance(models, list) else None
-
-
-def _completion(answer: ChatCompletion) -> Completion:
-    choice, usage = answer.choices[0], answer.usage
-    details = usage.prompt_tokens_details if usage else None
-    return Completion(
-        text=_whole(choice.message.content),
-        refusal=refusals.clipped(_whole(choice.message.refusal)),
-        finish_reason=choice.finish_reason or "stop",
-        input_tokens=(usage.prompt_tokens or 0) if usage else 0,
-        output_tokens=(usage.completion_tokens or 0) if usage else 0,
-        cached_tokens=(details.cached_tokens or 0) if details else 0,
-    )
-
-
-def _whole(text: str | None) -> str:
-    """The text without halves of characters: they pass through JSON, but cannot be sent again or written."""
-    return (text or "").encode(errors="replace").decode()

@@ -11,7 +11,8 @@ from types import TracebackType
 from pydantic import TypeAdapter
 
 from agent.cache import ResponseCache, cache_key
-from agent.endpoint import Ask, Completion, Endpoint
+from agent.completion import Completion
+from agent.endpoint import Ask, Endpoint
 from agent.errors import InvalidReply
 from agent.model import Exchange, R, Request, Usage
 from agent.pricing import priced

@@ -58,6 +58,8 @@ def test_a_retry_after_beyond_the_roles_patience_ends_at_once() -> None:
         failing(408, "slow"),
         Behaviour(body={"error": {"message": "upstream", "code": 502}}),
         Behaviour(raw=b"{broken"),
+        Behaviour(raw=b'{"choices": [{"text": "an older protocol"}]}'),
+        Behaviour(raw=b"\xff\xfe\x00"),
     ],
 )
 def test_what_may_pass_is_tried_again(said: Behaviour, caplog: pytest.LogCaptureFixture) -> None:

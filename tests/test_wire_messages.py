@@ -210,6 +210,18 @@ def test_usage_and_cost_come_from_the_reply_and_the_roles_price() -> None:
     assert exchange.seconds > 0
 
 
+def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
+    parts = [
+        {"type": "thinking", "thinking": []},
+        {"type": "text", "text": '{"queries":'},
+        {"type": "text", "text": ' ["a"]}'},
+    ]
+    sent = {"choices": [{"index": 0, "message": {"role": "assistant", "content": parts}, "finish_reason": "stop"}]}
+    with ChatServer(lambda _: Behaviour(body=sent)) as server:
+        [exchange] = ask(server, discover())
+    assert exchange.reply == Queries(queries=["a"])
+
+
 def test_a_server_that_counts_no_tokens_is_no_error() -> None:
     with ChatServer(lambda _: Behaviour(content=json.dumps(QUERIES), usage={})) as server:
         [exchange] = ask(server, discover())

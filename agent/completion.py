@@ -1,0 +1,79 @@
+"""What a server sent, read out of a chat completion as far as servers agree on one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """`text` is as the model wrote it; `refusal` is empty unless the model refused."""
+
+    text: str
+    refusal: str = ""
+    finish_reason: str = "stop"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class _Part(BaseModel):
+    type: str = "text"
+    text: str | None = None
+
+
+class _Message(BaseModel):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _PromptDetails(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _Answer(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
+
+
+def read_completion(answer: object) -> Completion:
+    """The completion in a server's answer (as JSON values).
+
+    Raises pydantic's ValidationError if there is none in it.
+    """
+    sent = _Answer.model_validate(answer)
+    choice, usage = sent.choices[0], sent.usage or _Usage()
+    details = usage.prompt_tokens_details or _PromptDetails()
+    return Completion(
+        text=_whole(_text(choice.message.content)),
+        refusal=" ".join(_whole(choice.message.refusal or "").split()),
+        finish_reason=choice.finish_reason or "stop",
+        input_tokens=usage.prompt_tokens or 0,
+        output_tokens=usage.completion_tokens or 0,
+        cached_tokens=details.cached_tokens or 0,
+    )
+
+
+def _text(content: str | list[_Part] | None) -> str:
+    """Some servers send the text in parts, with what the model thought in parts of another type."""
+    if isinstance(content, list):
+        return "".join(part.text or "" for part in content if part.type == "text")
+    return content or ""
+
+
+def _whole(text: str) -> str:
+    """The text without halves of characters: they pass through JSON, but cannot be sent again or written."""
+    return text.encode(errors="replace").decode()

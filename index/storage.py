@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from index.schema import FORMAT_KEY, FORMAT_VERSION, SETTINGS_KEY, SPACE_KEY, VE
 from index.spaces import Fingerprint
 
 OUR_TABLES = ("frames", VECTORS_PREFIX, "segments", "detections", "transcript", "failures", "videos")
+UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found")
+RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 FULL_SIGNS = ("No space left", "os error 28", "Disk quota exceeded", "os error 122")
 
 
@@ -94,11 +97,11 @@ def storage_errors(uri: str) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
-        text = str(error).strip().splitlines()[0]
+        text = RUST_SOURCE.sub("", str(error).strip().splitlines()[0])
         if any(sign in text for sign in FULL_SIGNS):
             raise StorageFull(
                 f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
             ) from error
-        if isinstance(error, OSError) or "LanceError(IO)" in text or "object store" in text.lower():
+        if isinstance(error, OSError) or any(sign in text for sign in UNREACHABLE_SIGNS):
             raise StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it") from error
         raise

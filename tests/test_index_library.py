@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -222,6 +223,39 @@ def test_places(tmp_path, monkeypatch):
     assert Library.open(f"file://{tmp_path}/films").uri == library.uri
     with pytest.raises(StorageError, match="weird"):
         Library.open("weird://somewhere/films")
+
+
+def test_another_kind_of_uri(tmp_path):
+    """Anything with a scheme goes to LanceDB as it is; this one takes its way to object stores, on local files."""
+    uri = f"file-object-store://{tmp_path}/library"
+    assert not Library.exists(uri)
+    library = Library.open_or_create(uri, SETTINGS, fingerprint())
+    write(library, made("aaaa", 5, seed=1))
+    assert library.uri == uri
+    assert [row.video_id for row in Library.open(uri).videos()] == ["aaaa"]
+    assert Library.open(f"{tmp_path}/library").has_video("aaaa")
+
+
+def test_a_store_that_does_not_answer(monkeypatch):
+    for name, value in (("ENDPOINT_URL", "http://127.0.0.1:9"), ("ALLOW_HTTP", "true"), ("REGION", "nowhere")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    with pytest.raises(StorageError, match=r"cannot use s3://films/library: .*; check the place"):
+        Library.open("s3://films/library")
+
+
+def test_a_damaged_library_says_so(library):
+    write(library, made("aaaa", 20, seed=1))
+    (data,) = (Path(library.uri) / "frames.lance" / "data").iterdir()
+    data.write_bytes(data.read_bytes()[:100])
+    shutil.rmtree(Path(library.uri) / "transcript.lance")
+    damaged = Library.open(library.uri)
+    for read in (lambda: damaged.frames("aaaa", [3]), lambda: damaged.transcript("aaaa")):
+        with pytest.raises(StorageError, match=f"cannot use {library.uri}: ") as error:
+            read()
+        assert ".rs:" not in str(error.value)
+    assert len(damaged.vectors("aaaa").frame_no) == 20
 
 
 def test_a_video_by_any_of_its_names(library):

@@ -6,11 +6,12 @@ reader looks only at videos that have that row, so nobody sees half a video, whe
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -150,8 +151,6 @@ class Library:
                 f"use that space or another library"
             )
 
-    # writing
-
     def has_video(self, video_id: str) -> bool:
         return video_id in self._videos()
 
@@ -229,8 +228,6 @@ class Library:
         """Bring indexes up to date; call it from one process, after an ingest. Readers need not stop."""
         refresh(self._tables, self._vectors, when)
 
-    # reading
-
     def videos(self) -> list[VideoRow]:
         """Complete videos, by title."""
         return sorted(self._videos().values(), key=lambda row: (row.title, row.video_id))
@@ -261,9 +258,7 @@ class Library:
         """Stored frames with their pictures, in the order asked for; raises TimeOutside for an unknown number."""
         return reading.frames(self._tables, self._known(video_id), frame_nos)
 
-    def frames_at(
-        self, video_id: str, times_s: Sequence[float], mode: Literal["nearest", "exact", "shown"] | str = "nearest"
-    ) -> list[StoredFrame]:
+    def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:
         """One stored frame for each time, which must be in the video's `[start_s, end_s)`, else TimeOutside.
 
         `mode` is "nearest"; "shown", the frame on screen then: the latest at or before; or "exact", a frame
@@ -320,6 +315,7 @@ class Library:
 
 
 def _plain(settings: Any) -> dict[str, Any]:
-    if is_dataclass(settings) and not isinstance(settings, type):
-        return asdict(settings)
-    return dict(settings)
+    """Settings as they come back from a library, that is from JSON."""
+    known = asdict(settings) if is_dataclass(settings) and not isinstance(settings, type) else dict(settings)
+    plain: dict[str, Any] = json.loads(json.dumps(known))
+    return plain

@@ -50,13 +50,10 @@ def _listed(names: Sequence[str]) -> str:
 
 def vectors(tables: Tables, table: str, video: VideoRow) -> FrameVectors:
     rows = tables.rows(table, equal("video_id", video.video_id), ["frame_no", "time_s", "vector"])
-    rows = rows.sort_by("frame_no")
     column = rows["vector"].combine_chunks()
-    return FrameVectors(
-        frame_no=rows["frame_no"].to_numpy(),
-        time_s=rows["time_s"].to_numpy(),
-        vectors=column.flatten().to_numpy().reshape(rows.num_rows, column.type.list_size),
-    )
+    numbers = column.flatten().to_numpy().reshape(rows.num_rows, column.type.list_size)
+    frame_no, once = np.unique(rows["frame_no"].to_numpy(), return_index=True)
+    return FrameVectors(frame_no, rows["time_s"].to_numpy()[once], numbers[once])
 
 
 def frames(tables: Tables, video: VideoRow, frame_nos: Sequence[int]) -> list[StoredFrame]:

@@ -1,7 +1,8 @@
 """Searching frames by vector, transcript by words (BM25), and both together.
 
-Rows of videos that are not complete are dropped after the fact, and so are hits too near to a better one;
-where that leaves fewer than asked for, the search is run again for four times as many.
+Rows of videos that are not complete are dropped after the fact, and so are hits too near to a better one; where
+that leaves fewer than asked for, the search is run again for four times as many. A frame that two runs are just
+writing at once counts once: `Library.complete` will take it out.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def search_frames(
         return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
 
     def keep(rows: Rows) -> list[Hit]:
-        return spaced([_frame_hit(row, videos) for row in rows if row["video_id"] in videos], min_gap_s)
+        complete = {(row["video_id"], row["frame_no"]): row for row in rows if row["video_id"] in videos}
+        return spaced([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
     return _widening(fetch, keep, k)
 

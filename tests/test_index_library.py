@@ -145,6 +145,16 @@ def test_two_runs_on_one_video_are_noticed(library):
     assert len(library.vectors("aaaa").frame_no) == 5
 
 
+def test_no_reader_sees_a_frame_twice(library):
+    """A run that began before another completed the video appends the same frames again, until it is noticed."""
+    video = made("aaaa", 8, seed=1)
+    write(library, video)
+    write(library, video, complete=False)
+    np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
+    assert len(library.search_frames(video.vectors[2], k=8)) == len(library.frames("aaaa", range(8))) == 8
+    assert [frame.frame_no for frame in library.frames_at("aaaa", [0.0, 7.9])] == [0, 7]
+
+
 def test_completing_again_replaces_the_row(library):
     video = made("aaaa", 5, seed=1)
     write(library, video)

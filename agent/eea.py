@@ -175,10 +175,9 @@ class _Search:
     def _search(self, queries: Sequence[str]) -> None:
         """Retrieve for new queries only, merge with what was retrieved before, cluster again (section 3.1)."""
         self.queries += queries
-        for query in queries:
-            for video in self.environment.videos:
-                gap_s = self.parameters.clip_s / 2
-                self.matches += self.environment.search(query, video.video_id, self.parameters.matches, gap_s)
+        for video in self.environment.videos if queries else ():
+            gap_s = self.parameters.clip_s / 2
+            self.matches += self.environment.search(queries, video.video_id, self.parameters.matches, gap_s)
         self.anchors = anchors(self.matches, self.parameters.clip_s)
         for candidate in self.tree.candidates.values():
             part = candidate.segment

@@ -1,11 +1,11 @@
-"""What an agent may touch: one library, opened for reading, and some of its videos. No file, no label, no
-answer.
+"""What an agent may touch: one library, opened for reading, and some of its videos. No file, no label, no answer.
 
 A video's vectors are read once and then searched in memory. Similarities are calibrated to 0..1 against the
-distribution of one query over one video, because a cosine of 0.3 is a match in one space and noise in
-another: `1 / (1 + exp(-(z - 4)))`, z being the distance from the median in robust standard deviations. A
-frame at the median gets 0.02, the best of a few thousand unrelated ones (z = 3.5) 0.38, a frame that stands
-out (z = 7) 0.95.
+distribution of a query over the video, because a cosine of 0.3 is a match in one space and noise in another:
+with z the distance from the median in robust standard deviations, a similarity is `z / (z + 6)`, 0 below the
+median. The best of a few thousand unrelated frames (z = 3.5) gets 0.37, one that stands out (z = 12) 0.67.
+Queries asked together share one scale, the mean of their deviations: with a scale each, a weak match of a query
+that resembles few frames would beat a strong match of one that resembles many.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
 Floats = NDArray[np.float64]
 
-CALIBRATION_CENTRE = 4.0
+HALFWAY = 6.0
+"""The deviation from the median that is calibrated to 0.5."""
 SAME_DISTANCE_SHARE = 1.4826
 """Standard deviations in one median absolute deviation of a normal distribution."""
+FLAT = 1e-6
+"""A deviation of cosines below this is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Environment:
         self._embed_text = embed_text
         self._vectors: dict[str, FrameVectors] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
-        self._similarities: dict[tuple[str, str], Floats] = {}
+        self._cosines: dict[tuple[str, str], Floats] = {}
 
     def vectors(self, video_id: str) -> FrameVectors:
         """All frame vectors of a video, in time order; read from the library the first time only."""
@@ -73,24 +76,31 @@ class Environment:
             self._text_vectors[text] = self._embed_text([text])[0]
         return self._text_vectors[text]
 
-    def similarities(self, text: str, video_id: str) -> Floats:
-        """Calibrated similarity of every stored frame of a video to a text, 0..1, in time order."""
+    def cosines(self, text: str, video_id: str) -> Floats:
+        """Cosine of every stored frame of a video with a text, in time order."""
         key = (text, video_id)
-        if key not in self._similarities:
+        if key not in self._cosines:
             cosines = self.vectors(video_id).vectors.astype(np.float32) @ self.embed_text(text)
-            self._similarities[key] = calibrate(cosines.astype(np.float64))
-        return self._similarities[key]
+            self._cosines[key] = cosines.astype(np.float64)
+        return self._cosines[key]
 
-    def search(self, text: str, video_id: str, k: int, min_gap_s: float) -> list[Match]:
-        """The `k` frames of a video that match a text best, no two closer than `min_gap_s`, best first."""
-        similarities, stored = self.similarities(text, video_id), self.vectors(video_id)
-        free = np.ones(len(similarities), dtype=bool)
+    def deviations(self, texts: Sequence[str], video_id: str) -> Floats:
+        """By how many robust deviations each frame [n] matches each text [t] better than the median frame: [n, t].
+
+        The texts are judged on one scale, their mean deviation, so that the matches of alternatives compare.
+        """
+        cosines = np.stack([self.cosines(text, video_id) for text in texts], axis=1)
+        above = cosines - np.median(cosines, axis=0)
+        scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(above), axis=0).mean())
+        scale = scale if scale >= FLAT else float(cosines.std(axis=0).mean())
+        return above / scale if scale >= FLAT else np.zeros_like(above)
+
+    def search(self, texts: Sequence[str], video_id: str, k: int, min_gap_s: float) -> list[Match]:
+        """For each text the `k` frames of a video that match it best, no two closer than `min_gap_s`, best first."""
+        stored = self.vectors(video_id)
         found: list[Match] = []
-        for at in np.argsort(-similarities, kind="stable"):
-            if len(found) == k:
-                break
-            if free[at]:
-                free &= np.abs(stored.time_s - stored.time_s[at]) >= min_gap_s
+        for text, similarities in zip(texts, calibrate(self.deviations(texts, video_id)).T, strict=True):
+            for at in _apart(similarities, stored.time_s, k, min_gap_s):
                 found.append(Match(video_id, int(stored.frame_no[at]), float(stored.time_s[at]),
                                    float(similarities[at]), text))
         return found
@@ -142,14 +152,21 @@ class Environment:
         return frame.time_s, float(later[0]) if len(later) else end_s
 
 
-def calibrate(cosines: Floats) -> Floats:
-    """Bring one query's cosines over one video to 0..1; all alike gives 0 everywhere."""
-    centre = float(np.median(cosines))
-    deviation = SAME_DISTANCE_SHARE * float(np.median(np.abs(cosines - centre)))
-    if deviation < 1e-6:
-        deviation = float(np.std(cosines))
-    if deviation < 1e-6:
-        return np.zeros_like(cosines)
-    away = np.clip((cosines - centre) / deviation - CALIBRATION_CENTRE, -50.0, 50.0)
-    calibrated: Floats = 1.0 / (1.0 + np.exp(-away))
+def calibrate(deviations: Floats) -> Floats:
+    """Deviations brought to 0..1 without an upper end at which strong matches would become equal."""
+    above = np.maximum(deviations, 0.0)
+    calibrated: Floats = above / (above + HALFWAY)
     return calibrated
+
+
+def _apart(similarities: Floats, times_s: Floats, k: int, min_gap_s: float) -> list[int]:
+    """Indices of the `k` highest similarities with no two times closer than `min_gap_s`."""
+    free = np.ones(len(similarities), dtype=bool)
+    chosen: list[int] = []
+    for at in np.argsort(-similarities, kind="stable"):
+        if len(chosen) == k:
+            break
+        if free[at]:
+            free &= np.abs(times_s - times_s[at]) >= min_gap_s
+            chosen.append(int(at))
+    return chosen

@@ -83,12 +83,14 @@ def _subject(text: str) -> str:
     """What is left of a question without the asking."""
     text = _ASKING.sub(" ", _FILLER.sub(" ", text).strip())
     text = re.sub(r"\s+", " ", _VERBS.sub(" ", text)).strip()
-    return _ARTICLE.sub("", text)
+    return re.sub(r"^(?:right|exactly|just)$", "", _ARTICLE.sub("", text))
 
 
 def _statement(text: str, subject: str, option: str) -> str:
     """One option put where the question leaves a hole."""
     option = _ARTICLE.sub("", option.strip().casefold().rstrip("."))
+    if option in ("yes", "no"):
+        return subject if option == "yes" else f"no {subject}"
     if option.isdecimal() and int(option) < len(NUMBERS):
         option = NUMBERS[int(option)]
     if _PLACE_ASKED.match(text) and subject:

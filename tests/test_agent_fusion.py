@@ -41,12 +41,14 @@ def test_fusion_moves_from_reward_to_query_score():
 
 
 def test_calibration_tells_a_match_from_noise():
-    noise = np.random.default_rng(0).normal(0.2, 0.02, size=3600)
-    with_match = np.append(noise, 0.2 + 8 * 0.02)
-    assert calibrate(noise).max() < 0.6
-    assert calibrate(with_match)[-1] > 0.95
-    assert np.median(calibrate(noise)) < 0.05
-    assert calibrate(np.full(9, 0.3)).tolist() == [0.0] * 9
+    noise = np.random.default_rng(0).normal(size=3600)
+    assert calibrate(noise).max() < 0.4
+    assert np.median(calibrate(noise)) < 0.01
+    assert calibrate(np.asarray([12.0]))[0] > 0.6
+    strong = calibrate(np.asarray([-1e9, 30.0, 60.0, 120.0, 1e9]))
+    assert strong[0] == 0.0
+    assert (np.diff(strong) > 0).all()
+    assert strong[-1] <= 1.0
 
 
 def match(time_s: float, similarity: float, query: str = "kite", video: str = "v") -> Match:

@@ -133,9 +133,16 @@ class VideoReader:
         return number if number < (until - start) * rate else None
 
     def _is_shown(self, pts: int, until_pts: int) -> bool:
-        """Whether a frame with this range of presentation times is a sample; true until it is known."""
+        """Whether a frame with this range of presentation times is a sample; true until it is known.
+
+        `_instant` in whole numbers: this is asked for every packet.
+        """
+        if not self._rate:
+            return True
         base = time_base(self._stream)
-        return self._rate == 0 or self._instant(pts * base, until_pts * base) is not None
+        start, (steps, ticks) = int(self._first[0] / base), (self._rate * base).as_integer_ratio()
+        number = -((start - pts) * steps // ticks)
+        return number * ticks < (until_pts - start) * steps
 
     def _frames(self) -> Iterator[VideoFrame]:
         """Every frame that decodes, but for those that are safe to skip."""

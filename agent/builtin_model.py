@@ -117,7 +117,8 @@ class BuiltinModel:
             return {"action": "insufficient_evidence"}
         named = choices(question)
         letter = question.lettered[verdict.choice][0] if question.options else None
-        text = named[verdict.choice] if named else f"at {frames[verdict.evidence[0] - 1].time_s:.1f} s"
+        seen_s = frames[verdict.evidence[0] - 1].time_s
+        text = named[verdict.choice] if named else f"{statements(question).subject} at {seen_s:.1f} s"
         return {"action": "answer", "option": letter, "answer": text, "evidence": verdict.evidence}
 
     def _judge(self, question: Question, frames: Sequence[ShownFrame]) -> _Verdict:

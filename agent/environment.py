@@ -100,9 +100,9 @@ class Environment:
         stored = self.vectors(video_id)
         found: list[Match] = []
         for text, similarities in zip(texts, calibrate(self.deviations(texts, video_id)).T, strict=True):
-            for at in _apart(similarities, stored.time_s, k, min_gap_s):
-                found.append(Match(video_id, int(stored.frame_no[at]), float(stored.time_s[at]),
-                                   float(similarities[at]), text))
+            found += [
+                Match(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), float(similarities[at]), text)
+                for at in _apart(similarities, stored.time_s, k, min_gap_s)]
         return found
 
     def search_transcript(self, text: str, k: int) -> list[Hit]:

@@ -28,4 +28,5 @@ class ReplayModel:
             raise NotInTrace(f"{self.path} holds no {type(request).__name__} with key {key}; replay with the question, "
                              "library, agent and parameters of its header, or ask a model")
         reply = None if found["reply"] is None else request.Reply.model_validate(found["reply"])
-        return Exchange(reply, found["invalid"], Usage(**found["usage"]), found["cached"], found["raw"], found["seconds"])
+        usage = Usage(**found["usage"])
+        return Exchange(reply, found["invalid"], usage, found["cached"], found["raw"], found["seconds"])

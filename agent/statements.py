@@ -21,10 +21,10 @@ _FILLER = re.compile(
     r"|\b(?:of|among) (?:these|the following|the options)(?: \w+)?\b|\bthe following\b|\bthere\b|\bon (?:the )?screen\b")
 _ASKING = re.compile(
     r"^(?:(?:in|on|at|to|of|from) )?(?:what|which|who|whose|when|where|why|how)\b"
-    r"(?: (?:colou?r|many|much|kind|type|sort|number|place|location|thing|things|object|objects|item|scene|of|long|often))*")
+    r"(?: (?:colou?r|many|much|kind|type|sort|number|place|location|things?|objects?|scene|of|long|often))*")
 _VERBS = re.compile(
-    r"\b(?:is|are|was|were|does|do|did|has|have|had|can|could|will|be|been|being|we|you|i|see|sees|seen|show|shows|shown|"
-    r"showing|visible|appear|appears|appeared|come|comes|came|happen|happens|happened|follow|follows|occur|occurs|"
+    r"\b(?:is|are|was|were|does|do|did|has|have|had|can|could|will|be|been|being|we|you|i|see|sees|seen|show|shows|"
+    r"shown|showing|visible|appear|appears|appeared|come|comes|came|happen|happens|happened|follow|follows|occur|occurs|"
     r"mentioned|exactly|next(?! to))\b")
 _ARTICLE = re.compile(r"^(?:the|a|an|any|some)\s+")
 _PLACE_ASKED = re.compile(r"^(?:where\b|(?:in|on|at) (?:what|which)\b|(?:what|which) (?:place|location))")

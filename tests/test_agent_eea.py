@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ import pytest
 from agent.ask import ask, default_parameters
 from agent.eea import EEAParameters
 from agent.errors import BadSettings
-from agent.events import Decided, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
+from agent.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
 from agent.ledger import Budget
-from agent.question import Question
+from agent.question import Question, Segment
 from agent.requests import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
 
@@ -34,7 +35,8 @@ def two_films(tmp_path_factory):
 
 
 def run(library, script=explorer, budget=None, **parameters):
-    environment, events, model = environment_of(library), [], ScriptedModel(script)
+    environment, model = environment_of(library), ScriptedModel(script)
+    events: list[Event] = []
     settings = replace(default_parameters("eea", environment), **parameters)
     answer = asyncio.run(ask(QUESTION, environment, model, parameters=settings, budget=budget or Budget(rounds=3),
                              on_event=events.append))
@@ -58,7 +60,7 @@ def test_the_first_round_looks_at_the_anchors_and_covers_the_rest(library):
 
 def test_segments_stay_a_partition_and_frames_are_never_sampled_twice(library):
     _, events, _ = run(library, budget=Budget(rounds=5))
-    leaves = {}
+    leaves: dict[int, Segment] = {}
     shown = []
     for event in of(Expanded, events):
         leaves.pop(event.parent.number, None)
@@ -66,7 +68,7 @@ def test_segments_stay_a_partition_and_frames_are_never_sampled_twice(library):
         shown += [frame.frame_no for frame in event.frames]
         ordered = sorted(leaves.values(), key=lambda part: part.start_s)
         assert (ordered[0].start_s, ordered[-1].end_s) == (0.0, 3600.0)
-        assert all(a.end_s == b.start_s for a, b in zip(ordered, ordered[1:], strict=False))
+        assert all(a.end_s == b.start_s for a, b in pairwise(ordered))
     assert len(shown) == len(set(shown)) > 24
 
 

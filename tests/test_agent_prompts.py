@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agent.model import ShownFrame
+from agent.model import Request, ShownFrame
 from agent.prompts import FOLDER, render
 from agent.question import Question, ScoredSegment, Segment, Video
 from agent.requests import AnswerFrames, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
@@ -25,8 +27,9 @@ def deciding(**more) -> Decide:
     return Decide(**{"question": QUESTION, "videos": (FILM,), "candidates": candidates, "frames": FRAMES, **more})
 
 
-REQUESTS = [DiscoverQueries(question=QUESTION), ProposeQueries(question=QUESTION, known=("kite",), frames=FRAMES),
-            scoring(), deciding(), AnswerFrames(question=QUESTION, videos=(FILM,), frames=FRAMES)]
+REQUESTS: list[Request[Any]] = [
+    DiscoverQueries(question=QUESTION), ProposeQueries(question=QUESTION, known=("kite",), frames=FRAMES),
+    scoring(), deciding(), AnswerFrames(question=QUESTION, videos=(FILM,), frames=FRAMES)]
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.template)

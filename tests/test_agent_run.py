@@ -224,9 +224,9 @@ def test_uniform_shows_equally_spaced_frames_in_one_call(environment):
     answer, model = run(environment, explorer, agent="uniform", parameters=UniformParameters(8))
     (request,) = model.asked(AnswerFrames)
     assert [round(frame.time_s) for frame in request.frames] == [100, 200, 300, 400, 500, 600, 700, 800]
-    assert (answer.status, answer.ledger.frames, answer.ledger.frame_shows, answer.ledger.calls) == ("answered", 8, 8, 1)
-    assert answer.ledger.index_frames == 900
-    assert answer.ledger.invalid_replies == 0
+    ledger = answer.ledger
+    assert (answer.status, ledger.frames, ledger.frame_shows, ledger.calls) == ("answered", 8, 8, 1)
+    assert (ledger.index_frames, ledger.invalid_replies) == (900, 0)
 
 
 def test_uniform_keeps_the_frame_budget_and_counts_invalid_replies(environment):

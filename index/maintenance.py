@@ -6,6 +6,7 @@ videos it gives 999 of 1,000 true nearest frames (measured on a million).
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,8 @@ def index_text(table: Any) -> None:
 
 def refresh(tables: Tables, vectors: str, when: Thresholds) -> None:
     """Create what indexes pay by now and bring stale ones up to date."""
+    # Lance otherwise warns on stderr that asking after an index will soon leave out what nobody here reads.
+    os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
     with storage_errors(tables.uri):
         for name, column in (("frames", "frame_key"), ("frames", "video_id"), (vectors, "video_id")):
             _index_numbers(tables[name], column, when)
@@ -65,13 +68,12 @@ def _index_vectors(table: Any, when: Thresholds) -> None:
         patiently(table.optimize)
 
 
-def _indexes(table: Any, column: str) -> list[str]:
-    return [index.name for index in table.list_indices() if index.columns == [column]]
+def _indexes(table: Any, column: str) -> list[Any]:
+    return [index for index in table.list_indices() if index.columns == [column]]
 
 
 def _is_stale(table: Any, column: str, when: Thresholds) -> bool:
-    known = [table.index_stats(name) for name in _indexes(table, column)]
-    return any(stats.num_unindexed_rows > when.stale_rows for stats in known)
+    return any(index.num_unindexed_rows > when.stale_rows for index in _indexes(table, column))
 
 
 def _join_fragments(table: Any, many: int) -> None:

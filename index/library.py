@@ -11,13 +11,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from index import reading, search
+from index import reading, search, writing
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
 from index.filters import all_of, equal
 from index.maintenance import Thresholds, index_text, refresh
@@ -33,7 +31,7 @@ from index.rows import (
     TranscriptRow,
     VideoRow,
 )
-from index.schema import frame_key, table_schemas, vectors_table
+from index.schema import table_schemas, vectors_table
 from index.spaces import Fingerprint
 from index.storage import check_vacant, connect, is_local, place, read_heading, storage_errors, table_names
 from index.tables import Tables
@@ -42,34 +40,6 @@ __all__ = ["Hit", "Library", "Scope"]
 
 EVERYWHERE = Scope()
 PAYING = Thresholds()
-
-
-class SegmentLike(Protocol):
-    """A segment as the pipeline finds it."""
-
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def kind(self) -> str: ...
-
-
-class LineLike(Protocol):
-    """A transcript line as the pipeline reads it."""
-
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def language(self) -> str | None: ...
-    @property
-    def speaker(self) -> str | None: ...
 
 
 class Library:
@@ -162,39 +132,13 @@ class Library:
 
     def add_frames(self, video_id: str, rows: Sequence[FrameRow]) -> None:
         """Append frames and their vectors. Few large appends are much quicker than many small ones."""
-        numbers = pa.array([row.frame_no for row in rows], pa.int32())
-        ids = pa.array([video_id] * len(rows), pa.string())
-        times = pa.array([row.time_s for row in rows], pa.float64())
-        pictures = [
-            ids,
-            numbers,
-            pa.array([frame_key(video_id, row.frame_no) for row in rows], pa.int64()),
-            times,
-            pa.array([row.width_px for row in rows], pa.int32()),
-            pa.array([row.height_px for row in rows], pa.int32()),
-            pa.array([row.jpeg for row in rows], pa.binary()),
-        ]
-        vectors = np.stack([row.vector for row in rows]) if rows else np.empty((0, self.fingerprint.dim))
-        if vectors.shape[1] != self.fingerprint.dim:
-            raise ValueError(f"vectors have {vectors.shape[1]} numbers, the space has {self.fingerprint.dim}")
-        flat = pa.array(vectors.astype(np.float16).ravel(), pa.float16())
-        columns = [ids, numbers, times, pa.FixedSizeListArray.from_arrays(flat, self.fingerprint.dim)]
-        self._append("frames", pictures)
-        self._append(self._vectors, columns)
+        writing.add_frames(self._tables, self._vectors, video_id, rows)
 
-    def _append(self, name: str, columns: list[pa.Array]) -> None:
-        self._tables.append(name, pa.Table.from_arrays(columns, schema=self._tables[name].schema))
+    def add_segments(self, video_id: str, segments: Iterable[writing.SegmentLike]) -> None:
+        writing.add_segments(self._tables, video_id, segments)
 
-    def add_segments(self, video_id: str, segments: Iterable[SegmentLike]) -> None:
-        rows = [SegmentRow(video_id, number, s.start_s, s.end_s, s.kind) for number, s in enumerate(segments)]
-        self._tables.append("segments", [asdict(row) for row in rows])
-
-    def add_transcript(self, video_id: str, lines: Iterable[LineLike]) -> None:
-        rows = [
-            TranscriptRow(video_id, line.start_s, line.end_s, line.text, line.source, line.language, line.speaker)
-            for line in lines
-        ]
-        self._tables.append("transcript", [asdict(row) for row in rows])
+    def add_transcript(self, video_id: str, lines: Iterable[writing.LineLike]) -> None:
+        writing.add_transcript(self._tables, video_id, lines)
 
     def complete(self, *rows: VideoRow) -> None:
         """Let readers see videos: the last thing written of them, after all else is on the disk.
@@ -203,12 +147,12 @@ class Library:
         at once. What they wrote is deleted.
         """
         for row in rows:
-            stored = {self._tables.count(name, equal("video_id", row.video_id)) for name in ("frames", self._vectors)}
-            if stored != {row.frames}:
+            pictures, vectors = writing.frames_held(self._tables, self._vectors, row.video_id)
+            if not pictures == vectors == row.frames:
                 self.discard(row.video_id)
                 raise LibraryError(
-                    f"{row.title} should have {row.frames} frames and has {max(stored)}: two runs wrote it at once; "
-                    f"it was taken out again, run ingest once more"
+                    f"{row.title} has {pictures} frames and {vectors} vectors instead of {row.frames} each: two runs "
+                    f"wrote it at once; it was taken out again, run ingest once more"
                 )
         if is_local(self.uri):
             os.sync()  # LanceDB never does: after a power cut a row could else outlive what it vouches for

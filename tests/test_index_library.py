@@ -1,36 +1,23 @@
-"""A library on disk: what is written comes back, half of a video never does, and bad input gets one clear line."""
+"""A library on disk: what is written comes back, and half of a video never does."""
 
 from __future__ import annotations
 
-import os
 import pickle
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
 
-import lancedb
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from index.errors import (
     LibraryError,
-    NewerLibrary,
-    NotALibrary,
-    SettingsMismatch,
-    SpaceMismatch,
-    StorageError,
-    StorageFull,
     TimeOutside,
     UnknownVideo,
 )
 from index.library import Library
 from index.maintenance import Thresholds
 from index.rows import FailureRow, FrameRow, SegmentRow
-from index.schema import FORMAT_KEY, frame_key, table_schemas
+from index.schema import frame_key
 from tests.index_kit import DIM, SETTINGS, WHEN, fingerprint, made, unit_vectors, write
 
 
@@ -138,7 +125,7 @@ def test_a_killed_writer_leaves_only_whole_videos(library):
 def test_two_runs_on_one_video_are_noticed(library):
     video = made("aaaa", 5, seed=1)
     write(library, video, complete=False)
-    with pytest.raises(LibraryError, match="5 frames and has 10"):
+    with pytest.raises(LibraryError, match="10 frames and 10 vectors instead of 5"):
         write(library, video)
     assert library.videos() == []
     write(library, video)
@@ -160,112 +147,6 @@ def test_completing_again_replaces_the_row(library):
     write(library, video)
     library.complete(video.video_row(title="renamed"))
     assert [row.title for row in library.videos()] == ["renamed"]
-
-
-def test_open_or_create_refuses_other_settings_and_spaces(tmp_path):
-    uri = str(tmp_path / "library")
-    Library.open_or_create(uri, SETTINGS, fingerprint())
-    moved = fingerprint(name="local-dir:/elsewhere/tiny")
-    assert Library.open_or_create(uri, SETTINGS, moved).space_name == "local-dir:/models/tiny"
-    with pytest.raises(SettingsMismatch, match=r"got fps=2.0, but .* was made with fps=1.0"):
-        Library.open_or_create(uri, SETTINGS | {"fps": 2.0}, fingerprint())
-    other = fingerprint(weights="b" * 64)
-    with pytest.raises(SpaceMismatch) as refused:
-        Library.open_or_create(uri, SETTINGS, other)
-    assert fingerprint().digest in str(refused.value)
-    assert other.digest in str(refused.value)
-
-
-def test_one_place_holds_one_library(library):
-    with pytest.raises(LibraryError, match="a library already"):
-        Library.create(library.uri, SETTINGS, fingerprint())
-
-
-def test_not_a_library(tmp_path):
-    file, folder, empty = tmp_path / "file", tmp_path / "folder", tmp_path / "empty"
-    file.write_text("hello")
-    folder.mkdir()
-    empty.mkdir()
-    (folder / "holiday.mp4").write_bytes(b"")
-    for place in (file, folder, empty, tmp_path / "nothing"):
-        assert not Library.exists(str(place))
-        with pytest.raises(NotALibrary, match=str(place)):
-            Library.open(str(place))
-    for place in (file, folder):
-        with pytest.raises(NotALibrary, match="new or empty"):
-            Library.create(str(place), SETTINGS, fingerprint())
-    assert sorted(path.name for path in folder.iterdir()) == ["holiday.mp4"]
-    assert not (tmp_path / "nothing").exists()
-    Library.create(str(empty), SETTINGS, fingerprint())
-
-
-def test_somebody_elses_database(tmp_path):
-    lancedb.connect(tmp_path / "theirs").create_table("videos", pa.table({"id": [1]}))
-    with pytest.raises(NotALibrary, match="did not make"):
-        Library.open(str(tmp_path / "theirs"))
-    lancedb.connect(tmp_path / "wine").create_table("bottles", pa.table({"id": [1]}))
-    with pytest.raises(NotALibrary, match="bottles"):
-        Library.create(str(tmp_path / "wine"), SETTINGS, fingerprint())
-
-
-def test_an_interrupted_creation_is_finished(tmp_path):
-    schemas = table_schemas(SETTINGS, fingerprint())
-    database = lancedb.connect(tmp_path / "library")
-    for name in list(schemas)[:4]:
-        database.create_table(name, schema=schemas[name])
-    library = Library.open_or_create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    write(library, made("aaaa", 3, seed=1))
-    assert library.has_video("aaaa")
-
-
-def test_a_newer_library_is_refused(tmp_path):
-    schema = table_schemas(SETTINGS, fingerprint())["videos"]
-    newer = schema.with_metadata(schema.metadata | {FORMAT_KEY: b"7"})
-    lancedb.connect(tmp_path / "library").create_table("videos", schema=newer)
-    with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads up to 1; update"):
-        Library.open(str(tmp_path / "library"))
-
-
-def test_places(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    library = Library.create("films", SETTINGS, fingerprint())
-    assert library.uri == str(tmp_path / "films")
-    assert Library.open(f"file://{tmp_path}/films").uri == library.uri
-    with pytest.raises(StorageError, match="weird"):
-        Library.open("weird://somewhere/films")
-
-
-def test_another_kind_of_uri(tmp_path):
-    """Anything with a scheme goes to LanceDB as it is; this one takes its way to object stores, on local files."""
-    uri = f"file-object-store://{tmp_path}/library"
-    assert not Library.exists(uri)
-    library = Library.open_or_create(uri, SETTINGS, fingerprint())
-    write(library, made("aaaa", 5, seed=1))
-    assert library.uri == uri
-    assert [row.video_id for row in Library.open(uri).videos()] == ["aaaa"]
-    assert Library.open(f"{tmp_path}/library").has_video("aaaa")
-
-
-def test_a_store_that_does_not_answer(monkeypatch):
-    for name, value in (("ENDPOINT_URL", "http://127.0.0.1:9"), ("ALLOW_HTTP", "true"), ("REGION", "nowhere")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    with pytest.raises(StorageError, match=r"cannot use s3://films/library: .*; check the place"):
-        Library.open("s3://films/library")
-
-
-def test_a_damaged_library_says_so(library):
-    write(library, made("aaaa", 20, seed=1))
-    (data,) = (Path(library.uri) / "frames.lance" / "data").iterdir()
-    data.write_bytes(data.read_bytes()[:100])
-    shutil.rmtree(Path(library.uri) / "transcript.lance")
-    damaged = Library.open(library.uri)
-    for read in (lambda: damaged.frames("aaaa", [3]), lambda: damaged.transcript("aaaa")):
-        with pytest.raises(StorageError, match=f"cannot use {library.uri}: ") as error:
-            read()
-        assert ".rs:" not in str(error.value)
-    assert len(damaged.vectors("aaaa").frame_no) == 20
 
 
 def test_a_video_by_any_of_its_names(library):
@@ -386,28 +267,3 @@ def test_indexes_change_no_result(library):
         np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)
         assert library.frames(video.video_id, [42])[0].jpeg == f"jpeg {video.video_id} 42".encode()
     assert library.search_transcript("line 5")[0].video_id == "0005"
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a small disk needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
-def test_a_full_disk_leaves_a_readable_library(small_disk: Path):
-    library = Library.create(str(small_disk / "library"), SETTINGS, fingerprint())
-    first = made("aaaa", 10, seed=1)
-    write(library, first)
-    big = [replace(row, jpeg=os.urandom(400_000)) for row in made("bbbb", 20, seed=2).frame_rows()]
-    with pytest.raises(StorageFull, match=r"no room is left for .*disk/library"):
-        library.add_frames("bbbb", big)
-    assert [row.video_id for row in Library.open(library.uri).videos()] == ["aaaa"]
-    np.testing.assert_array_equal(library.vectors("aaaa").vectors, first.vectors)

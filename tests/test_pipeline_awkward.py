@@ -210,9 +210,12 @@ def test_damage_in_the_middle_loses_only_what_is_damaged(
     media: Path, tmp_path: Path, container: str, kind: str
 ) -> None:
     path = tmp_path / f"damaged.{container}"
-    codec = ["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8"] if container == "webm" else ["-c:v", "libx264"]
+    codec = (
+        ["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8"] if container == "webm" else ["-c:v", "libx264"]
+    )
     clip = media / "clips" / "torchcodec__dog_eating_854132.mp4"
-    ffmpeg("-i", clip, "-an", "-t", "8", *codec, "-g", "25", "-vf", "scale=160:90", "-movflags", "+faststart", path)
+    codec += ["-g", "25", "-movflags", "+faststart"]
+    ffmpeg("-i", clip, "-an", "-t", "8", *codec, "-vf", "scale=160:90", path)
     full, end_s, _ = times_at(path)
     data = bytearray(path.read_bytes())
     middle, size = len(data) // 2, len(data) // 40

@@ -153,17 +153,11 @@ def _index_one(
         summary = _read_into(library, video_id, path, source, tower, settings, tally)
     library.complete(_video_row(video_id, source, summary, settings, library.space_name))
     library.clear_failure(source.uri)
-    for problem in summary.subtitle_errors:
+    problem = "; ".join(summary.subtitle_errors) or None
+    if problem:
         library.add_failure(_failure(source, "subtitles", "SubtitleError", problem))
-    return Outcome(
-        source,
-        "indexed",
-        video_id,
-        summary.frames,
-        summary.duration_s,
-        summary.decode_errors,
-        "; ".join(summary.subtitle_errors) or None,
-    )
+    duration_s, damage = summary.duration_s, summary.decode_errors
+    return Outcome(source, "indexed", video_id, summary.frames, duration_s, damage, problem)
 
 
 def _read_into(

@@ -110,7 +110,9 @@ class BuiltinModel:
                 border_s = each.segment.start_s if asked.order == "after" else each.segment.end_s
                 if each.segment.video_id == moment.video_id and border_s == moment.time_s:
                     return each.segment.number
-        return max(open_ones, key=lambda each: each.score or 0.0).segment.number
+        # Both sides of an anchor have its score: the longer one has more to show.
+        return max(open_ones, key=lambda each: (each.score or 0.0, each.segment.end_s - each.segment.start_s)
+                   ).segment.number
 
     def _answer(self, question: Question, verdict: _Verdict, frames: Sequence[ShownFrame]) -> dict[str, Any]:
         if verdict.choice is None or verdict.score < BELIEVABLE:
@@ -130,10 +132,13 @@ class BuiltinModel:
             return _Verdict()
         matches = self._matches(texts, [frames[at] for at in looked_at])
         scores = matches.max(axis=0)
-        if asked.order in ("first", "last") and asked.moment is None:
+        ordered = asked.order in ("first", "last") and asked.moment is None
+        if ordered:
             scores = _earliest(matches, [frames[at].time_s for at in looked_at], last=asked.order == "last")
         best = int(np.argmax(scores))
         lead = float(scores[best] - np.delete(scores, best).max(initial=0.0))
+        if ordered and matches.max(axis=0).min() < SEEN:
+            lead = 0.0  # one that was not found yet may come before
         shown = matches[:, best] >= matches[:, best].max() - CLEAR
         evidence = tuple(at + 1 for at, visible in zip(looked_at, shown, strict=True) if visible)
         return _Verdict(best, float(matches[:, best].max()), lead, evidence)

@@ -1,18 +1,19 @@
-"""Every error a user can meet, and the exit code that each gives.
+"""Every error that a user can meet, and the exit code that it gives.
 
 Each room owns its part of the tree, because the rooms do not know each other; here at the roof they meet::
 
-    KinodexError                     index/errors.py
-    ├── LibraryError                 a library that cannot be opened, written or asked        exit 4, or
-    │   └── UnknownVideo, TimeOutside, QueryError: a wrong argument                           exit 2
-    ├── SpaceError                   an embedding space that cannot be had                    exit 2
-    ├── AgentError                   agent/errors.py
-    │   ├── QuestionError ...        a question or parameter that cannot be asked             exit 2
-    │   └── ModelError               a language model that cannot be used                     exit 5
-    └── UsageError                   jobs/errors.py: a wrong command line                     exit 2
-    PipelineError                    pipeline/errors.py: a source that cannot be read
-    ├── SourceError                  it is not there, or not to be had                        exit 2
-    └── VideoError, SubtitleError    in a batch these are failure rows                        exit 3
+    KinodexError                        index/errors.py
+    ├── LibraryError                    a library that cannot be opened or written               4
+    │   └── UnknownVideo, TimeOutside, QueryError: a wrong argument                              2
+    ├── SpaceError                      an embedding space that cannot be had                    2
+    ├── AgentError                      agent/errors.py
+    │   ├── BadQuestion, BadSettings, UnknownAgent, CacheDamaged, TraceError                     2
+    │   ├── ModelError                  a language model that gives no reply                     5
+    │   └── InvalidReply, OutOfBudget   never seen outside: data of an answer
+    └── UsageError                      jobs/errors.py: a command line that makes no sense       2
+    PipelineError                       pipeline/errors.py
+    ├── SourceError                     something that is not there, or not to be had            2
+    └── VideoError, SubtitleError       what a file holds; in an ingest these are failure rows   3
 
 Exit code 0 is success and 3 says that some videos of a batch failed and the rest is indexed. Anything that is not in
 this tree is a fault of the program: it keeps its traceback and exits with 1.

@@ -22,11 +22,11 @@ from agent.question import Question, ScoredSegment
 from agent.requests import AnswerFrames, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.statements import Statements, choices, statements
 
-SEEN = 5.0
+SEEN = 2.5
 """Robust deviations from which on a statement counts as visible in a frame."""
-CLEAR = 1.0
+CLEAR = 0.2
 """The lead over the second-best choice, in deviations, that settles a question."""
-BELIEVABLE = 1.5
+BELIEVABLE = 1.0
 """Below this nothing shown has to do with the question, and an answer would be made up."""
 SOON_S = 60.0
 """How far "after" and "before" reach from the moment they speak of."""

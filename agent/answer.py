@@ -54,8 +54,7 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
     return (reply.answer, None) if option is None else (question.options[option], option)
 
 
-def evidence_of(environment: Environment, shown: Sequence[ShownFrame],
-                cited: Sequence[int]) -> tuple[Evidence, ...]:
+def evidence_of(environment: Environment, shown: Sequence[ShownFrame], cited: Sequence[int]) -> tuple[Evidence, ...]:
     """The times of the cited frames (1 is the first shown), of all shown ones if none is cited; neighbours
     joined.
 

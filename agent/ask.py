@@ -51,8 +51,18 @@ async def ask(
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     session = Session(question, environment, models, budget, on_event)
-    on_event(RunStarted(question, agent, asdict(parameters), budget, environment.videos, environment.space,
-                        environment.index_frames, _names(models)))
+    on_event(
+        RunStarted(
+            question,
+            agent,
+            asdict(parameters),
+            budget,
+            environment.videos,
+            environment.space,
+            environment.index_frames,
+            _names(models),
+        )
+    )
     try:
         answer = await _run(session, agent, parameters)
     except OutOfBudget as over:
@@ -66,8 +76,9 @@ async def _run(session: Session, agent: str, parameters: Parameters) -> Answer:
         return await eea(session, parameters)
     if agent == "uniform" and isinstance(parameters, UniformParameters):
         return await uniform(session, parameters)
-    raise BadSettings(f"{type(parameters).__name__} are not parameters of the agent {agent!r}; "
-                      "leave them out for the defaults")
+    raise BadSettings(
+        f"{type(parameters).__name__} are not parameters of the agent {agent!r}; leave them out for the defaults"
+    )
 
 
 def _names(models: Models) -> Mapping[str, str]:

@@ -84,10 +84,14 @@ class BuiltinModel:
         matches = self._matches(wanted, request.frames)
         scores: list[dict[str, Any]] = []
         for part in request.segments:
-            beside = [at for at, frame in enumerate(request.frames) if frame.video_id == part.video_id
-                      and frame.time_s in (part.start_s, part.end_s)]
-            at, text = max(((at, text) for at in beside for text in range(len(wanted))),
-                           key=lambda pair: float(matches[pair]))
+            beside = [
+                at
+                for at, frame in enumerate(request.frames)
+                if frame.video_id == part.video_id and frame.time_s in (part.start_s, part.end_s)
+            ]
+            at, text = max(
+                ((at, text) for at in beside for text in range(len(wanted))), key=lambda pair: float(matches[pair])
+            )
             score = round(100 * float(calibrate(matches[at, text])))
             explanation = f"{wanted[text]!r}, perhaps" if score else ""
             scores.append({"segment": part.number, "score": score, "explanation": explanation})
@@ -111,8 +115,9 @@ class BuiltinModel:
                 if each.segment.video_id == moment.video_id and border_s == moment.time_s:
                     return each.segment.number
         # Both sides of an anchor have its score: the longer one has more to show.
-        return max(open_ones, key=lambda each: (each.score or 0.0, each.segment.end_s - each.segment.start_s)
-                   ).segment.number
+        return max(
+            open_ones, key=lambda each: (each.score or 0.0, each.segment.end_s - each.segment.start_s)
+        ).segment.number
 
     def _answer(self, question: Question, verdict: _Verdict, frames: Sequence[ShownFrame]) -> dict[str, Any]:
         if verdict.choice is None or verdict.score < BELIEVABLE:
@@ -151,8 +156,11 @@ class BuiltinModel:
         if moment is None:
             return []
         low, high = (0.0, SOON_S) if asked.order == "after" else (-SOON_S, 0.0)
-        return [at for at, frame in enumerate(frames) if frame.video_id == moment.video_id
-                and low <= frame.time_s - moment.time_s <= high and frame is not moment]
+        return [
+            at
+            for at, frame in enumerate(frames)
+            if frame.video_id == moment.video_id and low <= frame.time_s - moment.time_s <= high and frame is not moment
+        ]
 
     def _moment(self, asked: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
         if not asked.moment or not frames:

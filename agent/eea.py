@@ -68,11 +68,12 @@ class EEAParameters:
             if getattr(self, name) < low:
                 raise BadSettings(f"got {name}={getattr(self, name)}; it is at least {low}")
         if self.anchor_frames > self.frames:
-            raise BadSettings(f"got anchor_frames={self.anchor_frames} of frames={self.frames}; "
-                              "anchors are among the frames of a round, so lower the one or raise the other")
+            raise BadSettings(
+                f"got anchor_frames={self.anchor_frames} of frames={self.frames}; "
+                "anchors are among the frames of a round, so lower the one or raise the other"
+            )
         if self.query_temperature <= 0 or self.clip_s <= 0:
-            raise BadSettings(f"got query_temperature={self.query_temperature}, clip_s={self.clip_s}; "
-                              "both are above 0")
+            raise BadSettings(f"got query_temperature={self.query_temperature}, clip_s={self.clip_s}; both are above 0")
 
     @classmethod
     def for_duration(cls, duration_s: float) -> EEAParameters:
@@ -153,8 +154,13 @@ class _Search:
     async def _evaluate(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
         """Ask for the children's intrinsic rewards and, from the same frames, for new queries."""
         scoring = ScoreSegments(
-            question=self.question, videos=self.environment.videos, segments=tuple(part.segment for part in parts),
-            frames=frames, history=tuple(self.history), parent=parent if self.history else None)
+            question=self.question,
+            videos=self.environment.videos,
+            segments=tuple(part.segment for part in parts),
+            frames=frames,
+            history=tuple(self.history),
+            parent=parent if self.history else None,
+        )
         if self.parameters.query_update:
             proposing = ProposeQueries(question=self.question, known=tuple(self.queries), frames=frames)
             scores, proposed = await together(self.session.ask(scoring), self.session.ask(proposing))
@@ -181,8 +187,11 @@ class _Search:
         self.anchors = anchors(self.matches, self.parameters.clip_s)
         for candidate in self.tree.candidates.values():
             part = candidate.segment
-            inside = [each.similarity for each in self.anchors
-                      if each.video_id == part.video_id and part.start_s <= each.time_s <= part.end_s]
+            inside = [
+                each.similarity
+                for each in self.anchors
+                if each.video_id == part.video_id and part.start_s <= each.time_s <= part.end_s
+            ]
             candidate.query_score = query_score(inside, self.parameters.query_temperature)
         if queries:
             self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self.anchors)))
@@ -195,9 +204,16 @@ class _Search:
             entropy = 0.0
         for each in candidates:
             each.fused = fuse(each.reward, each.query_score, entropy)
-        self.session.emit(Scored(self.account.rounds, entropy, tuple(
-            CandidateScore(each.segment.number, each.reward, each.query_score, each.fused, each.explanation)
-            for each in candidates)))
+        self.session.emit(
+            Scored(
+                self.account.rounds,
+                entropy,
+                tuple(
+                    CandidateScore(each.segment.number, each.reward, each.query_score, each.fused, each.explanation)
+                    for each in candidates
+                ),
+            )
+        )
 
     def _remember(self, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
         evicted = self.memory.add(frames, border_rewards(frames, parts))
@@ -206,12 +222,22 @@ class _Search:
     def _candidates(self) -> tuple[ScoredSegment, ...]:
         """The candidates as the policy sees them."""
         return tuple(
-            ScoredSegment(each.segment, each.fused, each.explanation,
-                          explorable=len(unseen_times(self.environment, self.account, each.segment)) > 0)
-            for each in self.tree.candidates.values())
+            ScoredSegment(
+                each.segment,
+                each.fused,
+                each.explanation,
+                explorable=len(unseen_times(self.environment, self.account, each.segment)) > 0,
+            )
+            for each in self.tree.candidates.values()
+        )
 
     def _last_resort(self) -> Decide | None:
         if not self.memory.frames:
             return None
-        return Decide(question=self.question, videos=self.environment.videos, candidates=self._candidates(),
-                      frames=self.memory.frames, must_answer=True)
+        return Decide(
+            question=self.question,
+            videos=self.environment.videos,
+            candidates=self._candidates(),
+            frames=self.memory.frames,
+            must_answer=True,
+        )

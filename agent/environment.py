@@ -102,7 +102,8 @@ class Environment:
         for text, similarities in zip(texts, calibrate(self.deviations(texts, video_id)).T, strict=True):
             found += [
                 Match(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), float(similarities[at]), text)
-                for at in _apart(similarities, stored.time_s, k, min_gap_s)]
+                for at in _apart(similarities, stored.time_s, k, min_gap_s)
+            ]
         return found
 
     def search_transcript(self, text: str, k: int) -> list[Hit]:
@@ -141,8 +142,9 @@ class Environment:
         stored = self.vectors(video_id)
         nearest = {int(np.argmin(np.abs(stored.time_s - time_s))) for time_s in times_s}
         rows = self.library.frames(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
-        return tuple(ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg)
-                     for row in rows)
+        return tuple(
+            ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg) for row in rows
+        )
 
     def shown_range(self, frame: ShownFrame) -> tuple[float, float]:
         """The time that a stored frame stands for: until the next one, or the video's end."""

@@ -1,22 +1,22 @@
 """Errors of the agent. A bad reply of a model is data (`Exchange.invalid`), not one of these.
 
-    KinodexError
-      AgentError
-        BadQuestion       the question or its options cannot be asked
-        BadSettings       an agent's parameters or budget make no sense
-        UnknownAgent      no agent of that name
-        InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
-        ModelError        no reply came at all
-          ModelUnreachable    nobody answers there, or not in time
-            NoCompletion        somebody answers, but not with a chat completion
-          ModelRejected       the endpoint refuses the request: key, size, content
-            KeyMissing          the endpoint wants a key and the environment holds none
-            ModelUnknown        the endpoint has no model of that name
-        CacheDamaged      the file of stored replies cannot be read or written
-        OutOfBudget       inside a run only: `ask` turns it into the best answer so far
-        TraceError
-          NotATrace         the file is not a trace this version can read
-          NotInTrace        a replayed run asked something that was never recorded
+KinodexError
+  AgentError
+    BadQuestion       the question or its options cannot be asked
+    BadSettings       an agent's parameters or budget make no sense
+    UnknownAgent      no agent of that name
+    InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
+    ModelError        no reply came at all
+      ModelUnreachable    nobody answers there, or not in time
+        NoCompletion        somebody answers, but not with a chat completion
+      ModelRejected       the endpoint refuses the request: key, size, content
+        KeyMissing          the endpoint wants a key and the environment holds none
+        ModelUnknown        the endpoint has no model of that name
+    CacheDamaged      the file of stored replies cannot be read or written
+    OutOfBudget       inside a run only: `ask` turns it into the best answer so far
+    TraceError
+      NotATrace         the file is not a trace this version can read
+      NotInTrace        a replayed run asked something that was never recorded
 """
 
 from __future__ import annotations

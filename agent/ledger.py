@@ -92,16 +92,23 @@ class Account:
     def charge(self, usage: Usage, *, cached: bool, invalid: bool, seconds: float) -> None:
         spent = self._spent
         self._spent = replace(
-            spent, calls=spent.calls + 1, cached_calls=spent.cached_calls + cached,
+            spent,
+            calls=spent.calls + 1,
+            cached_calls=spent.cached_calls + cached,
             invalid_replies=spent.invalid_replies + invalid,
             input_tokens=spent.input_tokens + usage.input_tokens,
             output_tokens=spent.output_tokens + usage.output_tokens,
             cached_tokens=spent.cached_tokens + usage.cached_tokens,
-            cost=spent.cost + usage.cost, model_seconds=spent.model_seconds + seconds)
+            cost=spent.cost + usage.cost,
+            model_seconds=spent.model_seconds + seconds,
+        )
 
         most = self._dearest
-        self._dearest = Ledger(input_tokens=max(most.input_tokens, usage.input_tokens + usage.output_tokens),
-                               cost=max(most.cost, usage.cost), seconds=max(most.seconds, seconds))
+        self._dearest = Ledger(
+            input_tokens=max(most.input_tokens, usage.input_tokens + usage.output_tokens),
+            cost=max(most.cost, usage.cost),
+            seconds=max(most.seconds, seconds),
+        )
 
     @property
     def frames_left(self) -> int | None:
@@ -130,9 +137,13 @@ class Account:
             return "frames"
         now, before, decisions = self.ledger, self._round_began, self._calls(2)
         tokens = now.input_tokens + now.output_tokens - before.input_tokens - before.output_tokens
-        return self._over(Ledger(input_tokens=tokens + decisions.input_tokens,
-                                 cost=now.cost - before.cost + decisions.cost,
-                                 seconds=now.seconds - before.seconds + decisions.seconds))
+        return self._over(
+            Ledger(
+                input_tokens=tokens + decisions.input_tokens,
+                cost=now.cost - before.cost + decisions.cost,
+                seconds=now.seconds - before.seconds + decisions.seconds,
+            )
+        )
 
     def _calls(self, count: int) -> Ledger:
         most = self._dearest
@@ -141,7 +152,10 @@ class Account:
     def _over(self, more: Ledger) -> str | None:
         now, budget = self.ledger, self.budget
         tokens = now.input_tokens + now.output_tokens + more.input_tokens + more.output_tokens
-        planned = {"tokens": (tokens, budget.tokens), "seconds": (now.seconds + more.seconds, budget.seconds),
-                   "cost": (now.cost + more.cost, budget.cost)}
+        planned = {
+            "tokens": (tokens, budget.tokens),
+            "seconds": (now.seconds + more.seconds, budget.seconds),
+            "cost": (now.cost + more.cost, budget.cost),
+        }
         over = [name for name, (used, limit) in planned.items() if limit is not None and used >= limit]
         return over[0] if over else None

@@ -25,8 +25,13 @@ def render(request: Request[R]) -> str:
 def _templates() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    templates = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False,
-                            trim_blocks=True, lstrip_blocks=True)
+    templates = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]
     return templates

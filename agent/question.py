@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from agent.errors import BadQuestion
 
 MAX_OPTIONS = 26
-_LETTER = re.compile(r"^\W*(?:(?:the\s+)?(?:final\s+|correct\s+|best\s+)?(?:answer|option)\W+(?:is\W+)?)?"
-                     r"([A-Z])(?:\W|$)", re.IGNORECASE)
+_LETTER = re.compile(
+    r"^\W*(?:(?:the\s+)?(?:final\s+|correct\s+|best\s+)?(?:answer|option)\W+(?:is\W+)?)?"
+    r"([A-Z])(?:\W|$)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,9 @@ class Question:
             raise BadQuestion("the question is empty; write what you want to know about the video")
         if len(self.options) == 1 or len(self.options) > MAX_OPTIONS:
             got = f"got {len(self.options)} option" + "s" * (len(self.options) > 1)
-            raise BadQuestion(f"{got}; a question has none (open-ended) or 2 to {MAX_OPTIONS}; "
-                              "give --option once for each")
+            raise BadQuestion(
+                f"{got}; a question has none (open-ended) or 2 to {MAX_OPTIONS}; give --option once for each"
+            )
         if any(not option.strip() for option in self.options):
             raise BadQuestion("an option is empty; every option needs some text")
         folded = [option.strip().casefold() for option in self.options]
@@ -51,7 +55,7 @@ class Question:
         match = _LETTER.match(text)
         index = string.ascii_uppercase.index(match[1].upper()) if match else -1
         # "A red kite" begins with a word, not with a letter that names an option.
-        if match and match[1].upper() in "AI" and re.match(r"\s+\w", text[match.end(1):]):
+        if match and match[1].upper() in "AI" and re.match(r"\s+\w", text[match.end(1) :]):
             return None
         return index if 0 <= index < len(self.options) else None
 

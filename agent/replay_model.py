@@ -25,8 +25,10 @@ class ReplayModel:
         key = request_key(request)
         found = self._exchanges.get(key)
         if found is None:
-            raise NotInTrace(f"{self.path} holds no {type(request).__name__} with key {key}; replay with the question, "
-                             "library, agent and parameters of its header, or ask a model")
+            raise NotInTrace(
+                f"{self.path} holds no {type(request).__name__} with key {key}; replay with the question, "
+                "library, agent and parameters of its header, or ask a model"
+            )
         reply = None if found["reply"] is None else request.Reply.model_validate(found["reply"])
         usage = Usage(**found["usage"])
         return Exchange(reply, found["invalid"], usage, found["cached"], found["raw"], found["seconds"])

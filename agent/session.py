@@ -31,8 +31,9 @@ ATTEMPTS = 2
 class Session:
     """The environment, the models and the account of one question; `emit` takes every event."""
 
-    def __init__(self, question: Question, environment: Environment, models: Models, budget: Budget,
-                 emit: Emit) -> None:
+    def __init__(
+        self, question: Question, environment: Environment, models: Models, budget: Budget, emit: Emit
+    ) -> None:
         self.question = question
         self.environment = environment
         self.account = Account(budget, environment.index_frames)
@@ -62,8 +63,13 @@ class Session:
         """
         over = self.account.no_further_round()
         forced = over is not None or not any(candidate.explorable for candidate in candidates)
-        request = Decide(question=self.question, videos=self.environment.videos, candidates=tuple(candidates),
-                         frames=frames, must_answer=forced)
+        request = Decide(
+            question=self.question,
+            videos=self.environment.videos,
+            candidates=tuple(candidates),
+            frames=frames,
+            must_answer=forced,
+        )
         decision = await self.ask(request, final=forced)
         if decision is None:
             return self.answer(None, frames, "invalid", "no valid decision in two attempts")
@@ -103,8 +109,9 @@ class Session:
             exchange = _checked(request, await self._in_time(model.ask(request)))
         finally:
             self.account.end_call()
-        self.account.charge(exchange.usage, cached=exchange.cached, invalid=exchange.reply is None,
-                            seconds=exchange.seconds)
+        self.account.charge(
+            exchange.usage, cached=exchange.cached, invalid=exchange.reply is None, seconds=exchange.seconds
+        )
         self.emit(Exchanged(self.account.rounds, model.name, request, exchange))
         return exchange
 

@@ -19,14 +19,17 @@ _ORDER = re.compile(r"\b(first|last)\b")
 _FILLER = re.compile(
     r"\b(?:in|of|during|throughout) (?:the|this) (?:video|film|movie|clip|footage|recording)\b"
     r"|\b(?:of|among) (?:these|the following|the options)(?: \w+)?\b"
-    r"|\bthe following\b|\bthere\b|\bon (?:the )?screen\b")
+    r"|\bthe following\b|\bthere\b|\bon (?:the )?screen\b"
+)
 _ASKING = re.compile(
     r"^(?:(?:in|on|at|to|of|from) )?(?:what|which|who|whose|when|where|why|how)\b"
-    r"(?: (?:colou?r|many|much|kind|type|sort|number|place|location|things?|objects?|scene|of|long|often))*")
+    r"(?: (?:colou?r|many|much|kind|type|sort|number|place|location|things?|objects?|scene|of|long|often))*"
+)
 _VERBS = re.compile(
     r"\b(?:is|are|was|were|does|do|did|has|have|had|can|could|will|be|been|being|we|you|i|see|sees|seen|show|shows|"
     r"shown|showing|visible|appear|appears|appeared|come|comes|came|happen|happens|happened|follow|follows|"
-    r"occur|occurs|mentioned|exactly|next(?! to))\b")
+    r"occur|occurs|mentioned|exactly|next(?! to))\b"
+)
 _ARTICLE = re.compile(r"^(?:the|a|an|any|some)\s+")
 _PLACE_ASKED = re.compile(r"^(?:where\b|(?:in|on|at) (?:what|which)\b|(?:what|which) (?:place|location))")
 _PREPOSITION = re.compile(r"^(?:in|on|at|by|over|under|among|near|inside|above|below|between|behind|beside)\b")

@@ -27,6 +27,7 @@ Record = dict[str, Any]
 def trace_to(path: Path) -> Iterator[Callable[[Event], None]]:
     """Write events to a file as they come; every line is complete, so that a crash leaves a readable trace."""
     with path.open("w", encoding="utf-8") as file:
+
         def write(event: Event) -> None:
             file.write(json.dumps(record(event), ensure_ascii=False) + "\n")
             file.flush()
@@ -55,18 +56,28 @@ def read_trace(path: Path) -> list[Record]:
     if not isinstance(header, dict) or header.get("event") != RunStarted.__name__:
         raise NotATrace(f"{path} does not begin with the header of a run; give a file written with --trace")
     if header.get("version") != VERSION:
-        raise NotATrace(f"{path} is a trace of version {header.get('version')}, this kinodex reads version {VERSION}; "
-                        "record it again")
+        raise NotATrace(
+            f"{path} is a trace of version {header.get('version')}, this kinodex reads version {VERSION}; "
+            "record it again"
+        )
     return records
 
 
 def _exchange(event: Exchanged) -> Record:
     request, exchange = event.request, event.exchange
     return {
-        "event": "Exchanged", "round": event.round, "model": event.model, "role": request.role,
-        "request": type(request).__name__, "key": request_key(request), "inputs": request_fields(request),
-        "prompt": render(request), "raw": exchange.raw,
+        "event": "Exchanged",
+        "round": event.round,
+        "model": event.model,
+        "role": request.role,
+        "request": type(request).__name__,
+        "key": request_key(request),
+        "inputs": request_fields(request),
+        "prompt": render(request),
+        "raw": exchange.raw,
         "reply": None if exchange.reply is None else exchange.reply.model_dump(mode="json"),
-        "invalid": exchange.invalid, "usage": plain(exchange.usage), "cached": exchange.cached,
+        "invalid": exchange.invalid,
+        "usage": plain(exchange.usage),
+        "cached": exchange.cached,
         "seconds": exchange.seconds,
     }

@@ -23,13 +23,9 @@ if TYPE_CHECKING:
 def ask(
     library: LibraryArgument,
     question: Annotated[str, typer.Argument(help="The question, in words.")],
-    option: Annotated[
-        list[str] | None, typer.Option(help="One choice; give it once for each of 2 to 26.")
-    ] = None,
+    option: Annotated[list[str] | None, typer.Option(help="One choice; give it once for each of 2 to 26.")] = None,
     video: VideoOption = None,
-    agent: Annotated[
-        str, typer.Option(help="eea (tree search) or uniform (equally spaced frames, one call).")
-    ] = "eea",
+    agent: Annotated[str, typer.Option(help="eea (tree search) or uniform (equally spaced frames, one call).")] = "eea",
     model: Annotated[
         str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, or replay:TRACE.")
     ] = "builtin",
@@ -43,9 +39,7 @@ def ask(
     input_price: Annotated[float, typer.Option(help="Money for a million input tokens.")] = 0.0,
     output_price: Annotated[float, typer.Option(help="Money for a million output tokens.")] = 0.0,
     cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
-    trace: Annotated[
-        Path | None, typer.Option(help="Write what happened to this file, as JSON lines.")
-    ] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write what happened to this file, as JSON lines.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer."""
@@ -83,9 +77,7 @@ def _check_cost(choice: ModelChoice, max_cost: float | None) -> None:
 
     priced = choice.input_price or choice.output_price or choice.roles_file
     if max_cost is not None and not priced:
-        raise UsageError(
-            "got --max-cost without prices; give --input-price and --output-price per million tokens"
-        )
+        raise UsageError("got --max-cost without prices; give --input-price and --output-price per million tokens")
 
 
 async def _answer(
@@ -113,9 +105,7 @@ async def _answer(
             try:
                 watchers.append(stack.enter_context(trace_to(trace)))
             except OSError as error:
-                raise UsageError(
-                    f"cannot write the trace {trace}: {error.strerror}; give another file"
-                ) from error
+                raise UsageError(f"cannot write the trace {trace}: {error.strerror}; give another file") from error
 
         def tell(event: Event) -> None:
             for watcher in watchers:
@@ -125,9 +115,7 @@ async def _answer(
             return await run(question, environment, models, agent=agent, budget=budget, on_event=tell)
 
 
-def _show(
-    answer: Answer, question: Question, environment: Environment, trace: Path | None, as_json: bool
-) -> None:
+def _show(answer: Answer, question: Question, environment: Environment, trace: Path | None, as_json: bool) -> None:
     from dataclasses import asdict
 
     from rich.console import Console

@@ -97,27 +97,19 @@ def table(rows: Sequence[Row]) -> str:
         "",
     ]
     lines += ["| agent | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
-    lines += [
-        f"| {row.agent} | " + " | ".join(f"{row.by_kind[kind]:.2f}" for kind in kinds) + " |" for row in rows
-    ]
+    lines += [f"| {row.agent} | " + " | ".join(f"{row.by_kind[kind]:.2f}" for kind in kinds) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def _prepare(
-    directory: Path, hours: float, limit: int, seed: int
-) -> tuple[list[Known], dict[str, Environment]]:
+def _prepare(directory: Path, hours: float, limit: int, seed: int) -> tuple[list[Known], dict[str, Environment]]:
     films = directory / "films"
     if not (films / "questions.jsonl").exists():
         sample(films, hours, seed)
     space = load_space("builtin")
     settings = IngestSettings()
-    library = Library.open_or_create(
-        str(directory / "library"), library_settings(settings), space.fingerprint
-    )
+    library = Library.open_or_create(str(directory / "library"), library_settings(settings), space.fingerprint)
     ingest(list_sources([str(films)]), library, space, settings)
-    environments = {
-        Path(row.uri).name: Environment(library, [row], space.embed_text) for row in library.videos()
-    }
+    environments = {Path(row.uri).name: Environment(library, [row], space.embed_text) for row in library.videos()}
     return _spread(read_known(films / "questions.jsonl"), limit), environments
 
 

@@ -42,9 +42,7 @@ def run_demo(directory: Path) -> None:
     else:
         sample(films, HOURS, SEED)
     known = read_known(films / "questions.jsonl")
-    out.print(
-        f"{len(list(films.glob('*.mp4')))} films and {len(known)} questions with known answers in {films}"
-    )
+    out.print(f"{len(list(films.glob('*.mp4')))} films and {len(known)} questions with known answers in {films}")
 
     _step(out, 2, f"kinodex ingest {films} --library {place} --space builtin")
     library = _make_library(films, place)
@@ -52,9 +50,7 @@ def run_demo(directory: Path) -> None:
     query = "a red thing at sea"
     _step(out, 3, f'kinodex search {place} "{query}" -k 5')
     text_space = load_space("builtin", towers="text")
-    show_hits(
-        library.search(query, text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False
-    )
+    show_hits(library.search(query, text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False)
 
     right = 0
     for number, each in enumerate(_chosen(known), 1):

@@ -104,8 +104,7 @@ class _FrameWriter:
 
     def add(self, rows: Sequence[ReadFrame]) -> None:
         self.waiting += [
-            FrameRow(row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg, row.vector)
-            for row in rows
+            FrameRow(row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg, row.vector) for row in rows
         ]
         if len(self.waiting) >= FRAMES_A_COMMIT:
             self.flush()
@@ -141,9 +140,7 @@ def ingest(
     return Report(tuple(outcomes), time.monotonic() - began)
 
 
-def _index_one(
-    source: Source, library: Library, tower: ImageTower, settings: IngestSettings, tally: _Tally
-) -> Outcome:
+def _index_one(source: Source, library: Library, tower: ImageTower, settings: IngestSettings, tally: _Tally) -> Outcome:
     with local_copy(source) as path:
         video_id = content_id(path)
         if library.has_video(video_id):
@@ -184,9 +181,7 @@ def _read_into(
     return summary
 
 
-def _video_row(
-    video_id: str, source: Source, summary: VideoSummary, settings: IngestSettings, space: str
-) -> VideoRow:
+def _video_row(video_id: str, source: Source, summary: VideoSummary, settings: IngestSettings, space: str) -> VideoRow:
     facts = summary.facts
     return VideoRow(
         video_id=video_id,

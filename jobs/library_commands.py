@@ -19,9 +19,7 @@ LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or a
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 VideoOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--video", help="Only this video: its id (or the first digits), title or file. May be repeated."
-    ),
+    typer.Option("--video", help="Only this video: its id (or the first digits), title or file. May be repeated."),
 ]
 FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
 ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
@@ -161,9 +159,7 @@ def frames(
     video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
     at: Annotated[list[float], typer.Option(help="A time in seconds; may be repeated.")],
     out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
-    mode: Annotated[
-        str, typer.Option(help="nearest, exact, or shown (the frame on screen at that time).")
-    ] = "nearest",
+    mode: Annotated[str, typer.Option(help="nearest, exact, or shown (the frame on screen at that time).")] = "nearest",
     json: JsonOption = False,
 ) -> None:
     """Write stored frames as JPEG files."""

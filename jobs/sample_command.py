@@ -9,9 +9,7 @@ import typer
 
 
 def sample(
-    directory: Annotated[
-        Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")
-    ],
+    directory: Annotated[Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")],
     hours: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Hours of film in all.")] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same films and questions.")] = 0,
 ) -> None:
@@ -33,9 +31,9 @@ def sample(
 
 
 def demo(
-    directory: Annotated[
-        Path, typer.Argument(help="Folder for the films, the library, frames and traces.")
-    ] = Path("demo"),
+    directory: Annotated[Path, typer.Argument(help="Folder for the films, the library, frames and traces.")] = Path(
+        "demo"
+    ),
 ) -> None:
     """Films, a library, a search and three questions with their evidence: the whole job, offline, in minutes."""
     from jobs.demo import run_demo

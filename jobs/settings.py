@@ -11,9 +11,7 @@ from jobs.errors import UsageError
 from pipeline.ingest import IngestSettings
 
 
-def ingest_plan(
-    uri: str, fps: float | None, jpeg_side_px: int | None, space: str | None
-) -> tuple[IngestSettings, str]:
+def ingest_plan(uri: str, fps: float | None, jpeg_side_px: int | None, space: str | None) -> tuple[IngestSettings, str]:
     """Settings and the name of the space for one ingest into the library at `uri`, which need not exist yet.
 
     An existing library refuses settings other than its own when it is opened; asked for nothing, it keeps its own.

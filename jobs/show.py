@@ -80,9 +80,7 @@ def show_library(library: Library, as_json: bool) -> None:
         return
     out = Console()
     out.print(f"{escape(library.uri)}: {len(videos)} videos, {facts.frames} frames, {facts.hours:.2f} hours")
-    out.print(
-        f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}"
-    )
+    out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
     table = _table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos:
         picture = f"{row.width_px}x{row.height_px} {row.codec}"

@@ -42,9 +42,7 @@ class TreeView:
         self._titles = {video.video_id: video.title for video in event.videos}
         names = ", ".join(sorted(set(event.models.values())))
         what = f"{len(event.videos)} videos" if len(event.videos) > 1 else escape(event.videos[0].title)
-        self._say(
-            f"[bold]{event.agent}[/] with {escape(names)} on {what}, {event.index_frames} frames in the index"
-        )
+        self._say(f"[bold]{event.agent}[/] with {escape(names)} on {what}, {event.index_frames} frames in the index")
 
     def _queries(self, event: QueriesAdded) -> None:
         if event.queries:
@@ -57,12 +55,9 @@ class TreeView:
         self._depth |= {segment.number: depth + 1 for segment in event.children}
         self._new = {segment.number for segment in event.children}
         at = ", ".join(
-            clock(frame.time_s) + ("*" if frame.frame_no in event.anchor_frame_nos else "")
-            for frame in event.frames
+            clock(frame.time_s) + ("*" if frame.frame_no in event.anchor_frame_nos else "") for frame in event.frames
         )
-        self._say(
-            f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}   (* anchors)"
-        )
+        self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}   (* anchors)")
 
     def _scored(self, event: Scored) -> None:
         self._say(f"  entropy of rewards {event.entropy:.2f}")
@@ -71,9 +66,7 @@ class TreeView:
             if each.number in self._new or each.fused == best:
                 self._candidate(each.number, each.reward, each.query_score, each.fused, best)
 
-    def _candidate(
-        self, number: int, reward: float | None, query_score: float, fused: float, best: float
-    ) -> None:
+    def _candidate(self, number: int, reward: float | None, query_score: float, fused: float, best: float) -> None:
         indent = "   " * self._depth.get(number, 0)
         told = "  --" if reward is None else f"{reward:4.0f}"
         line = f"{indent}{self._name(number):<28} reward {told}  query {query_score:.2f}  fused {fused:.2f}"
@@ -83,10 +76,7 @@ class TreeView:
         if event.action == "explore" and event.segment is not None:
             self._say(f"  goes on with {self._name(event.segment)}")
         else:
-            self._say(
-                f"  {event.action.replace('_', ' ')}"
-                + (" (no further round allowed)" if event.forced else "")
-            )
+            self._say(f"  {event.action.replace('_', ' ')}" + (" (no further round allowed)" if event.forced else ""))
 
     def _exchanged(self, event: Exchanged) -> None:
         if event.exchange.reply is None:
@@ -105,16 +95,12 @@ def show_answer(answer: Answer, question: Question, videos: tuple[Video, ...], o
     """The answer, its status, its evidence as times, and its ledger."""
     titles = {video.video_id: video.title for video in videos}
     letter = f"{answer.letter}. " if answer.letter else ""
-    out.print(
-        f"[bold]answer[/]    {letter}{escape(answer.text or '(none)')}", soft_wrap=True, highlight=False
-    )
+    out.print(f"[bold]answer[/]    {letter}{escape(answer.text or '(none)')}", soft_wrap=True, highlight=False)
     why = f" ({answer.reason})" if answer.reason else ""
     out.print(f"[bold]status[/]    {answer.status}{why}", highlight=False)
     for each in answer.evidence:
         span = f"{clock(each.start_s)} to {clock(each.end_s)}"
-        out.print(
-            f"[bold]evidence[/]  {span}  {escape(titles[each.video_id])}", soft_wrap=True, highlight=False
-        )
+        out.print(f"[bold]evidence[/]  {span}  {escape(titles[each.video_id])}", soft_wrap=True, highlight=False)
     bill = answer.ledger
     parts = [
         f"{bill.frames} frames of {bill.index_frames}",

@@ -17,18 +17,21 @@ from agent.uniform import UniformParameters
 from tests.agent_kit import environment_of, film, make_library
 
 
-@pytest.mark.parametrize(("text", "option", "statement"), [
-    ("What colour is the kite over the desert?", "red", "red kite over the desert"),
-    ("Which color does the old car have?", "a Blue", "blue old car"),
-    ("How many boats are on the sea?", "three", "three boats on the sea"),
-    ("How many boats are there on the sea?", "3", "three boats on the sea"),
-    ("Where is the red kite?", "in the desert", "red kite in the desert"),
-    ("In which place is the clock?", "the forest", "clock in the forest"),
-    ("Which of these appears in the video?", "a red car", "red car"),
-    ("Which of the following animals can be seen at night?", "an owl", "owl at night"),
-    ("Is there a dog in the snow?", "yes", "dog in the snow"),
-    ("Is there a dog in the snow?", "No", "no dog in the snow"),
-])
+@pytest.mark.parametrize(
+    ("text", "option", "statement"),
+    [
+        ("What colour is the kite over the desert?", "red", "red kite over the desert"),
+        ("Which color does the old car have?", "a Blue", "blue old car"),
+        ("How many boats are on the sea?", "three", "three boats on the sea"),
+        ("How many boats are there on the sea?", "3", "three boats on the sea"),
+        ("Where is the red kite?", "in the desert", "red kite in the desert"),
+        ("In which place is the clock?", "the forest", "clock in the forest"),
+        ("Which of these appears in the video?", "a red car", "red car"),
+        ("Which of the following animals can be seen at night?", "an owl", "owl at night"),
+        ("Is there a dog in the snow?", "yes", "dog in the snow"),
+        ("Is there a dog in the snow?", "No", "no dog in the snow"),
+    ],
+)
 def test_options_become_statements(text, option, statement):
     assert statements(Question(text, (option, "something else"))).options[0] == statement
 
@@ -53,15 +56,23 @@ def environment(tmp_path_factory):
 
 def answered(environment, text, options=(), agent="eea", **more):
     events: list[Event] = []
-    answer = asyncio.run(ask(Question(text, options), environment, BuiltinModel(environment), agent=agent,
-                             on_event=events.append, **more))
+    answer = asyncio.run(
+        ask(
+            Question(text, options), environment, BuiltinModel(environment), agent=agent, on_event=events.append, **more
+        )
+    )
     return answer, events
 
 
 QUESTIONS = [
     ("What colour is the kite over the desert?", ("blue", "red", "green", "black"), "red", 1234, 1246),
-    ("Which of these appears in the film?", ("a pink snail", "a green frog", "a white king"), "a green frog",
-     2900, 2908),
+    (
+        "Which of these appears in the film?",
+        ("a pink snail", "a green frog", "a white king"),
+        "a green frog",
+        2900,
+        2908,
+    ),
     ("Where is the rocket?", ("in the forest", "in the city"), "in the city", 1246, 1256),
     ("What comes after the red kite?", ("a white snail", "a purple rocket"), "a purple rocket", 1246, 1256),
 ]
@@ -77,8 +88,10 @@ def test_search_finds_twelve_seconds_in_an_hour(environment, text, options, righ
 
 
 def test_uniform_frames_miss_what_search_finds(environment):
-    right = [answered(environment, text, options, "uniform", parameters=UniformParameters(30))[0].text == expected
-             for text, options, expected, _, _ in QUESTIONS]
+    right = [
+        answered(environment, text, options, "uniform", parameters=UniformParameters(30))[0].text == expected
+        for text, options, expected, _, _ in QUESTIONS
+    ]
     assert sum(right) < len(right)
 
 
@@ -100,8 +113,14 @@ def test_open_questions_get_a_word_or_a_time(environment):
 
 
 def test_only_frames_that_were_shown_count(environment):
-    answer, events = answered(environment, "What colour is the kite over the desert?", ("blue", "red"), "uniform",
-                              parameters=UniformParameters(3), budget=Budget(frames=3))
+    answer, events = answered(
+        environment,
+        "What colour is the kite over the desert?",
+        ("blue", "red"),
+        "uniform",
+        parameters=UniformParameters(3),
+        budget=Budget(frames=3),
+    )
     (exchanged,) = [event for event in events if isinstance(event, Exchanged)]
     shown = {frame.time_s for frame in exchanged.request.frames}
     assert {each.start_s for each in answer.evidence} <= shown

@@ -38,8 +38,11 @@ def run(library, script=explorer, budget=None, **parameters):
     environment, model = environment_of(library), ScriptedModel(script)
     events: list[Event] = []
     settings = replace(default_parameters("eea", environment), **parameters)
-    answer = asyncio.run(ask(QUESTION, environment, model, parameters=settings, budget=budget or Budget(rounds=3),
-                             on_event=events.append))
+    answer = asyncio.run(
+        ask(
+            QUESTION, environment, model, parameters=settings, budget=budget or Budget(rounds=3), on_event=events.append
+        )
+    )
     return answer, events, model
 
 

@@ -15,7 +15,8 @@ def library(tmp_path_factory):
     films = {"first": film(2, 60), "second": film(3, 90, {40: ("red kite desert", 10)})}
     library = make_library(tmp_path_factory.mktemp("environment"), films)
     line = SimpleNamespace(
-        start_s=41.0, end_s=44.0, text="Look at that kite", source="sidecar", language="en", speaker=None)
+        start_s=41.0, end_s=44.0, text="Look at that kite", source="sidecar", language="en", speaker=None
+    )
     library.add_transcript(library.video("second").video_id, [line])
     return library
 
@@ -27,7 +28,9 @@ def environment(library):
 
 def test_videos_and_their_frames(environment):
     assert [(video.title, video.start_s, video.end_s) for video in environment.videos] == [
-        ("first", 0.0, 60.0), ("second", 0.0, 90.0)]
+        ("first", 0.0, 60.0),
+        ("second", 0.0, 90.0),
+    ]
     assert environment.index_frames == 150
 
 

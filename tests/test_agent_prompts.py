@@ -28,8 +28,12 @@ def deciding(**more) -> Decide:
 
 
 REQUESTS: list[Request[Any]] = [
-    DiscoverQueries(question=QUESTION), ProposeQueries(question=QUESTION, known=("kite",), frames=FRAMES),
-    scoring(), deciding(), AnswerFrames(question=QUESTION, videos=(FILM,), frames=FRAMES)]
+    DiscoverQueries(question=QUESTION),
+    ProposeQueries(question=QUESTION, known=("kite",), frames=FRAMES),
+    scoring(),
+    deciding(),
+    AnswerFrames(question=QUESTION, videos=(FILM,), frames=FRAMES),
+]
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.template)
@@ -54,8 +58,10 @@ def test_scoring_names_segments_frames_and_times():
 
 
 def test_later_rounds_show_what_was_scored_before():
-    history = (ScoredSegment(Segment(0, FILM.video_id, 0.0, 60.0), 80.0, "a kite"),
-               ScoredSegment(Segment(1, FILM.video_id, 60.0, 90.0), None))
+    history = (
+        ScoredSegment(Segment(0, FILM.video_id, 0.0, 60.0), 80.0, "a kite"),
+        ScoredSegment(Segment(1, FILM.video_id, 60.0, 90.0), None),
+    )
     text = render(scoring(history=history, parent=0))
     assert "Segment 0: 0.0 s to 60.0 s, score 80, because: a kite\n" in text
     assert "Segment 1: 60.0 s to 90.0 s, not scored\n" in text

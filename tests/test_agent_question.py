@@ -17,14 +17,17 @@ PARTS = (Segment(1, VIDEO.video_id, 0.0, 50.0), Segment(2, VIDEO.video_id, 50.0,
 FRAME = ShownFrame(VIDEO.video_id, 50, 50.0, 8, 8, b"picture")
 
 
-@pytest.mark.parametrize(("text", "options", "said"), [
-    ("", (), "question is empty"),
-    (" \n", ("a", "b"), "question is empty"),
-    ("What?", ("only",), "got 1 option; .*2 to 26"),
-    ("What?", tuple(f"option {n}" for n in range(200)), "got 200 options; .*2 to 26"),
-    ("What?", ("red", " "), "an option is empty"),
-    ("What?", ("red", "blue", "RED"), "'red' is given more than once"),
-])
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("", (), "question is empty"),
+        (" \n", ("a", "b"), "question is empty"),
+        ("What?", ("only",), "got 1 option; .*2 to 26"),
+        ("What?", tuple(f"option {n}" for n in range(200)), "got 200 options; .*2 to 26"),
+        ("What?", ("red", " "), "an option is empty"),
+        ("What?", ("red", "blue", "RED"), "'red' is given more than once"),
+    ],
+)
 def test_questions_that_cannot_be_asked(text, options, said):
     with pytest.raises(BadQuestion, match=said) as error:
         Question(text, options)
@@ -36,10 +39,23 @@ def test_open_ended_and_the_most_options_are_fine():
     assert Question("What?", tuple(f"option {n}" for n in range(26))).lettered[-1] == ("Z", "option 25")
 
 
-@pytest.mark.parametrize(("said", "option"), [
-    ("B", 1), ("b", 1), ("(B)", 1), ("B. dark blue", 1), ("Answer: B", 1), ("The answer is C.", 2), ("Dark blue.", 1),
-    ("D", None), ("I think it is red", None), ("A kite", None), ("", None), ("Green", 2),
-])
+@pytest.mark.parametrize(
+    ("said", "option"),
+    [
+        ("B", 1),
+        ("b", 1),
+        ("(B)", 1),
+        ("B. dark blue", 1),
+        ("Answer: B", 1),
+        ("The answer is C.", 2),
+        ("Dark blue.", 1),
+        ("D", None),
+        ("I think it is red", None),
+        ("A kite", None),
+        ("", None),
+        ("Green", 2),
+    ],
+)
 def test_an_option_is_named_by_letter_or_words(said, option):
     assert COLOURS.option_index(said) == option
 
@@ -86,11 +102,14 @@ def scoring() -> ScoreSegments:
     return ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,))
 
 
-@pytest.mark.parametrize(("scores", "said"), [
-    ({"Segment 1": {"score": 5}, "Segment 9": {"score": 5}}, "segment 9 is not among .*1, 2"),
-    ({"segments": [{"segment": 1, "score": 5}, {"segment": 1, "score": 6}]}, "twice"),
-    ({"segments": []}, "no segment is scored"),
-])
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({"Segment 1": {"score": 5}, "Segment 9": {"score": 5}}, "segment 9 is not among .*1, 2"),
+        ({"segments": [{"segment": 1, "score": 5}, {"segment": 1, "score": 6}]}, "twice"),
+        ({"segments": []}, "no segment is scored"),
+    ],
+)
 def test_impossible_scores(scores, said):
     with pytest.raises(InvalidReply, match=said):
         scoring().check(SegmentScores.model_validate(scores))
@@ -105,14 +124,17 @@ def deciding(must_answer: bool = False, question: Question = COLOURS) -> Decide:
     return Decide(question=question, videos=(VIDEO,), candidates=candidates, frames=(FRAME,), must_answer=must_answer)
 
 
-@pytest.mark.parametrize(("decision", "must_answer", "said"), [
-    ({"Segment": 2}, False, "segment 2 cannot be explored; choose one of \\[1\\]"),
-    ({"Segment": 77}, False, "segment 77 cannot be explored"),
-    ({"action": "explore"}, False, "segment None cannot be explored"),
-    ({"Segment": 1}, True, "exploring is over"),
-    ({"option": "D"}, False, "'D' names no option; give a letter from A to C"),
-    ({"action": "answer", "answer": "a balloon"}, False, "names no option"),
-])
+@pytest.mark.parametrize(
+    ("decision", "must_answer", "said"),
+    [
+        ({"Segment": 2}, False, "segment 2 cannot be explored; choose one of \\[1\\]"),
+        ({"Segment": 77}, False, "segment 77 cannot be explored"),
+        ({"action": "explore"}, False, "segment None cannot be explored"),
+        ({"Segment": 1}, True, "exploring is over"),
+        ({"option": "D"}, False, "'D' names no option; give a letter from A to C"),
+        ({"action": "answer", "answer": "a balloon"}, False, "names no option"),
+    ],
+)
 def test_impossible_decisions(decision, must_answer, said):
     with pytest.raises(InvalidReply, match=said):
         deciding(must_answer).check(Decision.model_validate(decision))

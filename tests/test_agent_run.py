@@ -29,8 +29,9 @@ def environment(tmp_path_factory):
 
 def run(environment, script, budget=None, usage=None, agent="eea", question=QUESTION, parameters=None):
     model = ScriptedModel(script, usage)
-    answer = asyncio.run(ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4),
-                             parameters=parameters))
+    answer = asyncio.run(
+        ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4), parameters=parameters)
+    )
     return answer, model
 
 
@@ -51,8 +52,9 @@ def test_frames_are_never_more_than_allowed(environment):
     assert answer.ledger.frame_shows > 10
 
 
-@pytest.mark.parametrize(("budget", "reason"), [
-    (Budget(rounds=None, tokens=12_000), "tokens"), (Budget(rounds=None, cost=1.2), "cost")])
+@pytest.mark.parametrize(
+    ("budget", "reason"), [(Budget(rounds=None, tokens=12_000), "tokens"), (Budget(rounds=None, cost=1.2), "cost")]
+)
 def test_tokens_and_money_leave_room_for_the_last_word(environment, budget, reason):
     usage = Usage(input_tokens=900, output_tokens=100, cached_tokens=400, cost=0.1)
     answer, model = run(environment, explorer, budget, usage)
@@ -134,8 +136,21 @@ def test_without_queries_frames_cover_evenly(environment):
     assert len(model.asked(ScoreSegments)[0].frames) == 6
 
 
-@pytest.mark.parametrize("said", ["I'm sorry, I can't help with that.", "", "{", "[]", [], {"action": "dance"},
-                                  {"answer": None}, {"option": "Z"}, {"Segment": "first"}, "\x00\u202e{{7*7}}"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'm sorry, I can't help with that.",
+        "",
+        "{",
+        "[]",
+        [],
+        {"action": "dance"},
+        {"answer": None},
+        {"option": "Z"},
+        {"Segment": "first"},
+        "\x00\u202e{{7*7}}",
+    ],
+)
 def test_nonsense_is_counted_and_never_replaced_by_a_guess(environment, said):
     answer, _ = run(environment, lambda request: said)
     assert (answer.status, answer.text, answer.option, answer.evidence) == ("invalid", None, None, ())
@@ -208,8 +223,9 @@ def test_rewards_and_proposals_are_asked_side_by_side(environment):
 
 def test_roles_choose_the_model(environment):
     policy, reward, rest = (ScriptedModel(explorer) for _ in range(3))
-    asyncio.run(ask(QUESTION, environment, {"policy": policy, "reward": reward, "default": rest},
-                    budget=Budget(rounds=1)))
+    asyncio.run(
+        ask(QUESTION, environment, {"policy": policy, "reward": reward, "default": rest}, budget=Budget(rounds=1))
+    )
     assert {type(request) for request in reward.requests} == {ScoreSegments}
     assert {type(request) for request in policy.requests} == {DiscoverQueries, ProposeQueries, Decide}
     assert rest.requests == []

@@ -94,9 +94,15 @@ def test_an_interrupted_run_leaves_a_readable_trace(library, tmp_path):
     assert [each["event"] for each in read_trace(path)][-1] == "Remembered"
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("", "does not begin with the header"), ("not json", "cannot be read as a trace"), ("[1]", "does not begin"),
-    (json.dumps({"event": "RunStarted", "version": 99}), "version 99, this kinodex reads version 1")])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "does not begin with the header"),
+        ("not json", "cannot be read as a trace"),
+        ("[1]", "does not begin"),
+        (json.dumps({"event": "RunStarted", "version": 99}), "version 99, this kinodex reads version 1"),
+    ],
+)
 def test_files_that_are_no_trace(tmp_path, text, said):
     path = tmp_path / "trace.jsonl"
     path.write_text(text)

@@ -91,15 +91,14 @@ async def _answer(
 ) -> Answer:
     from contextlib import ExitStack
 
-    from rich.console import Console
-
     from agent.ask import ask as run
     from agent.trace import trace_to
     from jobs.errors import UsageError
     from jobs.models import chosen_models
+    from jobs.show import console
     from jobs.tree_view import TreeView
 
-    watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(Console())]
+    watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(console())]
     with ExitStack() as stack:
         if trace is not None:
             try:
@@ -118,14 +117,12 @@ async def _answer(
 def _show(answer: Answer, question: Question, environment: Environment, trace: Path | None, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from rich.console import Console
-
-    from jobs.show import print_json
+    from jobs.show import console, print_json
     from jobs.tree_view import show_answer
 
     if as_json:
         print_json(asdict(answer) | {"letter": answer.letter, "trace": trace and str(trace)})
         return
-    show_answer(answer, question, environment.videos, Console())
+    show_answer(answer, question, environment.videos, console())
     if trace is not None:
         print(f"trace     {trace}")

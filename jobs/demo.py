@@ -22,7 +22,7 @@ from jobs.library_commands import total_video_s
 from jobs.progress import progress_bar
 from jobs.sample import sample
 from jobs.settings import library_settings
-from jobs.show import clock, show_hits, show_report
+from jobs.show import clock, console, show_hits, show_report
 from jobs.tree_view import TreeView, show_answer
 from jobs.truth import Known, read_known
 from pipeline.ingest import IngestSettings
@@ -34,7 +34,7 @@ QUESTIONS = 3
 
 def run_demo(directory: Path) -> None:
     """Films, a library, a search, and three questions whose evidence is held against the known truth."""
-    out, began = Console(highlight=False), time.monotonic()
+    out, began = console(), time.monotonic()
     films, place = directory / "films", directory / "library"
     _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED}")
     if (films / "questions.jsonl").exists():

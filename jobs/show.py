@@ -16,6 +16,8 @@ from index.library import Library
 from index.rows import Hit, StoredFrame, VideoRow
 from jobs.ingest import Report
 
+WIDE = 180
+
 
 def clock(seconds: float) -> str:
     """A time as people read it: 75.5 -> "1:15.5", 3675 -> "1:01:15.0"."""
@@ -24,6 +26,12 @@ def clock(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     tail = f"{rest / 10:04.1f}"
     return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
+
+
+def console() -> Console:
+    """Standard output for people; wide where it is no terminal, so that a pipe gets whole lines."""
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=WIDE)
 
 
 def print_json(value: Any) -> None:
@@ -45,7 +53,7 @@ def show_report(report: Report, library: Library, as_json: bool) -> None:
         rows = [asdict(outcome) | {"source": outcome.source.uri} for outcome in report.outcomes]
         print_json({"library": library.uri, "seconds": round(report.seconds, 3), "sources": rows})
         return
-    out = Console()
+    out = console()
     for outcome in report.outcomes:
         name = escape(outcome.source.title)
         if outcome.state == "failed":
@@ -78,7 +86,7 @@ def show_library(library: Library, as_json: bool) -> None:
         rows = {"videos": [asdict(row) for row in videos], "failures": [asdict(row) for row in failures]}
         print_json(asdict(facts) | rows)
         return
-    out = Console()
+    out = console()
     out.print(f"{escape(library.uri)}: {len(videos)} videos, {facts.frames} frames, {facts.hours:.2f} hours")
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
     table = _table("video", "title", "length", "frames", "segments", "lines", "picture")
@@ -107,7 +115,7 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
         table.add_row(
             f"{hit.score:.3f}", clock(hit.time_s), escape(titles[hit.video_id]), found, escape(hit.text or "")
         )
-    Console().print(table if hits else "no hit")
+    console().print(table if hits else "no hit")
 
 
 def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json: bool) -> None:

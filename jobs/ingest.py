@@ -22,8 +22,8 @@ from pipeline.ingest import IngestSettings, VideoSummary, read_video
 from pipeline.sources import Source, content_id, local_copy
 from pipeline.towers import ImageTower
 
-FRAMES_A_COMMIT = 1024
-"""Rows kept back before they are appended: about 40 MB of JPEGs, and a few commits for an hour at 1 fps."""
+FRAMES_A_COMMIT = 512
+"""Rows kept back before they are appended: about 20 MB of JPEGs, and a few commits for an hour at 1 fps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,14 @@ def test_ask_over_all_videos_and_open_ended(kinodex: Kinodex, library: Path) -> 
     ran = json.loads(kinodex("ask", library, "When is there a title card?", "--json").out)
     assert ran["status"] in ("answered", "insufficient_evidence", "budget_exhausted")
     assert ran["ledger"]["frames"] > 0
+
+
+def test_the_python_of_the_readme_runs(root: Path, library: Path, tmp_path: Path) -> None:
+    code = (root / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "library").symlink_to(library)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 4
 
 
 def bad(kinodex: Kinodex, *arguments: object, code: int, says: str) -> None:

@@ -21,7 +21,6 @@ from index.filters import all_of, equal
 from index.maintenance import Thresholds, index_text, refresh
 from index.rows import (
     FailureRow,
-    FrameRow,
     FrameVectors,
     Hit,
     LibraryFacts,
@@ -130,7 +129,7 @@ class Library:
         for name in ("videos", "frames", self._vectors, "segments", "detections", "transcript"):
             self._tables.delete(name, where)
 
-    def add_frames(self, video_id: str, rows: Sequence[FrameRow]) -> None:
+    def add_frames(self, video_id: str, rows: Sequence[writing.FrameLike]) -> None:
         """Append frames and their vectors. Few large appends are much quicker than many small ones."""
         writing.add_frames(self._tables, self._vectors, video_id, rows)
 

@@ -52,18 +52,6 @@ class FailureRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameRow:
-    """A frame to be stored; `vector` is a unit vector float16 `[dim]`, sizes are those of the JPEG."""
-
-    frame_no: int
-    time_s: float
-    width_px: int
-    height_px: int
-    jpeg: bytes
-    vector: NDArray[np.float16]
-
-
-@dataclass(frozen=True, slots=True)
 class StoredFrame:
     """A frame with its picture."""
 

@@ -8,11 +8,29 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from index.filters import equal
-from index.rows import FrameRow, SegmentRow, TranscriptRow
+from index.rows import SegmentRow, TranscriptRow
 from index.schema import frame_key
 from index.tables import Tables
+
+
+class FrameLike(Protocol):
+    """A frame as the pipeline hands it over; `vector` is a unit vector float16 `[dim]`, sizes are those of the JPEG."""
+
+    @property
+    def frame_no(self) -> int: ...
+    @property
+    def time_s(self) -> float: ...
+    @property
+    def width_px(self) -> int: ...
+    @property
+    def height_px(self) -> int: ...
+    @property
+    def jpeg(self) -> bytes: ...
+    @property
+    def vector(self) -> NDArray[np.float16]: ...
 
 
 class SegmentLike(Protocol):
@@ -43,7 +61,7 @@ class LineLike(Protocol):
     def speaker(self) -> str | None: ...
 
 
-def add_frames(tables: Tables, vectors_table: str, video_id: str, rows: Sequence[FrameRow]) -> None:
+def add_frames(tables: Tables, vectors_table: str, video_id: str, rows: Sequence[FrameLike]) -> None:
     """See Library.add_frames; raises ValueError for vectors of another dimension than the table's."""
     if not rows:
         return
@@ -61,7 +79,7 @@ def add_frames(tables: Tables, vectors_table: str, video_id: str, rows: Sequence
 
 
 def _pictures(
-    video_id: str, rows: Sequence[FrameRow], ids: pa.Array, numbers: pa.Array, times: pa.Array, schema: pa.Schema
+    video_id: str, rows: Sequence[FrameLike], ids: pa.Array, numbers: pa.Array, times: pa.Array, schema: pa.Schema
 ) -> pa.Table:
     columns = [
         ids,

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from index.library import Library
-from index.rows import FailureRow, FrameRow, VideoRow
+from index.rows import FailureRow, VideoRow
 from pipeline.errors import PipelineError
-from pipeline.ingest import FrameRow as ReadFrame
-from pipeline.ingest import IngestSettings, VideoSummary, read_video
+from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
 from pipeline.sources import Source, content_id, local_copy
 from pipeline.towers import ImageTower
 
@@ -80,7 +79,7 @@ class _Tally:
     ended_s: float = 0.0
     current_s: float = 0.0
 
-    def saw(self, source: Source, rows: Sequence[ReadFrame], start_s: float) -> None:
+    def saw(self, source: Source, rows: Sequence[FrameRow], start_s: float) -> None:
         self.frames += len(rows)
         self.current_s = rows[-1].time_s - start_s
         self.tell(source)
@@ -102,10 +101,8 @@ class _FrameWriter:
     video_id: str
     waiting: list[FrameRow] = field(default_factory=list)
 
-    def add(self, rows: Sequence[ReadFrame]) -> None:
-        self.waiting += [
-            FrameRow(row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg, row.vector) for row in rows
-        ]
+    def add(self, rows: Sequence[FrameRow]) -> None:
+        self.waiting += rows
         if len(self.waiting) >= FRAMES_A_COMMIT:
             self.flush()
 
@@ -169,7 +166,7 @@ def _read_into(
     writer = _FrameWriter(library, video_id)
     first_s: list[float] = []
 
-    def sink(rows: list[ReadFrame]) -> None:
+    def sink(rows: list[FrameRow]) -> None:
         first_s.append(first_s[0] if first_s else rows[0].time_s)
         writer.add(rows)
         tally.saw(source, rows, first_s[0])

@@ -78,7 +78,7 @@ class Towers:
         parts = []
         with torch.inference_mode():
             for start in range(0, len(ready), 128):
-                batch = torch.from_numpy(np.ascontiguousarray(ready[start:start + 128].transpose(0, 3, 1, 2)))
+                batch = torch.from_numpy(np.ascontiguousarray(ready[start : start + 128].transpose(0, 3, 1, 2)))
                 parts.append(self.model.encode_image(batch, normalize=True).numpy())
         return np.concatenate(parts)
 
@@ -97,8 +97,13 @@ def load_towers(folder: Path) -> Towers:
     model, _, _ = open_clip.create_model_and_transforms(f"local-dir:{folder}")
     settings = open_clip.get_model_preprocess_cfg(model)
     side = settings["size"]
-    return Towers(model.eval(), open_clip.get_tokenizer(f"local-dir:{folder}"), np.array(settings["mean"], np.float32),
-                  np.array(settings["std"], np.float32), side if isinstance(side, int) else side[0])
+    return Towers(
+        model.eval(),
+        open_clip.get_tokenizer(f"local-dir:{folder}"),
+        np.array(settings["mean"], np.float32),
+        np.array(settings["std"], np.float32),
+        side if isinstance(side, int) else side[0],
+    )
 
 
 def score(folder: Path, *, pictures: int = 1000, seed: int = 977) -> dict[str, Any]:
@@ -136,18 +141,25 @@ def _attribute_scores(towers: Towers, scenes: list[Scene], seen: FloatArray) -> 
     things = towers.embed_texts([with_article(thing) for thing in THING_NAMES])
     places = towers.embed_texts([PLACES[place][0] for place in PLACE_NAMES])
     hours = towers.embed_texts(["by day", "at night"])
-    thing_hit = [THING_NAMES[best] == scene.groups[0].thing
-                 for best, scene in zip((seen @ things.T).argmax(1), scenes, strict=True)]
-    place_hit = [PLACE_NAMES[best] == scene.place
-                 for best, scene in zip((seen @ places.T).argmax(1), scenes, strict=True)]
+    thing_hit = [
+        THING_NAMES[best] == scene.groups[0].thing
+        for best, scene in zip((seen @ things.T).argmax(1), scenes, strict=True)
+    ]
+    place_hit = [
+        PLACE_NAMES[best] == scene.place for best, scene in zip((seen @ places.T).argmax(1), scenes, strict=True)
+    ]
     hour_hit = [bool(best) == scene.night for best, scene in zip((seen @ hours.T).argmax(1), scenes, strict=True)]
     colour_hit = []
     for vector, scene in zip(seen, scenes, strict=True):
         thing = scene.groups[0].thing
         prompts = towers.embed_texts([with_article(f"{colour} {thing}") for colour in COLOUR_NAMES])
         colour_hit.append(COLOUR_NAMES[int((prompts @ vector).argmax())] == scene.groups[0].colour)
-    return {"thing_top1": _share(thing_hit), "colour_top1": _share(colour_hit), "place_top1": _share(place_hit),
-            "night_top1": _share(hour_hit)}
+    return {
+        "thing_top1": _share(thing_hit),
+        "colour_top1": _share(colour_hit),
+        "place_top1": _share(place_hit),
+        "night_top1": _share(hour_hit),
+    }
 
 
 def _recall(towers: Towers, scenes: list[Scene], gallery: FloatArray) -> dict[str, float]:
@@ -195,8 +207,15 @@ def _scene_of(claim: Claim, chance: Random) -> Scene | TitleCard:
         return TitleCard(claim.word, *chance.choice(CARD_PAINTS))
     positions = ("middle",) if len(claim.groups) == 1 else ("left", "right")
     groups = tuple(
-        Group(asked.noun or chance.choice(THING_NAMES), asked.colour or chance.choice(COLOUR_NAMES), asked.count or 1,
-              chance.choice(("small", "medium", "large")), position, chance.random(), chance.random() < 0.5)
+        Group(
+            asked.noun or chance.choice(THING_NAMES),
+            asked.colour or chance.choice(COLOUR_NAMES),
+            asked.count or 1,
+            chance.choice(("small", "medium", "large")),
+            position,
+            chance.random(),
+            chance.random() < 0.5,
+        )
         for asked, position in zip(claim.groups, positions, strict=False)
     )
     night = chance.random() < 0.4 if claim.night is None else claim.night

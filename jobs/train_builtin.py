@@ -49,8 +49,14 @@ MODEL = {
     "vision_cfg": {"layers": [1, 1, 1, 1], "width": 16, "image_size": SIDE_PX},
     "text_cfg": {"context_length": 32, "vocab_size": 49408, "width": 64, "heads": 4, "layers": 3},
 }
-PREPROCESS = {"size": SIDE_PX, "mode": "RGB", "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25],
-              "interpolation": "bicubic", "resize_mode": "squash"}
+PREPROCESS = {
+    "size": SIDE_PX,
+    "mode": "RGB",
+    "mean": [0.5, 0.5, 0.5],
+    "std": [0.25, 0.25, 0.25],
+    "interpolation": "bicubic",
+    "resize_mode": "squash",
+}
 UNKNOWN_TOKEN = 48000  # a rare word whose row stays zero: it stands for every word that training never meets
 CONFIG_NAME, WEIGHTS_NAME = "open_clip_config.json", "open_clip_model.safetensors"
 
@@ -97,7 +103,7 @@ def render(folder: Path, seed: int, total: int, processes: int) -> Pictures:
         for group in scene.groups if isinstance(scene, Scene) else ():
             with_thing[group.thing].append(number)
     codes, claims = scene_codes(scenes), single_facts()
-    facts = [truth_of_codes(claims, codes[start:start + 500]).T for start in range(0, total, 500)]
+    facts = [truth_of_codes(claims, codes[start : start + 500]).T for start in range(0, total, 500)]
     return Pictures(scenes, codes, np.concatenate(facts), pixels, with_thing)
 
 
@@ -136,7 +142,7 @@ def with_unknown_words(tokens: torch.Tensor, chance: Random) -> torch.Tensor:
         length = int((row != 0).sum())
         if chance.random() < 0.2 and length < row.shape[0]:
             place = chance.randrange(1, length)
-            row[place + 1:length + 1] = row[place:length].clone()
+            row[place + 1 : length + 1] = row[place:length].clone()
             row[place] = UNKNOWN_TOKEN
     return tokens
 
@@ -162,7 +168,7 @@ def pixels_for_model(pixels: NDArray[np.uint8], chance: Random, device: torch.de
     batch = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).float() / 255
     if chance.random() < 0.5:
         top, left = chance.randrange(STORED_PX - CUT_PX), chance.randrange(STORED_PX - CUT_PX)
-        batch = batch[:, :, top:top + CUT_PX, left:left + CUT_PX]
+        batch = batch[:, :, top : top + CUT_PX, left : left + CUT_PX]
     batch = interpolate(batch, size=SIDE_PX, mode="bilinear")
     batch = batch * (0.92 + 0.16 * torch.rand(len(batch), 1, 1, 1, device=device))
     return ((batch - 0.5) / 0.25).contiguous(memory_format=torch.channels_last)
@@ -220,9 +226,12 @@ class Trainer:
         matrices = [weight for name, weight in named if weight.ndim > 1 and "embedding" not in name]
         rest = [weight for name, weight in named if weight.ndim < 2 or "embedding" in name]
         self.optimiser = torch.optim.AdamW(
-            [{"params": matrices, "weight_decay": 0.05},
-             {"params": [*rest, self.bias, *self.reader.parameters()], "weight_decay": 0.0}],
-            lr=peak, betas=(0.9, 0.98),
+            [
+                {"params": matrices, "weight_decay": 0.05},
+                {"params": [*rest, self.bias, *self.reader.parameters()], "weight_decay": 0.0},
+            ],
+            lr=peak,
+            betas=(0.9, 0.98),
         )
 
     def step(self, data: Pictures, numbers: list[int], part: float, chance: Random) -> tuple[float, float]:
@@ -318,15 +327,26 @@ def main(
             trainer.remember(min(0.998, number / (number + 10)))
             if number % 50 == 0:
                 captions, facts = np.mean(losses[-50:], axis=0)
-                print(f"step {number} part {part:.3f} loss {captions:.3f} facts {facts:.3f} "
-                      f"after {time.monotonic() - rendered:.0f} s", flush=True)
+                print(
+                    f"step {number} part {part:.3f} loss {captions:.3f} facts {facts:.3f} "
+                    f"after {time.monotonic() - rendered:.0f} s",
+                    flush=True,
+                )
             if time.monotonic() - last_saved > 60 * save_every_min:
                 last_saved = time.monotonic()
                 trainer.save(out)
     trainer.save(out)
-    facts = {"seed": seed, "steps": number + 1, "batch": batch, "training_pictures": pictures,
-             "device": trainer.device.type, "threads": threads, "drawing_s": round(rendered - started),
-             "training_s": round(time.monotonic() - rendered), "bytes": (out / WEIGHTS_NAME).stat().st_size}
+    facts = {
+        "seed": seed,
+        "steps": number + 1,
+        "batch": batch,
+        "training_pictures": pictures,
+        "device": trainer.device.type,
+        "threads": threads,
+        "drawing_s": round(rendered - started),
+        "training_s": round(time.monotonic() - rendered),
+        "bytes": (out / WEIGHTS_NAME).stat().st_size,
+    }
     report = {**facts, **score(out, pictures=scored)}
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     print(json.dumps(report, indent=2))

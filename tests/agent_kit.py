@@ -20,8 +20,9 @@ from agent.environment import Environment
 from agent.model import Exchange, Request, Usage
 from agent.requests import AnswerFrames, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from index.library import Library
-from index.rows import FrameRow, VideoRow
+from index.rows import VideoRow
 from index.spaces import Fingerprint
+from pipeline.ingest import FrameRow
 
 DIM = 256
 NOISE = 0.02

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
-from index.rows import FrameRow, Hit, TranscriptRow, VideoRow
+from index.rows import Hit, TranscriptRow, VideoRow
 from index.spaces import Fingerprint
+from pipeline.ingest import FrameRow
 
 DIM = 32
 SETTINGS = {"fps": 1.0, "jpeg_side_px": 512}

@@ -16,8 +16,9 @@ from index.errors import (
 )
 from index.library import Library
 from index.maintenance import Thresholds
-from index.rows import FailureRow, FrameRow, SegmentRow
+from index.rows import FailureRow, SegmentRow
 from index.schema import frame_key
+from pipeline.ingest import FrameRow
 from tests.index_kit import DIM, SETTINGS, WHEN, fingerprint, made, unit_vectors, write
 
 

@@ -28,8 +28,16 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_sample_writes_films_scripts_questions_and_subtitles(films: Path) -> None:
     names = sorted(path.name for path in films.iterdir())
-    assert names == ["film-01.mp4", "film-01.script.json", "film-01.srt", "film-02.mp4", "film-02.script.json",
-                     "film-03.mp4", "film-03.script.json", "questions.jsonl"]
+    assert names == [
+        "film-01.mp4",
+        "film-01.script.json",
+        "film-01.srt",
+        "film-02.mp4",
+        "film-02.script.json",
+        "film-03.mp4",
+        "film-03.script.json",
+        "questions.jsonl",
+    ]
     rows = [json.loads(line) for line in (films / "questions.jsonl").read_text().splitlines()]
     assert len({row["question_id"] for row in rows}) == len(rows) >= 12
     assert {row["video"] for row in rows} == {"film-01.mp4", "film-02.mp4", "film-03.mp4"}
@@ -104,8 +112,15 @@ def test_needles_are_tagged_by_the_length_of_their_evidence() -> None:
 
 def test_dissolves_fades_and_motion_are_drawn() -> None:
     red, blue = (Scene(place, groups=(Group("ball", "red"),)) for place in ("desert", "city"))
-    script = Script("film", 0, (Shot(0, 24, red, "right"), Shot(24, 24, blue, entry="dissolve"),
-                                Shot(48, 24, TitleCard("ECHO"), entry="black")))
+    script = Script(
+        "film",
+        0,
+        (
+            Shot(0, 24, red, "right"),
+            Shot(24, 24, blue, entry="dissolve"),
+            Shot(48, 24, TitleCard("ECHO"), entry="black"),
+        ),
+    )
     frames = [frame.astype(float) for frame in pictures(script)]
     assert len(frames) == 72 and frames[0].shape == (HEIGHT_PX, WIDTH_PX, 3)
     moved = [np.abs(frame - frames[0]).mean() for frame in frames[:24]]
@@ -148,12 +163,16 @@ def is_true(script: Script, question: FilmQuestion, option: str) -> bool:
     """Whether an option answers a question, read from the words alone and checked against the whole script."""
     text = question.question
     if question.asks in ("appears", "first"):
-        where = [index for index, shot in enumerate(script.shots)
-                 if any(option in names_of(each) for each in groups(shot))]
+        where = [
+            index for index, shot in enumerate(script.shots) if any(option in names_of(each) for each in groups(shot))
+        ]
         if question.asks == "appears":
             return bool(where)
-        others = [index for index, shot in enumerate(script.shots)
-                  if any(names_of(each) & set(question.options) for each in groups(shot))]
+        others = [
+            index
+            for index, shot in enumerate(script.shots)
+            if any(names_of(each) & set(question.options) for each in groups(shot))
+        ]
         return min(others) in where
     if question.asks in ("after", "title"):
         moments = [index for index, shot in enumerate(script.shots) if is_named(text, shot)]
@@ -162,8 +181,9 @@ def is_true(script: Script, question: FilmQuestion, option: str) -> bool:
         if isinstance(following.scene, TitleCard):
             return option == following.scene.word
         return any(option in names_of(each) for each in groups(following))
-    named = [(shot, each) for shot in script.shots for each in groups(shot)
-             if asks_about(text, question.asks, shot, each)]
+    named = [
+        (shot, each) for shot in script.shots for each in groups(shot) if asks_about(text, question.asks, shot, each)
+    ]
     assert len(named) == 1, (text, named)
     shot, group = named[0]
     facts = {"colour": group.colour, "count": NUMBERS[group.count], "place": place_of(shot)}
@@ -173,8 +193,11 @@ def is_true(script: Script, question: FilmQuestion, option: str) -> bool:
 def is_named(text: str, shot: Shot) -> bool:
     if isinstance(shot.scene, TitleCard):
         return f"card {shot.scene.word}" in text
-    return any(f"the {group.colour} {noun} {place_of(shot)}" in text
-               for group in groups(shot) for noun in (group.thing, plural(group.thing)))
+    return any(
+        f"the {group.colour} {noun} {place_of(shot)}" in text
+        for group in groups(shot)
+        for noun in (group.thing, plural(group.thing))
+    )
 
 
 def asks_about(text: str, asks: str, shot: Shot, group: Group) -> bool:

@@ -29,12 +29,39 @@ from pipeline.sketch.words import (
     with_article,
 )
 
-OPENINGS = ("", "", "", "", "a picture of ", "a photo of ", "a drawing of ", "a video frame of ", "a frame showing ",
-            "there is ", "we see ", "a scene with ", "a shot of ", "the image shows ", "video of ", "look for ",
-            "a moment with ", "an image of ")
-QUESTIONS = ("what comes after {}?", "what happens right after {}?", "what appears after {}?", "when do we see {}?",
-             "is there {}?", "does {} appear in the video?", "which scene follows {}?", "what is shown before {}?",
-             "find {}", "the moment when {} appears", "what else is there with {}?")
+OPENINGS = (
+    "",
+    "",
+    "",
+    "",
+    "a picture of ",
+    "a photo of ",
+    "a drawing of ",
+    "a video frame of ",
+    "a frame showing ",
+    "there is ",
+    "we see ",
+    "a scene with ",
+    "a shot of ",
+    "the image shows ",
+    "video of ",
+    "look for ",
+    "a moment with ",
+    "an image of ",
+)
+QUESTIONS = (
+    "what comes after {}?",
+    "what happens right after {}?",
+    "what appears after {}?",
+    "when do we see {}?",
+    "is there {}?",
+    "does {} appear in the video?",
+    "which scene follows {}?",
+    "what is shown before {}?",
+    "find {}",
+    "the moment when {} appears",
+    "what else is there with {}?",
+)
 
 
 def claim_about(scene: Scene | TitleCard, chance: Random) -> Claim:
@@ -48,8 +75,11 @@ def claim_about(scene: Scene | TitleCard, chance: Random) -> Claim:
         return Claim(scene.place, night)
     spoken = chance.sample(scene.groups, 2 if len(scene.groups) > 1 and chance.random() < 0.5 else 1)
     alone = len(scene.groups) == 1
-    return Claim(scene.place if chance.random() < 0.7 else None, night,
-                 tuple(_asked_about(group, alone, chance) for group in spoken))
+    return Claim(
+        scene.place if chance.random() < 0.7 else None,
+        night,
+        tuple(_asked_about(group, alone, chance) for group in spoken),
+    )
 
 
 def full_claim(scene: Scene | TitleCard) -> Claim:
@@ -67,9 +97,13 @@ def _asked_about(group: Group, alone: bool, chance: Random) -> Asked:
     colour = group.colour if chance.random() < 0.75 or noun is None else None
     if group.count > 1:
         return Asked(noun, colour, group.count if chance.random() < 0.75 else SEVERAL)
-    return Asked(noun, colour, 1 if chance.random() < 0.12 else None,
-                 group.size if group.size != "medium" and chance.random() < 0.25 else None,
-                 group.position if chance.random() < (0.12 if alone else 0.2) else None)
+    return Asked(
+        noun,
+        colour,
+        1 if chance.random() < 0.12 else None,
+        group.size if group.size != "medium" and chance.random() < 0.25 else None,
+        group.position if chance.random() < (0.12 if alone else 0.2) else None,
+    )
 
 
 def altered(claim: Claim, chance: Random) -> Claim:
@@ -88,7 +122,7 @@ def altered(claim: Claim, chance: Random) -> Claim:
         changed = replace(asked, position=chance.choice(tuple(POSITIONS)))
     else:
         changed = replace(asked, noun=chance.choice(THING_NAMES))
-    return replace(claim, groups=(*claim.groups[:index], changed, *claim.groups[index + 1:]))
+    return replace(claim, groups=(*claim.groups[:index], changed, *claim.groups[index + 1 :]))
 
 
 def wording(claim: Claim, chance: Random) -> str:
@@ -133,12 +167,33 @@ def plain_wording(claim: Claim) -> str:
 
 def _card_wording(word: str, chance: Random) -> str:
     if word == ANY_WORD:
-        return chance.choice(("a title card", "a card with text", "text on the screen", "a caption card with a word",
-                              "written words", "a title", "big letters on a plain background"))
+        return chance.choice(
+            (
+                "a title card",
+                "a card with text",
+                "text on the screen",
+                "a caption card with a word",
+                "written words",
+                "a title",
+                "big letters on a plain background",
+            )
+        )
     shown = chance.choice((word, word.lower(), word.capitalize(), f'"{word}"'))
-    return chance.choice(("a title card that says {}", "the word {}", "a card with the word {}", "{}", "title card {}",
-                          "the title {}", "text saying {}", "a title card reading {}", "{} written on the screen",
-                          "the card {} appears", "what comes after the title card {}?")).format(shown)
+    return chance.choice(
+        (
+            "a title card that says {}",
+            "the word {}",
+            "a card with the word {}",
+            "{}",
+            "title card {}",
+            "the title {}",
+            "text saying {}",
+            "a title card reading {}",
+            "{} written on the screen",
+            "the card {} appears",
+            "what comes after the title card {}?",
+        )
+    ).format(shown)
 
 
 def _noun(asked: Asked, chance: Random, many: bool) -> str:
@@ -183,8 +238,17 @@ def _subject(claim: Claim, chance: Random) -> str:
         return "a scene"
     noun = chance.choice(PLACE_NOUNS[claim.place])
     if claim.empty:
-        return chance.choice(("an empty {}", "the empty {}", "{} with nothing in it", "only the {}", "a deserted {}",
-                              "nothing but {}", "{} without anything")).format(noun)
+        return chance.choice(
+            (
+                "an empty {}",
+                "the empty {}",
+                "{} with nothing in it",
+                "only the {}",
+                "a deserted {}",
+                "nothing but {}",
+                "{} without anything",
+            )
+        ).format(noun)
     return chance.choice(("the {}", "{}", "a view of the {}", "{} scene", PLACES[claim.place][0])).format(noun)
 
 
@@ -237,7 +301,22 @@ def _specific_question(claim: Claim, chance: Random) -> str:
     if asked.count is not None or asked.size is not None or asked.position is not None:
         return f"when is {_group_phrase(asked, chance)} {where} shown".replace("  ", " ") + "?"
     if not asked.colour:
-        return chance.choice(("what colour is the {} {}?", "what color is the {} {}?",
-                              "which colour does the {} {} have?")).format(noun, where).replace(" ?", "?")
-    return chance.choice(("where is the {} {}?", "what is next to the {} {}?", "what do we see after the {} {}?",
-                          "in which place is the {} {}?")).format(noun, where).replace(" ?", "?")
+        return (
+            chance.choice(
+                ("what colour is the {} {}?", "what color is the {} {}?", "which colour does the {} {} have?")
+            )
+            .format(noun, where)
+            .replace(" ?", "?")
+        )
+    return (
+        chance.choice(
+            (
+                "where is the {} {}?",
+                "what is next to the {} {}?",
+                "what do we see after the {} {}?",
+                "in which place is the {} {}?",
+            )
+        )
+        .format(noun, where)
+        .replace(" ?", "?")
+    )

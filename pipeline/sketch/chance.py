@@ -8,8 +8,11 @@ from pipeline.sketch.scene import Group, Scene, TitleCard
 from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, POSITIONS, SIZES, THING_NAMES, TITLE_WORDS
 
 CARD_PAINTS = (
-    ((18, 18, 24), (240, 240, 235)), ((236, 232, 220), (30, 30, 34)), ((30, 50, 96), (250, 240, 200)),
-    ((120, 28, 32), (250, 236, 220)), ((24, 84, 60), (240, 240, 220)),
+    ((18, 18, 24), (240, 240, 235)),
+    ((236, 232, 220), (30, 30, 34)),
+    ((30, 50, 96), (250, 240, 200)),
+    ((120, 28, 32), (250, 236, 220)),
+    ((24, 84, 60), (240, 240, 220)),
 )
 
 
@@ -24,8 +27,9 @@ def random_group(place: str, position: str, count: int, chance: Random, *, unsee
     while True:
         thing, colour = chance.choice(THING_NAMES), chance.choice(COLOUR_NAMES)
         if held_out(thing, colour, place) == unseen:
-            return Group(thing, colour, count, chance.choice(tuple(SIZES)), position, chance.random(),
-                         chance.random() < 0.5)
+            return Group(
+                thing, colour, count, chance.choice(tuple(SIZES)), position, chance.random(), chance.random() < 0.5
+            )
 
 
 def random_scene(chance: Random, *, unseen: bool = False) -> Scene:

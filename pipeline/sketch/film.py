@@ -112,8 +112,10 @@ def write_script(film: str, duration_s: float, seed: int, *, spoken: bool = Fals
 def _needle_slots(total: int, number: int, chance: Random) -> list[int]:
     """Frames from which the next shot is a needle: one in each equal part of the film, none at the very start."""
     part = total // number
-    return [number_of * part + chance.randint(min(part // 3, 10 * FPS), max(part * 3 // 5, 11 * FPS))
-            for number_of in range(number)]
+    return [
+        number_of * part + chance.randint(min(part // 3, 10 * FPS), max(part * 3 // 5, 11 * FPS))
+        for number_of in range(number)
+    ]
 
 
 def _fit(shot: Shot, total: int) -> Shot:
@@ -130,23 +132,40 @@ def _random_scene(things: list[str], last_place: str, chance: Random, most: int)
     if most > 1 and chance.random() < 0.04:
         return Scene(place, night)
     number = min(most, chance.choices((1, 2, 3), (60, 30, 10))[0])
-    positions = {1: (chance.choice(("left", "middle", "right")),), 2: ("left", "right"),
-                 3: ("left", "middle", "right")}[number]
+    positions = {
+        1: (chance.choice(("left", "middle", "right")),),
+        2: ("left", "right"),
+        3: ("left", "middle", "right"),
+    }[number]
     groups = []
     for thing, position in zip(chance.sample(things, number), positions, strict=True):
         count = chance.randint(2, 5 if number == 1 else 3) if number < 3 and chance.random() < 0.35 else 1
         position = "middle" if number == 1 and count > 1 else position
-        groups.append(Group(thing, chance.choice(COLOUR_NAMES), count, chance.choice(tuple(SIZES)), position,
-                            chance.random(), chance.random() < 0.5))
+        groups.append(
+            Group(
+                thing,
+                chance.choice(COLOUR_NAMES),
+                count,
+                chance.choice(tuple(SIZES)),
+                position,
+                chance.random(),
+                chance.random() < 0.5,
+            )
+        )
     return Scene(place, night, tuple(groups))
 
 
 def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
     """A narrator's lines, one a minute or so; one of them says the film's code word."""
     word = chance.choice(TITLE_WORDS).lower()
-    texts = [f"Listen well: the code word is {word}.", "Nobody knows how long this journey will take.",
-             "Keep your eyes open, the next thing may come and go quickly.", "It was quieter than anyone remembered.",
-             "From here on, everything looks a little different.", "We will come back to this place in the morning."]
+    texts = [
+        f"Listen well: the code word is {word}.",
+        "Nobody knows how long this journey will take.",
+        "Keep your eyes open, the next thing may come and go quickly.",
+        "It was quieter than anyone remembered.",
+        "From here on, everything looks a little different.",
+        "We will come back to this place in the morning.",
+    ]
     number = max(3, int(duration_s // SECONDS_PER_LINE))
     lines = []
     for index in range(number):
@@ -159,7 +178,11 @@ def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
 def as_json(script: Script) -> dict[str, Any]:
     """The script as plain data: every shot with its exact times and all that can be asked about it."""
     return {
-        "film": script.film, "seed": script.seed, "width_px": WIDTH_PX, "height_px": HEIGHT_PX, "fps": FPS,
+        "film": script.film,
+        "seed": script.seed,
+        "width_px": WIDTH_PX,
+        "height_px": HEIGHT_PX,
+        "fps": FPS,
         "duration_s": script.duration_s,
         "shots": [_shot_json(shot) for shot in script.shots],
         "spoken": [{"start_s": line.start_s, "end_s": line.end_s, "text": line.text} for line in script.lines],
@@ -167,12 +190,26 @@ def as_json(script: Script) -> dict[str, Any]:
 
 
 def _shot_json(shot: Shot) -> dict[str, Any]:
-    facts: dict[str, Any] = {"start_s": shot.start_s, "end_s": shot.end_s, "description": shot.description,
-                             "needle": shot.needle, "motion": shot.motion, "entry": shot.entry}
+    facts: dict[str, Any] = {
+        "start_s": shot.start_s,
+        "end_s": shot.end_s,
+        "description": shot.description,
+        "needle": shot.needle,
+        "motion": shot.motion,
+        "entry": shot.entry,
+    }
     if isinstance(shot.scene, TitleCard):
         return {**facts, "title_card": shot.scene.word}
-    groups = [{"thing": group.thing, "colour": group.colour, "count": group.count, "size": group.size,
-               "position": group.position} for group in shot.scene.groups]
+    groups = [
+        {
+            "thing": group.thing,
+            "colour": group.colour,
+            "count": group.count,
+            "size": group.size,
+            "position": group.position,
+        }
+        for group in shot.scene.groups
+    ]
     return {**facts, "place": shot.scene.place, "night": shot.scene.night, "groups": groups}
 
 

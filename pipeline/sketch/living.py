@@ -233,6 +233,24 @@ def ghost(pen: Pen) -> None:
 
 
 LIVING = (
-    fish, bird, cat, dog, horse, elephant, snake, butterfly, snail, turtle, rabbit, duck, spider,
-    tree, flower, mushroom, cactus, apple, person, ghost,
+    fish,
+    bird,
+    cat,
+    dog,
+    horse,
+    elephant,
+    snake,
+    butterfly,
+    snail,
+    turtle,
+    rabbit,
+    duck,
+    spider,
+    tree,
+    flower,
+    mushroom,
+    cactus,
+    apple,
+    person,
+    ghost,
 )

@@ -164,9 +164,13 @@ def windmill(pen: Pen) -> None:
         tip = (50 + 46 * math.cos(angle), 38 + 46 * math.sin(angle))
         side = (-6 * math.sin(angle), 6 * math.cos(angle))
         pen.line(INK, 2.5, (50, 38), tip)
-        pen.poly(PALE, tip, (tip[0] + 2 * side[0], tip[1] + 2 * side[1]),
-                 (50 + 10 * math.cos(angle) + 2 * side[0], 38 + 10 * math.sin(angle) + 2 * side[1]),
-                 (50 + 10 * math.cos(angle), 38 + 10 * math.sin(angle)))
+        pen.poly(
+            PALE,
+            tip,
+            (tip[0] + 2 * side[0], tip[1] + 2 * side[1]),
+            (50 + 10 * math.cos(angle) + 2 * side[0], 38 + 10 * math.sin(angle) + 2 * side[1]),
+            (50 + 10 * math.cos(angle), 38 + 10 * math.sin(angle)),
+        )
     pen.dot(INK, 50, 38, 4)
 
 
@@ -190,6 +194,21 @@ def bridge(pen: Pen) -> None:
 
 
 MADE = (
-    boat, car, truck, bus, train, bicycle, plane, helicopter, rocket, balloon, tractor,
-    house, castle, lighthouse, windmill, tent, bridge,
+    boat,
+    car,
+    truck,
+    bus,
+    train,
+    bicycle,
+    plane,
+    helicopter,
+    rocket,
+    balloon,
+    tractor,
+    house,
+    castle,
+    lighthouse,
+    windmill,
+    tent,
+    bridge,
 )

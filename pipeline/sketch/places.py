@@ -141,8 +141,14 @@ def _city(ground: Ground) -> None:
             for row in range(int((0.7 - top) / 0.075)):
                 left, upper = x + width * (0.14 + 0.28 * column), top + 0.03 + row * 0.075
                 glow = ground.night and chance.random() < 0.5
-                ground.box((250, 220, 130) if glow else (70, 84, 104), left, upper, left + width * 0.16, upper + 0.035,
-                           lit=glow)
+                ground.box(
+                    (250, 220, 130) if glow else (70, 84, 104),
+                    left,
+                    upper,
+                    left + width * 0.16,
+                    upper + 0.035,
+                    lit=glow,
+                )
         x += width + 0.006
     ground.box((150, 150, 150), 0, 0.74, 1, 0.78)
     ground.box((74, 74, 80), 0, 0.78, 1, 1)
@@ -157,8 +163,13 @@ def _mountains(ground: Ground) -> None:
         for step in range(5):
             x, top, half = (step + chance.random()) / 5, chance.uniform(0.16, 0.4), chance.uniform(0.16, 0.26)
             ground.poly(rgb, (x, top), (x + half, base), (x - half, base))
-            ground.poly((238, 238, 244), (x, top), (x + half * 0.2, top + (base - top) * 0.2),
-                        (x, top + (base - top) * 0.14), (x - half * 0.2, top + (base - top) * 0.2))
+            ground.poly(
+                (238, 238, 244),
+                (x, top),
+                (x + half * 0.2, top + (base - top) * 0.2),
+                (x, top + (base - top) * 0.14),
+                (x - half * 0.2, top + (base - top) * 0.2),
+            )
     ground.ridge((122, 118, 100), 0.74, 0.02, chance.uniform(1, 2))
     for _ in range(14):
         x, y = chance.random(), chance.uniform(0.8, 0.97)
@@ -196,8 +207,16 @@ def _room(ground: Ground) -> None:
     ground.oval((156, 84, 84), 0.14, 0.8, 0.86, 0.97)
 
 
-_PLACES = {"sea": _sea, "desert": _desert, "snow": _snow, "forest": _forest, "city": _city, "mountains": _mountains,
-           "meadow": _meadow, "room": _room}
+_PLACES = {
+    "sea": _sea,
+    "desert": _desert,
+    "snow": _snow,
+    "forest": _forest,
+    "city": _city,
+    "mountains": _mountains,
+    "meadow": _meadow,
+    "room": _room,
+}
 
 
 def draw_place(place: str, night: bool, width_px: int, height_px: int, chance: Random) -> Image.Image:

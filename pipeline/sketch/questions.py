@@ -45,9 +45,16 @@ class FilmQuestion:
 
     def as_json(self) -> dict[str, Any]:
         """A line of questions.jsonl; a question is of kind "needle" if its evidence is a shot of 2 to 4 seconds."""
-        return {"question_id": self.question_id, "video": self.video, "kind": self.kind, "asks": self.asks,
-                "question": self.question, "options": list(self.options), "answer": self.answer,
-                "evidence": list(self.evidence)}
+        return {
+            "question_id": self.question_id,
+            "video": self.video,
+            "kind": self.kind,
+            "asks": self.asks,
+            "question": self.question,
+            "options": list(self.options),
+            "answer": self.answer,
+            "evidence": list(self.evidence),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +117,16 @@ def _take_turns(drafts: dict[str, list[_Draft]], number: int, chance: Random) ->
 def _finished(draft: _Draft, video: str, question_id: str, chance: Random) -> FilmQuestion:
     options = [draft.right, *chance.sample(draft.wrong, OPTIONS - 1)]
     chance.shuffle(options)
-    return FilmQuestion(question_id, video, "needle" if draft.shot.needle else draft.asks, draft.asks, draft.text,
-                        tuple(options), options.index(draft.right), (draft.shot.start_s, draft.shot.end_s))
+    return FilmQuestion(
+        question_id,
+        video,
+        "needle" if draft.shot.needle else draft.asks,
+        draft.asks,
+        draft.text,
+        tuple(options),
+        options.index(draft.right),
+        (draft.shot.start_s, draft.shot.end_s),
+    )
 
 
 def _survey(script: Script) -> _Film:
@@ -163,8 +178,13 @@ def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.full[group.thing, group.colour, _place(shot)] == 1 and group.thing != "scissors":
             text = f"How many {group.colour} {plural(group.thing)} are there {PLACES[_place(shot)][0]}?"
-            yield _Draft("count", text, NUMBERS[group.count],
-                         [word for word in NUMBERS[1:] if word != NUMBERS[group.count]], shot)
+            yield _Draft(
+                "count",
+                text,
+                NUMBERS[group.count],
+                [word for word in NUMBERS[1:] if word != NUMBERS[group.count]],
+                shot,
+            )
 
 
 def _where(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
@@ -178,9 +198,11 @@ def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft
     for group in _groups(shot):
         if film.coloured[group.thing, group.colour] == 1:
             known = sorted(film.things)
-            wrong = {with_article(f"{colour} {thing}") for thing, colour in
-                     ((chance.choice(known), chance.choice(COLOUR_NAMES)) for _ in range(12))
-                     if not film.coloured[thing, colour] and thing != group.thing}
+            wrong = {
+                with_article(f"{colour} {thing}")
+                for thing, colour in ((chance.choice(known), chance.choice(COLOUR_NAMES)) for _ in range(12))
+                if not film.coloured[thing, colour] and thing != group.thing
+            }
             if len(wrong) >= OPTIONS - 1:
                 right = with_article(f"{group.colour} {group.thing}")
                 yield _Draft("appears", "Which of these appears in the film?", right, sorted(wrong), shot)
@@ -194,13 +216,21 @@ def _after(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Dra
     if before is None or not _groups(shot):
         return
     moment = _reference(film, before, chance)
-    near = {(group.thing, group.colour) for other in film.shots if abs(other.start_s - shot.start_s) < AFTERMATH_S
-            for group in _groups(other)}
-    wrong = {_option(group) for other in film.shots for group in _groups(other)
-             if (group.thing, group.colour) not in near}
+    near = {
+        (group.thing, group.colour)
+        for other in film.shots
+        if abs(other.start_s - shot.start_s) < AFTERMATH_S
+        for group in _groups(other)
+    }
+    wrong = {
+        _option(group) for other in film.shots for group in _groups(other) if (group.thing, group.colour) not in near
+    }
     if len(wrong) < 2 * OPTIONS:
-        wrong |= {with_article(f"{chance.choice(COLOUR_NAMES)} {thing}") for thing in THING_NAMES
-                  if all(thing != name for name, _ in near)}
+        wrong |= {
+            with_article(f"{chance.choice(COLOUR_NAMES)} {thing}")
+            for thing in THING_NAMES
+            if all(thing != name for name, _ in near)
+        }
     if moment:
         yield _Draft("after", f"What appears right after {moment}?", _option(_groups(shot)[0]), sorted(wrong), shot)
 
@@ -227,8 +257,14 @@ def _reference(film: _Film, shot: Shot, chance: Random) -> str | None:
 def _first(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     """Which of four things that are shown once each is seen first."""
     once = [group for group in _groups(shot) if film.coloured[group.thing, group.colour] == 1]
-    later = sorted({_option(group) for other in film.shots[index + 1:] for group in _groups(other)
-                    if film.coloured[group.thing, group.colour] == 1})
+    later = sorted(
+        {
+            _option(group)
+            for other in film.shots[index + 1 :]
+            for group in _groups(other)
+            if film.coloured[group.thing, group.colour] == 1
+        }
+    )
     if once and len(later) >= OPTIONS - 1 and not shot.needle:
         yield _Draft("first", "Which of these is seen first?", _option(once[0]), later, shot)
 

@@ -89,8 +89,9 @@ def lay_out(scene: Scene, width_px: int, height_px: int) -> list[Pasted]:
     items: list[Pasted] = []
     for group in scene.groups:
         side = min(SIDE_OF_SIZE[group.size], 0.96 * room / group.count)
-        picture = sprite(group.thing, group.colour, max(4, round(side * height_px)),
-                         night=scene.night, mirrored=group.mirrored)
+        picture = sprite(
+            group.thing, group.colour, max(4, round(side * height_px)), night=scene.night, mirrored=group.mirrored
+        )
         y = _height_of(group, side)
         middle = _middle_of(group, scene)
         items.extend(Pasted(picture, x, y) for x in _spread(middle, group.count, side / aspect))
@@ -123,8 +124,9 @@ def draw_card(card: TitleCard, width_px: int, height_px: int) -> Image.Image:
     font = _font(round(min(height_px * 0.24, 1.25 * width_px / len(card.word))))
     pen.text((width_px / 2, height_px / 2), card.word, fill=card.ink, font=font, anchor="mm")
     margin = height_px * 0.08
-    pen.rectangle((margin, margin, width_px - margin, height_px - margin), outline=card.ink,
-                  width=max(1, height_px // 120))
+    pen.rectangle(
+        (margin, margin, width_px - margin, height_px - margin), outline=card.ink, width=max(1, height_px // 120)
+    )
     return canvas
 
 

@@ -77,8 +77,8 @@ def truth_of_codes(claims: NDArray[np.int8], scenes: NDArray[np.int8]) -> NDArra
     for first in (4, 9):
         found = np.zeros_like(whole)
         for start in (3, 8, 13):
-            found |= _matches(ask[..., first:first + 5], see[..., start:start + 5])
-        whole &= found | (ask[..., first:first + 5] < 0).all(axis=-1)
+            found |= _matches(ask[..., first : first + 5], see[..., start : start + 5])
+        whole &= found | (ask[..., first : first + 5] < 0).all(axis=-1)
     return whole
 
 
@@ -106,18 +106,29 @@ def _scene_row(scene: Scene | TitleCard) -> list[int]:
         return [-1, -1, _WORDS.get(scene.word, -1)] + [-1] * 15
     row = [_PLACES[scene.place], int(scene.night), -1]
     for group in scene.groups:
-        row += [_NOUNS[group.thing], _COLOURS[group.colour], group.count, _SIZES[group.size],
-                _POSITIONS[group.position]]
+        row += [
+            _NOUNS[group.thing],
+            _COLOURS[group.colour],
+            group.count,
+            _SIZES[group.size],
+            _POSITIONS[group.position],
+        ]
     return row + [-1] * (18 - len(row))
 
 
 def _claim_row(claim: Claim) -> list[int]:
-    row = [-1 if claim.place is None else _PLACES[claim.place], -1 if claim.night is None else int(claim.night),
-           -1 if claim.word is None else _WORDS[claim.word], 1 if claim.empty else -1]
+    row = [
+        -1 if claim.place is None else _PLACES[claim.place],
+        -1 if claim.night is None else int(claim.night),
+        -1 if claim.word is None else _WORDS[claim.word],
+        1 if claim.empty else -1,
+    ]
     for asked in claim.groups:
-        row += [-1 if asked.noun is None else _NOUNS[asked.noun],
-                -1 if asked.colour is None else _COLOURS[asked.colour],
-                -1 if asked.count is None else asked.count,
-                -1 if asked.size is None else _SIZES[asked.size],
-                -1 if asked.position is None else _POSITIONS[asked.position]]
+        row += [
+            -1 if asked.noun is None else _NOUNS[asked.noun],
+            -1 if asked.colour is None else _COLOURS[asked.colour],
+            -1 if asked.count is None else asked.count,
+            -1 if asked.size is None else _SIZES[asked.size],
+            -1 if asked.position is None else _POSITIONS[asked.position],
+        ]
     return row + [-1] * (14 - len(row))

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from av import VideoFrame
 
+Orientation = tuple[bool, bool, bool]
+"""Transpose, then mirror left-right, then mirror top-bottom."""
+
 
 def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
     """Width and height in px of the frame as a player shows it: square pixels, upright."""
@@ -35,14 +38,20 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
 
     The picture is the smallest one whose longest side is at least `longest_px` and whose shortest side is
     at least `shortest_px`, and never larger than the frame. Transparent pixels are laid over black. Of an
-    interlaced frame one field is used, so that moving edges do not comb.
+    interlaced frame one field is used, so that moving edges do not comb. The function serves one video: all
+    frames are set upright as its first one asks.
     """
     from av.video.reformatter import Interpolation, VideoReformatter
 
     reformatter = VideoReformatter()
     flags = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
+    orientation: Orientation | None = None
 
     def to_rgb(frame: VideoFrame) -> NDArray[np.uint8]:
+        nonlocal orientation
+        # Once a video: a frame whose side data was read is part of a reference cycle in PyAV, so its picture
+        # would stay in memory until the garbage collector happens to run.
+        orientation = orientation or _orientation(frame)
         width, height = frame.width * aspect, Fraction(frame.height)
         shrink = min(Fraction(1), max(longest_px / max(width, height), shortest_px / min(width, height)))
         transparent = any(component.is_alpha for component in frame.format.components)
@@ -55,7 +64,7 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
             threads=1,
         )
         pixels = np.asarray(scaled.to_ndarray(), dtype=np.uint8)
-        return _upright(_over_black(pixels) if transparent else pixels, frame)
+        return _upright(_over_black(pixels) if transparent else pixels, orientation)
 
     return to_rgb
 
@@ -87,7 +96,7 @@ def _one_field(frame: VideoFrame) -> VideoFrame:
     return graph.vpull()
 
 
-def _orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
+def _orientation(frame: VideoFrame) -> Orientation:
     """(transpose, then mirror left-right, then mirror top-bottom) that set the frame upright.
 
     Read from the display matrix (ISO/IEC 14496-12, 6.2.2), whose first rows are `a b u / c d v` with
@@ -102,8 +111,8 @@ def _orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
     return (True, c < 0, b < 0) if abs(b) > abs(a) else (False, a < 0, d < 0)
 
 
-def _upright(rgb: NDArray[np.uint8], frame: VideoFrame) -> NDArray[np.uint8]:
-    transpose, mirror, flip = _orientation(frame)
+def _upright(rgb: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uint8]:
+    transpose, mirror, flip = orientation
     if transpose:
         rgb = rgb.transpose(1, 0, 2)
     if mirror:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import subprocess
 import sys
@@ -241,3 +242,18 @@ def test_memory_is_flat_in_the_length_of_the_video(media: Path, root: Path, tmp_
         assert frames == pytest.approx(40 * repeats, rel=0.05)
         peak_mib[repeats] = peak_kib / 1024
     assert peak_mib[60] - peak_mib[5] < 12
+
+
+def test_no_frame_waits_for_the_garbage_collector(media: Path) -> None:
+    """A cycle through each frame would keep its picture until a collection that may not come for hundreds of them."""
+    from av import VideoFrame
+
+    gc.collect()
+    gc.disable()
+    try:
+        summary, _ = ingest(media / "clips" / "torchcodec__dog_eating_854132.mp4")
+        alive = sum(isinstance(each, VideoFrame) for each in gc.get_objects())
+    finally:
+        gc.enable()
+    assert summary.frames == 14
+    assert alive <= 2

@@ -60,9 +60,10 @@ def ingest(
 
     found = list_sources(sources)
     settings, space_name = ingest_plan(library, fps, jpeg_side, space)
+    video_s = total_video_s(found)
     tower = load_space(space_name, device=device, towers="image")
     opened = Library.open_or_create(library, library_settings(settings), tower.fingerprint)
-    with progress_bar(Console(stderr=True), total_video_s(found)) as watch:
+    with progress_bar(Console(stderr=True), video_s) as watch:
         report = run(found, opened, tower, settings, watch)
     show_report(report, opened, as_json=json)
     raise typer.Exit(SOME_FAILED if report.count("failed") else OK)

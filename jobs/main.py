@@ -27,10 +27,17 @@ app.add_typer(bench_command.app, name="bench")
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py is one line on stderr and an exit code."""
     from index.errors import KinodexError
+    from jobs.errors import BAD_INPUT, EXTRAS
     from pipeline.errors import PipelineError
 
     try:
         app()
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        wanted = f"pip install 'kinodex[{EXTRAS[error.name]}]'"
+        print(f"error: this needs the package {error.name}, which is not installed; {wanted}", file=sys.stderr)
+        raise SystemExit(BAD_INPUT) from None
     except (KinodexError, PipelineError) as error:
         from jobs.errors import exit_code
 

@@ -145,6 +145,16 @@ def test_bad_sources(kinodex: Kinodex, tmp_path: Path) -> None:
     assert not (tmp_path / "library").exists()
 
 
+def test_without_a_decoder_ingest_says_what_is_missing(
+    kinodex: Kinodex, films: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)  # as on a platform without its wheel: importing it fails
+    to = ("--library", tmp_path / "library", "--space", "builtin")
+    bad(kinodex, "ingest", films, *to, code=2, says="pip install 'kinodex[ingest]'")
+    assert not (tmp_path / "library").exists()
+    assert kinodex("search", library, "a boat").code == 0
+
+
 def test_bad_files_are_rows_and_the_rest_is_indexed(kinodex: Kinodex, media: Path, tmp_path: Path) -> None:
     awkward = media / "awkward"
     forbidden = tmp_path / "forbidden.mp4"

@@ -323,11 +323,10 @@ def test_mirrored_pictures_are_set_right(
     for place, value in zip((0, 4, 12, 16), matrix, strict=True):
         data[at + place : at + place + 4] = (value << 16).to_bytes(4, "big", signed=True)
     mirrored.write_bytes(data)
-    to_rgb = rgb_scaler(Fraction(1), 320, 1)
     with open_video(clip) as video:
-        plain = to_rgb(next(video.samples(1)).frame)
+        plain = rgb_scaler(Fraction(1), 320, 1)(next(video.samples(1)).frame)
     with open_video(mirrored) as video:
-        ours = to_rgb(next(video.samples(1)).frame)
+        ours = rgb_scaler(Fraction(1), 320, 1)(next(video.samples(1)).frame)
     assert np.array_equal(ours, plain[:, ::-1] if flips == "hflip" else plain[::-1])
 
 

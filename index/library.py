@@ -164,8 +164,10 @@ class Library:
         counted = replace(failure, attempts=failure.attempts + sum(before))
         self._tables.upsert("failures", ["uri", "stage"], [asdict(counted)])
 
-    def clear_failure(self, uri: str) -> None:
-        self._tables.delete("failures", equal("uri", uri))
+    def clear_failure(self, uri: str, stage: str | None = None) -> None:
+        """Forget a source's failures, or only those of one stage."""
+        of_source = equal("uri", uri)
+        self._tables.delete("failures", of_source if stage is None else of_source & equal("stage", stage))
 
     def refresh(self, when: Thresholds = PAYING) -> None:
         """Bring indexes up to date; call it from one process, after an ingest. Readers need not stop."""

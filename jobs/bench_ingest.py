@@ -11,9 +11,9 @@ import platform
 import statistics
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -26,8 +26,8 @@ from index.spaces import Space
 from jobs.ingest import Report, ingest
 from jobs.settings import library_settings
 from pipeline.decode import VideoReader, open_video
-from pipeline.ingest import IngestSettings
-from pipeline.pictures import jpeg, rgb_scaler
+from pipeline.ingest import IngestSettings, decoded
+from pipeline.pictures import jpeg
 from pipeline.sources import Source
 
 KEPT_FRAMES = 256
@@ -117,10 +117,7 @@ def _rate(work: Callable[[], int]) -> float:
 
 
 def _pictures(video: VideoReader, space: Space, settings: IngestSettings) -> Iterator[NDArray[np.uint8]]:
-    aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
-    to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, space.input_side_px)
-    for sample in video.samples(settings.fps):
-        yield to_rgb(sample.frame)
+    return (rgb for _, _, rgb in decoded(video, settings, space, defaultdict(float)))
 
 
 def _decode(path: Path, space: Space, settings: IngestSettings) -> int:

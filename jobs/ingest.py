@@ -24,6 +24,9 @@ from pipeline.towers import ImageTower
 FRAMES_A_COMMIT = 512
 """Rows kept back before they are appended: about 20 MB of JPEGs, and a few commits for an hour at 1 fps."""
 
+READING_STAGES = ("fetch", "open", "decode")
+"""Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -141,7 +144,8 @@ def _index_one(source: Source, library: Library, tower: ImageTower, settings: In
     with local_copy(source) as path:
         video_id = content_id(path)
         if library.has_video(video_id):
-            library.clear_failure(source.uri)
+            for stage in READING_STAGES:
+                library.clear_failure(source.uri, stage)
             return Outcome(source, "already there", video_id)
         library.discard(video_id)
         summary = _read_into(library, video_id, path, source, tower, settings, tally)

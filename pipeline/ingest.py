@@ -124,8 +124,8 @@ def read_video(
     distances: list[float] = []
     previous: NDArray[np.float32] | None = None
     with open_video(path, source.uri) as video:
-        decoded = ahead(_decoded(video, settings, tower, seconds), DECODED_AHEAD)
-        pictures = ahead(_pictures(decoded, settings, tower, seconds), settings.batch_size)
+        rgbs = ahead(decoded(video, settings, tower, seconds), DECODED_AHEAD)
+        pictures = ahead(_pictures(rgbs, settings, tower, seconds), settings.batch_size)
         try:
             for batch in _batches(pictures, settings.batch_size):
                 with _timed(seconds, "embed"):
@@ -156,9 +156,10 @@ def read_video(
     )
 
 
-def _decoded(
+def decoded(
     video: VideoReader, settings: IngestSettings, tower: ImageTower, seconds: Seconds
 ) -> Generator[tuple[int, float, NDArray[np.uint8]], None, None]:
+    """Number, time and working picture `[height, width, 3]` of each sample; adds its time to `seconds["decode"]`."""
     from av import FFmpegError
 
     aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)

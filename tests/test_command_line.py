@@ -69,6 +69,19 @@ def test_sample_ingest_again_and_info(kinodex: Kinodex, tmp_path: Path) -> None:
     assert "nothing to do: all 3 videos are in the library already" in again.out
 
 
+def test_a_broken_subtitle_file_stays_a_failure_when_there_is_nothing_to_do(
+    kinodex: Kinodex, films: Path, tmp_path: Path
+) -> None:
+    folder, library = tmp_path / "films", tmp_path / "library"
+    folder.mkdir()
+    shutil.copy(films / "film-02.mp4", folder)
+    (folder / "film-02.srt").write_bytes(bytes(range(256)) * 20)
+    for _ in range(2):
+        assert kinodex("ingest", folder, "--library", library, "--space", "builtin").code == 0
+        failures = json.loads(kinodex("info", library, "--json").out)["failures"]
+        assert [(row["stage"], row["error_class"]) for row in failures] == [("subtitles", "SubtitleError")]
+
+
 def test_a_renamed_file_is_the_same_video(kinodex: Kinodex, films: Path, library: Path, tmp_path: Path) -> None:
     renamed = shutil.copy(films / "film-01.mp4", tmp_path / "other name.mp4")
     ran = kinodex("ingest", renamed, "--library", library, "--json")

@@ -1,0 +1,81 @@
+"""What an ingest says of itself: what became of each source, where it stands, and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+State = Literal["indexed", "already there", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one source. Times are in seconds of video."""
+
+    uri: str
+    title: str
+    state: State
+    video_id: str | None = None
+    frames: int = 0
+    duration_s: float = 0.0
+    decode_errors: int = 0
+    problem: str | None = None
+    error_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands. `busy` is the part of its workers' time that each stage took so far, 0 to 1."""
+
+    done: int
+    total: int
+    failed: int
+    frames: int
+    video_s: float
+    bytes_done: int
+    bytes_total: int | None
+    """None where some sources do not tell their size before they are fetched."""
+    busy: Mapping[str, float]
+    bottleneck: str | None
+    current: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run did and where its time went; kept in the library as one row of `runs`.
+
+    `seconds_by_stage` are seconds summed over workers: fetch, decode, jpeg, prepare, embed, write, wait.
+    `utilisation` is, for decode and embed, the part of the time that those who do it were doing it, 0 to 1.
+    """
+
+    run_id: str
+    started_at: datetime
+    seconds: float
+    outcomes: tuple[Outcome, ...]
+    left_out: int = 0
+    """Sources not looked into again: known to the library, or failed before and unchanged."""
+    stopped: str | None = None
+    """Why the run ended before its sources did (--fail-fast, --max-failures), else None."""
+    seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
+    utilisation: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 1
+    embedders: int = 1
+    retried: int = 0
+    """Pieces of work done again because a worker was lost."""
+    fell_back: Mapping[str, int] = field(default_factory=dict)
+    """Videos that a decoder gave up and PyAV read, by reason."""
+
+    def count(self, state: State) -> int:
+        return sum(outcome.state == state for outcome in self.outcomes)
+
+    @property
+    def frames(self) -> int:
+        return sum(outcome.frames for outcome in self.outcomes if outcome.state == "indexed")
+
+    @property
+    def video_s(self) -> float:
+        return sum(outcome.duration_s for outcome in self.outcomes if outcome.state == "indexed")

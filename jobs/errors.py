@@ -13,7 +13,8 @@ Each room owns its part of the tree, because the rooms do not know each other; h
     └── UsageError                      jobs/errors.py: a command line that makes no sense       2
     PipelineError                       pipeline/errors.py
     ├── SourceError                     something that is not there, or not to be had            2
-    └── VideoError, SubtitleError       what a file holds; in an ingest these are failure rows   3
+    ├── ModelUnusable                   a model of an optional stage that cannot be had          2
+    └── VideoError, SubtitleError, ...  what a file holds; in an ingest these are failure rows   3
 
 Exit code 0 is success and 3 says that some videos of a batch failed and the rest is indexed. Anything that is not in
 this tree is a fault of the program: it keeps its traceback and exits with 1.
@@ -37,12 +38,12 @@ def exit_code(error: Exception) -> int:
     """The exit code for an error of the tree above."""
     from agent.errors import ModelError
     from index.errors import LibraryError, QueryError, TimeOutside, UnknownVideo
-    from pipeline.errors import SourceError
+    from pipeline.errors import ModelUnusable, SourceError
 
     if isinstance(error, ModelError):
         return MODEL_UNUSABLE
     if isinstance(error, LibraryError) and not isinstance(error, (UnknownVideo, TimeOutside, QueryError)):
         return LIBRARY_UNUSABLE
-    if isinstance(error, KinodexError | SourceError):
+    if isinstance(error, KinodexError | SourceError | ModelUnusable):
         return BAD_INPUT
     return SOME_FAILED

@@ -10,7 +10,13 @@
     │   ├── NotAVideo              no container that can be read     stage "open"
     │   ├── NoVideoStream          a container without moving pictures  stage "open"
     │   └── NothingDecodes         not one frame came out            stage "decode"
-    └── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
+    ├── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
+    ├── SoundError             a sound track of which nothing decodes   stage "speech"
+    ├── PictureError           a stored picture that cannot be read     stage of whoever needed it
+    └── ModelUnusable          a model of an optional stage: ends the run, is never a failure row
+        ├── ModelMissing           no such folder or id, files missing, or no hub
+        ├── WrongModel             a model for another task, or not all of its weights
+        └── NoSuchDevice           a device that this machine does not have
 
 Every message is one line: what was got, what is allowed, what to do. The class name is the
 `error_class` of a failure row and `stage` its stage.
@@ -20,7 +26,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-Stage = Literal["fetch", "open", "decode", "subtitles"]
+Stage = Literal["fetch", "open", "decode", "subtitles", "captions", "detections", "speech", "vectors"]
 
 
 class PipelineError(Exception):
@@ -73,3 +79,29 @@ class SubtitleError(PipelineError):
     """A sidecar file or an embedded text track that cannot be read."""
 
     stage: ClassVar[Stage] = "subtitles"
+
+
+class SoundError(PipelineError):
+    """A sound track of which not one sample decodes."""
+
+    stage: ClassVar[Stage] = "speech"
+
+
+class PictureError(PipelineError):
+    """A picture in the library that is no readable JPEG."""
+
+
+class ModelUnusable(PipelineError):
+    """A model of an optional stage that cannot be used here."""
+
+
+class ModelMissing(ModelUnusable):
+    """No such folder or hub id, files missing in it, a package missing, or a hub that does not answer."""
+
+
+class WrongModel(ModelUnusable):
+    """A model for another task, or weights that leave part of it at random."""
+
+
+class NoSuchDevice(ModelUnusable):
+    """A device that this machine does not have."""

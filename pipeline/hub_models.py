@@ -1,0 +1,164 @@
+"""Models of the optional stages, loaded from a hub id or a local folder through transformers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+from pipeline.errors import ModelMissing, NoSuchDevice, WrongModel
+
+if TYPE_CHECKING:
+    import torch
+
+Kind = Literal["ImageTextToText", "ObjectDetection", "ZeroShotObjectDetection", "SpeechSeq2Seq"]
+"""What transformers calls a task: `AutoModelFor<Kind>`."""
+
+_torchvision_operators: list[Any] = []  # a torch.library.Library undoes its definitions when it is collected
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in evaluation mode on `device`, with weights of `dtype`, and the processor that makes its input."""
+
+    name: str
+    processor: Any
+    model: Any
+    device: torch.device
+    dtype: torch.dtype
+
+    def to_input(self, batch: Any) -> Any:
+        """What a processor made, on the model's device; fractions in its arithmetic, whole numbers as they are."""
+        return batch.to(self.device, self.dtype)
+
+
+def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: bool = True) -> Loaded:
+    """The model `name` (a hub id or a folder) for one task, on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
+
+    Weights are bf16 on CUDA where the card has it, else fp16, and fp32 everywhere else or without `half_on_cuda`.
+
+    Raises:
+        ModelMissing: no such folder or id, files missing in it, or the hub does not answer.
+        WrongModel: a model for another task, or weights that leave part of it at random.
+        NoSuchDevice: `device` is not there.
+    """
+    import torch
+
+    transformers = import_transformers()
+    place = chosen_device(device)
+    half = half_on_cuda and place.type == "cuda"
+    dtype = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if half else torch.float32
+    _check_folder(name)
+    with _quiet(transformers), _clear_errors(name, kind):
+        processor = transformers.AutoProcessor.from_pretrained(name)
+        model, facts = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(
+            name, dtype=dtype, output_loading_info=True
+        )
+    if missing := sorted(facts["missing_keys"]):
+        raise WrongModel(
+            f"the weights of {name} lack {len(missing)} tensors ({missing[0]}, ...), which would stay at random; "
+            f"give a checkpoint that was saved for this task ({kind})"
+        )
+    return Loaded(name, processor, model.eval().to(place), place, dtype)
+
+
+def chosen_device(device: str) -> torch.device:
+    """The device of that name, "auto" being CUDA where there is one; raises NoSuchDevice."""
+    import torch
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.zeros(1, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        raise NoSuchDevice(f"got device {device!r}, which this machine does not have; use auto or cpu") from error
+
+
+def import_transformers() -> ModuleType:
+    """transformers, also where torchvision was built for CUDA and torch was not.
+
+    The torchvision on PyPI is a CUDA build: beside a CPU-only torch its compiled operators do not load, and
+    importing it fails with "operator torchvision::nms does not exist". transformers uses its transforms and
+    none of its operators, so declaring two of them without a body is enough for the import to succeed.
+    """
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except ImportError:
+        pass  # transformers does without
+    except RuntimeError as error:
+        if "torchvision::nms" not in str(error):
+            raise
+        operators: Any = torch.library
+        library = operators.Library("torchvision", "FRAGMENT")
+        for operator in ("nms", "qnms"):
+            library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _torchvision_operators.append(library)
+    import transformers
+
+    module: ModuleType = transformers
+    return module
+
+
+def _check_folder(name: str) -> None:
+    """A name that looks like a path must be one: transformers would ask the hub for it."""
+    folder = Path(name).expanduser()
+    looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1
+    if looks_local and not folder.is_dir():
+        raise ModelMissing(
+            f"got model {name}, where there is no folder; give a folder that holds config.json or a hub id"
+        )
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise ModelMissing(f"got model {name}, a folder without config.json; give what save_pretrained wrote")
+
+
+@contextmanager
+def _quiet(transformers: ModuleType) -> Iterator[None]:
+    """Without progress bars and warnings: what matters of them becomes an error of ours."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def _clear_errors(name: str, kind: Kind) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ModelMissing(f"{name} needs a package that is missing: {_first_line(error)}; install it") from error
+    except OSError as error:
+        raise ModelMissing(
+            f"cannot get the model {name}: {_first_line(error)}; give a hub id that exists while the hub can be "
+            f"reached, or a local folder with config, weights and processor"
+        ) from error
+    except Exception as error:  # what a foreign or damaged file does to the loaders cannot be listed
+        task = f"AutoModelFor{kind}"
+        raise WrongModel(
+            f"{name}{_architecture(name)} cannot be used by {task}: {_first_line(error)}; give a model for that task"
+        ) from error
+
+
+def _architecture(name: str) -> str:
+    """What a local folder says it holds, for a message."""
+    try:
+        config = json.loads((Path(name).expanduser() / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    held = config.get("architectures") or [config.get("model_type", "")]
+    return f" ({held[0]})" if held[0] else ""
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".: ")

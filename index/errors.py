@@ -6,6 +6,9 @@
     ├── LibraryError
     │   ├── NotALibrary         the place holds something else, or nothing
     │   ├── NewerLibrary        written by a later kinodex
+    │   ├── OlderLibrary        written by an earlier kinodex
+    │   ├── LibraryBusy         another run holds what only one may
+    │   ├── LeaseLost           another run took over what this one held
     │   ├── SettingsMismatch    made with other ingest settings
     │   ├── SpaceMismatch       made with another embedding space
     │   ├── UnknownVideo        no such video, or several of that name
@@ -37,6 +40,18 @@ class NotALibrary(LibraryError):
 
 class NewerLibrary(LibraryError):
     """The library was written by a later kinodex than this one."""
+
+
+class OlderLibrary(LibraryError):
+    """The library was written by an earlier kinodex, whose tables this one does not read."""
+
+
+class LibraryBusy(LibraryError):
+    """Another run is doing now what only one may do at a time."""
+
+
+class LeaseLost(LibraryError):
+    """Another run took over what this one held; nothing more may be written."""
 
 
 class SettingsMismatch(LibraryError):

@@ -16,6 +16,10 @@ def equal(column: str, value: str) -> Expr:
     return col(column) == lit(value)
 
 
+def one_of(column: str, values: Sequence[str]) -> Expr:
+    return col(column).isin(list(values))
+
+
 def of_frames(video_id: str, frame_nos: Sequence[int]) -> Expr:
     """These frames of one video; the key is what is indexed, and only almost unique."""
     keys = [frame_key(video_id, number) for number in frame_nos]

@@ -15,10 +15,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from index import reading, search, writing
+from index import additions, reading, search, writing
+from index.captions import CaptionLike, add_captions
+from index.detections import DetectionLike, add_detections
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
 from index.filters import all_of, equal
 from index.maintenance import Thresholds, index_text, refresh
+from index.other_spaces import add_space, add_vectors, space_tables
 from index.rows import (
     FailureRow,
     FrameVectors,
@@ -32,6 +35,7 @@ from index.rows import (
 )
 from index.schema import table_schemas, vectors_table
 from index.spaces import Fingerprint
+from index.speech import SpeechLike, add_speech
 from index.storage import check_vacant, connect, is_local, place, read_heading, storage_errors, table_names
 from index.tables import Tables
 
@@ -84,7 +88,7 @@ class Library:
         with storage_errors(where):
             for name, schema in table_schemas(_plain(settings), fingerprint).items():
                 table = database.create_table(name, schema=schema, exist_ok=True)
-                if name == "transcript":
+                if name in ("transcript", "captions"):
                     index_text(table)
         return cls(where, database)
 
@@ -126,8 +130,9 @@ class Library:
     def discard(self, video_id: str) -> None:
         """Delete all that is stored of a video, complete or left over from an interrupted run."""
         where = equal("video_id", video_id)
-        for name in ("videos", "frames", self._vectors, "segments", "detections", "transcript"):
+        for name in ("videos", "frames", self._vectors, "segments", "transcript"):
             self._tables.delete(name, where)
+        additions.forget_video(self._tables, where)
 
     def add_frames(self, video_id: str, rows: Sequence[writing.FrameLike]) -> None:
         """Append frames and their vectors. Few large appends are much quicker than many small ones."""
@@ -156,6 +161,59 @@ class Library:
         if is_local(self.uri):
             os.sync()  # LanceDB never does: after a power cut a row could else outlive what it vouches for
         self._tables.upsert("videos", ["video_id"], [asdict(row) for row in rows])
+
+    def add_space(self, fingerprint: Fingerprint) -> None:
+        """Make room for another space's vectors; raises LibraryError for the library's own space."""
+        if fingerprint.digest == self.fingerprint.digest:
+            raise LibraryError(f"got space {fingerprint}, which is {self.uri}'s own: every frame has its vector")
+        add_space(self._tables, fingerprint)
+
+    def spaces(self) -> tuple[Fingerprint, ...]:
+        """The spaces that frames have vectors in, the library's own first."""
+        held = space_tables(self._tables).values()
+        return self.fingerprint, *(space for space in held if space.digest != self.fingerprint.digest)
+
+    def pending(self, stage: str, model: str) -> list[VideoRow]:
+        """Complete videos that this model has not added its stage to.
+
+        `stage` is captions, detections, speech or vectors; for vectors, `model` is the space's digest.
+        """
+        done = additions.complete_models(self._tables, stage)
+        return [row for row in self.videos() if model not in done.get(row.video_id, ())]
+
+    def add_captions(self, videos: Mapping[str, Sequence[CaptionLike]], model: str) -> None:
+        """Append captions of several videos; nobody sees them before `complete_addition`."""
+        add_captions(self._tables, videos, model)
+
+    def add_detections(self, videos: Mapping[str, Sequence[DetectionLike]], model: str) -> None:
+        """Append detections of several videos; nobody sees them before `complete_addition`."""
+        add_detections(self._tables, videos, model)
+
+    def add_speech(self, videos: Mapping[str, Sequence[SpeechLike]], model: str) -> None:
+        """Append transcript lines that a model heard; nobody sees them before `complete_addition`."""
+        add_speech(self._tables, videos, model)
+
+    def add_vectors(self, videos: Mapping[str, FrameVectors], fingerprint: Fingerprint) -> None:
+        """Append all frames' vectors in another space (see `add_space`), unseen before `complete_addition`."""
+        add_vectors(self._tables, fingerprint, videos)
+
+    def complete_addition(
+        self, stage: str, model: str, counts: Mapping[str, int], settings: Mapping[str, Any]
+    ) -> tuple[str, ...]:
+        """Let readers see what was added to videos, the last thing written of them; `counts` says how many rows.
+
+        Returns the ids that were rejected, because their rows are not as many or the video is gone by now: what
+        was added to them is deleted.
+        """
+        return additions.complete(self._tables, self._videos(), stage, model, counts, settings)
+
+    def discard_addition(self, stage: str, model: str, *video_ids: str) -> None:
+        """Delete what a model added to videos, complete or not: before it is done again."""
+        additions.discard(self._tables, stage, model, video_ids)
+
+    def discard_leftovers(self, stage: str, model: str) -> int:
+        """Delete what interrupted runs of a stage left; returns of how many videos. Call it when no other runs."""
+        return additions.discard_leftovers(self._tables, stage, model)
 
     def add_failure(self, failure: FailureRow) -> None:
         """Record a failed source; the same source and stage again count as one more attempt."""

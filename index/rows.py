@@ -52,6 +52,30 @@ class FailureRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A source that an ingest has looked into, and the video found in it; several sources may be one video."""
+
+    uri: str
+    video_id: str
+    size_bytes: int | None
+    stamp: str
+    """Changes whenever the content does: a modification time or an entity tag, as the source's store gives it."""
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run of an ingest or an optional stage; `report` is what it said of itself, as JSON can hold it."""
+
+    run_id: str
+    kind: str
+    state: str
+    started_at: datetime
+    ended_at: datetime | None
+    report: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class StoredFrame:
     """A frame with its picture."""
 
@@ -100,6 +124,47 @@ class TranscriptRow:
     source: str
     language: str | None = None
     speaker: str | None = None
+    model: str | None = None
+    """The speech model that heard it; None for subtitles."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionRow:
+    """What a model says is seen in the segment `[start_s, end_s)`; `confidence` is 0 to 1."""
+
+    video_id: str
+    segment_no: int
+    start_s: float
+    end_s: float
+    text: str
+    confidence: float | None
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionRow:
+    """A thing that a model sees in a frame; `box` is x0, y0, x1, y1 as parts of width and height, `score` 0 to 1."""
+
+    video_id: str
+    frame_no: int
+    time_s: float
+    label: str
+    score: float
+    box: tuple[float, float, float, float]
+    track_id: int | None
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdditionRow:
+    """That an optional stage was added to a video by one model: all of its rows are there."""
+
+    video_id: str
+    stage: str
+    model: str
+    rows: int
+    settings: Mapping[str, Any]
+    added_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +180,9 @@ class Scope:
 class Hit:
     """A moment that a search found, `[time_s, end_s)`.
 
-    `score` is a cosine for frames, BM25 for transcript lines and a fused rank score for both together: it
-    orders the hits of one search and means nothing across searches.
+    `score` is a cosine for frames, BM25 for transcript lines and captions, the model's own for detections, and a
+    fused rank score for several together ("both"): it orders the hits of one search and means nothing across
+    searches.
     """
 
     video_id: str
@@ -125,7 +191,7 @@ class Hit:
     frame_no: int | None
     score: float
     text: str | None
-    source: Literal["frame", "transcript", "both"]
+    source: Literal["frame", "transcript", "caption", "detection", "both"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The tables of a library (see DESIGN: videos, failures, frames, vectors, segments, detections, transcript).
+"""The tables of a library (see DESIGN: videos, failures, frames, vectors, segments, captions, ..., additions).
 
 Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
 copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from index.spaces import Fingerprint
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 VECTORS_PREFIX = "vectors_"
 FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
@@ -45,11 +45,16 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
     """The schema of every table by name, `videos` last."""
     return {
         "frames": FRAMES,
-        vectors_table(fingerprint): _vectors(fingerprint),
+        vectors_table(fingerprint): vectors_schema(fingerprint),
         "segments": SEGMENTS,
+        "captions": _captions(fingerprint.dim),
         "detections": DETECTIONS,
         "transcript": TRANSCRIPT,
+        "additions": ADDITIONS,
         "failures": FAILURES,
+        "sources": SOURCES,
+        "runs": RUNS,
+        "leases": LEASES,
         "videos": VIDEOS.with_metadata(
             {
                 FORMAT_KEY: str(FORMAT_VERSION),
@@ -60,7 +65,7 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
     }
 
 
-def _vectors(fingerprint: Fingerprint) -> pa.Schema:
+def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
     return pa.schema(
         [
             _required("video_id", pa.string()),
@@ -69,6 +74,22 @@ def _vectors(fingerprint: Fingerprint) -> pa.Schema:
             _required("vector", pa.list_(pa.float16(), fingerprint.dim)),
         ],
         metadata={SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)},
+    )
+
+
+def _captions(dim: int) -> pa.Schema:
+    """Captions are searched by word and, in the library's own space, by meaning."""
+    return pa.schema(
+        [
+            _required("video_id", pa.string()),
+            _required("segment_no", pa.int32()),
+            _required("start_s", pa.float64()),
+            _required("end_s", pa.float64()),
+            _required("text", pa.string()),
+            pa.field("confidence", pa.float32()),
+            _required("model", pa.string()),
+            pa.field("vector", pa.list_(pa.float16(), dim)),
+        ]
     )
 
 
@@ -118,6 +139,42 @@ FAILURES = pa.schema(
     ]
 )
 
+SOURCES = pa.schema(
+    [
+        _key("uri", 1),
+        _required("video_id", pa.string()),
+        pa.field("size_bytes", pa.int64()),
+        _required("stamp", pa.string()),
+        _required("seen_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+RUNS = pa.schema(
+    [
+        _key("run_id", 1),
+        _required("kind", pa.string()),
+        _required("state", pa.string()),
+        _required("started_at", pa.timestamp("us", tz="UTC")),
+        pa.field("ended_at", pa.timestamp("us", tz="UTC")),
+        _required("report", pa.string()),  # JSON
+    ]
+)
+
+LEASES = pa.schema(
+    [
+        _key("name", 1),
+        _required("token", pa.string()),  # empty: nobody holds it
+        _required("owner", pa.string()),
+        _required("host", pa.string()),
+        _required("boot", pa.string()),  # empty: the holder's process cannot be looked up
+        _required("pid", pa.int64()),
+        _required("process_start", pa.int64()),
+        _required("since", pa.timestamp("us", tz="UTC")),
+        _required("beat", pa.int64()),
+        _required("beat_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
 FRAMES = pa.schema(
     [
         _required("video_id", pa.string()),
@@ -137,15 +194,13 @@ SEGMENTS = pa.schema(
         _required("start_s", pa.float64()),
         _required("end_s", pa.float64()),
         _required("kind", pa.string()),
-        pa.field("caption", pa.string()),
-        pa.field("caption_confidence", pa.float32()),
-        pa.field("caption_model", pa.string()),
     ]
 )
 
 DETECTIONS = pa.schema(
     [
         _required("video_id", pa.string()),
+        _required("frame_no", pa.int32()),
         _required("time_s", pa.float64()),
         _required("label", pa.string()),
         _required("score", pa.float32()),
@@ -164,5 +219,17 @@ TRANSCRIPT = pa.schema(
         _required("source", pa.string()),
         pa.field("language", pa.string()),
         pa.field("speaker", pa.string()),
+        pa.field("model", pa.string()),  # of lines that a speech model wrote
+    ]
+)
+
+ADDITIONS = pa.schema(
+    [
+        _key("video_id", 1),
+        _key("stage", 2),
+        _key("model", 3),
+        _required("rows", pa.int32()),
+        _required("settings", pa.string()),
+        _required("added_at", pa.timestamp("us", tz="UTC")),
     ]
 )

@@ -14,11 +14,14 @@ from typing import Any
 import lancedb
 import pyarrow as pa
 
-from index.errors import NewerLibrary, NotALibrary, StorageError, StorageFull
+from index.errors import NewerLibrary, NotALibrary, OlderLibrary, StorageError, StorageFull
 from index.schema import FORMAT_KEY, FORMAT_VERSION, SETTINGS_KEY, SPACE_KEY, VECTORS_PREFIX
 from index.spaces import Fingerprint
 
-OUR_TABLES = ("frames", VECTORS_PREFIX, "segments", "detections", "transcript", "failures", "videos")
+OUR_TABLES = (
+    "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
+    "failures", "sources", "runs", "leases", "videos",
+)  # fmt: skip
 UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found")
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 FULL_SIGNS = ("No space left", "os error 28", "Disk quota exceeded", "os error 122")
@@ -77,13 +80,17 @@ def _is_ours(name: str) -> bool:
 
 
 def read_heading(schema: pa.Schema, uri: str) -> Heading:
-    """What the metadata of `videos` says; raises NotALibrary or NewerLibrary."""
+    """What the metadata of `videos` says; raises NotALibrary, NewerLibrary or OlderLibrary."""
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, a LanceDB database that kinodex did not make; give a library")
     version = int(metadata[FORMAT_KEY])
     if version > FORMAT_VERSION:
-        raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads up to {FORMAT_VERSION}; update kinodex")
+        raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
+    if version < FORMAT_VERSION:
+        raise OlderLibrary(
+            f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos into a new library"
+        )
     fingerprint = Fingerprint(**json.loads(metadata[SPACE_KEY]))
     return Heading(version, json.loads(metadata[SETTINGS_KEY]), fingerprint)
 

@@ -32,6 +32,14 @@ class Tables:
                 self._open[name] = self._database.open_table(name)
         return self._open[name]
 
+    def create(self, name: str, schema: pa.Schema) -> None:
+        """Make a table, if there is none of that name."""
+        with storage_errors(self.uri):
+            self._open[name] = self._database.create_table(name, schema=schema, exist_ok=True)
+
+    def names(self) -> list[str]:
+        return table_names(self._database, self.uri)
+
     def append(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> None:
         table = self[name]
         arrow = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=table.schema)
@@ -66,7 +74,7 @@ class Tables:
 
     def stored_bytes(self) -> int:
         """Bytes of data in all tables, in their newest state."""
-        names = table_names(self._database, self.uri)
+        names = self.names()
         with storage_errors(self.uri):
             return sum(int(self[name].stats()["total_bytes"]) for name in names)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
-from index.rows import Hit, TranscriptRow, VideoRow
+from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
 from index.spaces import Fingerprint
 from pipeline.ingest import FrameRow
 
@@ -107,3 +108,37 @@ def numpy_search(
 
 def found(hits: list[Hit]) -> list[tuple[str, int | None]]:
     return [(hit.video_id, hit.frame_no) for hit in hits]
+
+
+OTHER_DIM = 24
+
+
+def other_space(weights: str = "b" * 64) -> Fingerprint:
+    """A space that no library of the tests is made with."""
+    return fingerprint("local-dir:/models/other", weights, OTHER_DIM)
+
+
+def vectors_of(count: int, seed: int, dim: int = OTHER_DIM) -> FrameVectors:
+    """Unit vectors of `count` frames, one a second from 0 on."""
+    vectors = np.random.default_rng(seed).standard_normal((count, dim))
+    units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    return FrameVectors(np.arange(count, dtype=np.int32), np.arange(count, dtype=np.float64), units)
+
+
+def caption(segment_no: int, text: str, vector: NDArray[np.float16] | None = None) -> SimpleNamespace:
+    """A caption of the segment of ten seconds with this number, as a captioner hands it over."""
+    times = {"start_s": 10.0 * segment_no, "end_s": 10.0 * segment_no + 10.0}
+    return SimpleNamespace(segment_no=segment_no, text=text, confidence=0.5, vector=vector, **times)
+
+
+def detection(frame_no: int, label: str, score: float, track_id: int | None = None) -> SimpleNamespace:
+    """A detection in a frame, of which there is one a second, as a detector hands it over."""
+    box = (0.125, 0.25, 0.5, 0.75)
+    return SimpleNamespace(
+        frame_no=frame_no, time_s=float(frame_no), label=label, score=score, box=box, track_id=track_id
+    )
+
+
+def spoken(number: int, text: str) -> SimpleNamespace:
+    """A line of two seconds, as a speech model hands it over."""
+    return SimpleNamespace(start_s=2.0 * number, end_s=2.0 * number + 2.0, text=text, language="en", speaker=None)

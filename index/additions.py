@@ -1,0 +1,122 @@
+"""Optional stages: what was added to which video by which model, so that it may stop anywhere and go on later.
+
+A stage's rows come first and the video's row in `additions` last, as with `videos`: readers look only at rows of
+additions that are complete, so nobody sees half of one. What an interrupted run left is deleted before it is
+done again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lancedb.expr import Expr
+
+from index.errors import LibraryError
+from index.filters import all_of, equal, one_of
+from index.other_spaces import space_tables
+from index.storage import is_local
+from index.tables import Tables
+
+STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
+"""Vectors have a table for each space instead."""
+STAGES = (*STAGE_TABLES, "vectors")
+IDS_A_FILTER = 500
+
+Models = Mapping[str, tuple[str, ...]]
+"""Video ids to the models of one stage that are complete there, the newest last."""
+
+
+def complete_models(tables: Tables, stage: str) -> Models:
+    """The models that have a complete addition of this stage, for every video that has one."""
+    rows = tables.rows("additions", equal("stage", _checked(stage)), ["video_id", "model", "added_at"])
+    models: dict[str, tuple[str, ...]] = {}
+    for row in rows.sort_by([("added_at", "ascending"), ("model", "ascending")]).to_pylist():
+        models[row["video_id"]] = (*models.get(row["video_id"], ()), row["model"])
+    return models
+
+
+def complete(
+    tables: Tables,
+    videos: Container[str],
+    stage: str,
+    model: str,
+    counts: Mapping[str, int],
+    settings: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """See Library.complete_addition."""
+    held = rows_held(tables, stage, model, counts)
+    wrong = [id_ for id_, count in counts.items() if id_ not in videos or held[id_] != count]
+    discard(tables, stage, model, wrong)
+    if is_local(tables.uri):
+        os.sync()  # as in Library.complete: a row must not outlive what it vouches for
+    common = {"stage": stage, "model": model, "settings": json.dumps(settings, sort_keys=True)}
+    now = datetime.now(UTC)
+    rows = [
+        {"video_id": video_id, "rows": count, "added_at": now, **common}
+        for video_id, count in counts.items()
+        if video_id not in wrong
+    ]
+    if rows:
+        tables.upsert("additions", ["video_id", "stage", "model"], rows)
+    return tuple(wrong)
+
+
+def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> Counter[str]:
+    """How many rows of a stage and model each video has, complete or not."""
+    table, of_model = stage_rows(tables, stage, model)
+    held: Counter[str] = Counter()
+    for ids in _portions(video_ids):
+        rows = tables.rows(table, all_of([one_of("video_id", ids), *of_model]), ["video_id"])
+        held.update(rows["video_id"].to_pylist())
+    return held
+
+
+def discard(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> None:
+    """Delete an addition and its rows, complete or left over."""
+    table, of_model = stage_rows(tables, stage, model)
+    for ids in _portions(video_ids):
+        videos = one_of("video_id", ids)
+        tables.delete("additions", videos & equal("stage", stage) & equal("model", model))
+        tables.delete(table, videos if not of_model else videos & of_model[0])
+
+
+def discard_leftovers(tables: Tables, stage: str, model: str) -> int:
+    """Delete the rows of additions that were never completed; returns of how many videos."""
+    table, of_model = stage_rows(tables, stage, model)
+    found = set(tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist())
+    leftovers = {id_ for id_ in found if model not in complete_models(tables, stage).get(id_, ())} if found else set()
+    discard(tables, stage, model, leftovers)
+    return len(leftovers)
+
+
+def forget_video(tables: Tables, of_video: Expr) -> None:
+    """Delete all additions of videos that are taken out of the library."""
+    for name in ("additions", *STAGE_TABLES.values(), *space_tables(tables)):
+        tables.delete(name, of_video)
+
+
+def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Expr]]:
+    """The table that holds a stage's rows, and the filter for those of one model."""
+    if _checked(stage) != "vectors":
+        return STAGE_TABLES[stage], [equal("model", model)]
+    spaces = {fingerprint.digest: table for table, fingerprint in space_tables(tables).items()}
+    if model not in spaces:
+        raise LibraryError(f"got space {model}, which {tables.uri} does not hold ({', '.join(spaces)}); add it first")
+    return spaces[model], []
+
+
+def _checked(stage: str) -> str:
+    if stage not in STAGES:
+        raise LibraryError(f"got stage {stage!r}; it is one of {', '.join(STAGES)}")
+    return stage
+
+
+def _portions(ids: Iterable[str]) -> Iterator[Sequence[str]]:
+    listed = sorted(ids)
+    for first in range(0, len(listed), IDS_A_FILTER):
+        yield listed[first : first + IDS_A_FILTER]

@@ -1,0 +1,44 @@
+"""Speech: transcript lines that a model heard, beside those of subtitles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from index.tables import Tables
+
+
+class SpeechLike(Protocol):
+    """What is said in `[start_s, end_s)`, as a speech model gives it."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def language(self) -> str | None: ...
+    @property
+    def speaker(self) -> str | None: ...
+
+
+def add_speech(tables: Tables, videos: Mapping[str, Sequence[SpeechLike]], model: str) -> None:
+    """See Library.add_speech."""
+    tables.append(
+        "transcript",
+        [
+            {
+                "video_id": video_id,
+                "start_s": line.start_s,
+                "end_s": line.end_s,
+                "text": line.text,
+                "source": "asr",
+                "language": line.language,
+                "speaker": line.speaker,
+                "model": model,
+            }
+            for video_id, lines in videos.items()
+            for line in lines
+        ],
+    )

@@ -1,0 +1,105 @@
+"""Optional stages: seen when complete, begun again without a gap or a double, gone with their video."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from index.errors import LibraryError
+from index.library import Library
+from tests.index_kit import SETTINGS, caption, detection, fingerprint, made, other_space, spoken, vectors_of, write
+
+OTHER = other_space()
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
+        write(library, made(video_id, 6, seed=number))
+    library.add_space(OTHER)
+    return library
+
+
+def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, int]:
+    """Three rows a video; six vectors. Returns how many."""
+    if stage == "captions":
+        library.add_captions({id_: [caption(n, f"{model} says {n}") for n in range(3)] for id_ in video_ids}, model)
+    elif stage == "detections":
+        library.add_detections({id_: [detection(n, "Red Kite", 0.5) for n in range(3)] for id_ in video_ids}, model)
+    elif stage == "speech":
+        library.add_speech({id_: [spoken(n, f"{model} heard {n}") for n in range(3)] for id_ in video_ids}, model)
+    else:
+        library.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
+    return dict.fromkeys(video_ids, 6 if stage == "vectors" else 3)
+
+
+STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("vectors", OTHER.digest)]
+
+
+def pending(library: Library, stage: str, model: str) -> list[str]:
+    return [row.video_id for row in library.pending(stage, model)]
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_a_stage_is_pending_until_it_is_complete(library, stage, model):
+    counts = add(library, stage, model, "aaaa", "cccc")
+    assert pending(library, stage, model) == ["aaaa", "bbbb", "cccc"]
+    assert library.complete_addition(stage, model, counts, {"batch": 4}) == ()
+    assert pending(library, stage, model) == ["bbbb"]
+    if stage != "vectors":
+        assert pending(library, stage, "m2") == ["aaaa", "bbbb", "cccc"]
+    library.discard_addition(stage, model, "aaaa")
+    assert pending(library, stage, model) == ["aaaa", "bbbb"]
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_leftovers_are_deleted_and_what_is_complete_stays(library, stage, model):
+    done = add(library, stage, model, "aaaa")
+    library.complete_addition(stage, model, done, {})
+    add(library, stage, model, "bbbb", "cccc")
+    assert library.discard_leftovers(stage, model) == 2
+    assert library.discard_leftovers(stage, model) == 0
+    again = add(library, stage, model, "bbbb")
+    assert library.complete_addition(stage, model, again, {}) == ()
+    assert pending(library, stage, model) == ["cccc"]
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_two_runs_on_one_video_are_noticed(library, stage, model):
+    add(library, stage, model, "aaaa")
+    counts = add(library, stage, model, "aaaa", "bbbb")
+    assert library.complete_addition(stage, model, counts, {}) == ("aaaa",)
+    assert pending(library, stage, model) == ["aaaa", "cccc"]
+    assert library.complete_addition(stage, model, add(library, stage, model, "aaaa"), {}) == ()
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_additions_go_with_their_video(library, stage, model):
+    counts = add(library, stage, model, "aaaa", "bbbb")
+    library.complete_addition(stage, model, counts, {})
+    library.discard("aaaa")
+    late = add(library, stage, model, "aaaa")
+    assert library.complete_addition(stage, model, late, {}) == ("aaaa",)
+    write(library, made("aaaa", 6, seed=0))
+    assert pending(library, stage, model) == ["aaaa", "cccc"]
+    assert library.complete_addition(stage, model, add(library, stage, model, "aaaa"), {}) == ()
+
+
+def test_nothing_found_is_complete_too(library):
+    library.add_detections({"aaaa": []}, "m1")
+    assert library.complete_addition("detections", "m1", {"aaaa": 0}, {}) == ()
+    assert pending(library, "detections", "m1") == ["bbbb", "cccc"]
+
+
+def test_what_cannot_be_added(library):
+    with pytest.raises(LibraryError, match="'pictures'; it is one of captions, detections, speech, vectors"):
+        library.pending("pictures", "m1")
+    with pytest.raises(LibraryError, match=f"{OTHER.digest}.*; add it first"):
+        library.discard_leftovers("vectors", "nowhere")
+    with pytest.raises(LibraryError, match="own"):
+        library.add_space(fingerprint())
+    with pytest.raises(ValueError, match=r"\[6, 32\]"):
+        library.add_vectors({"aaaa": vectors_of(6, seed=1)}, fingerprint())
+    with pytest.raises(ValueError, match=r"shape \(5,\)"):
+        library.add_captions({"aaaa": [caption(0, "a kite", vector=np.ones(5, np.float16))]}, "m1")

@@ -9,7 +9,10 @@
     │   ├── EmptyFile              no bytes at all                   stage "open"
     │   ├── NotAVideo              no container that can be read     stage "open"
     │   ├── NoVideoStream          a container without moving pictures  stage "open"
-    │   └── NothingDecodes         not one frame came out            stage "decode"
+    │   ├── NothingDecodes         not one frame came out            stage "decode"
+    │   ├── DecoderHung            it says nothing, or takes for ever  stage "decode"
+    │   ├── DecoderDied            it took its process down          stage "decode"
+    │   └── DecoderOutOfMemory     it wants more than it may have    stage "decode"
     ├── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
     ├── SoundError             a sound track of which nothing decodes   stage "speech"
     ├── PictureError           a stored picture that cannot be read     stage of whoever needed it
@@ -71,6 +74,24 @@ class NoVideoStream(VideoError):
 
 class NothingDecodes(VideoError):
     """A video stream of which not one frame decodes."""
+
+    stage: ClassVar[Stage] = "decode"
+
+
+class DecoderHung(VideoError):
+    """The process that reads it said nothing for too long, or took too long over all."""
+
+    stage: ClassVar[Stage] = "decode"
+
+
+class DecoderDied(VideoError):
+    """The process that reads it was ended by a signal: a crash in native code, or somebody's kill."""
+
+    stage: ClassVar[Stage] = "decode"
+
+
+class DecoderOutOfMemory(VideoError):
+    """The process that reads it took more memory than a reader may have."""
 
     stage: ClassVar[Stage] = "decode"
 

@@ -1,0 +1,128 @@
+"""What goes into reading and what comes out of it: a source with its bytes at hand, a piece of it, pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.facts import VideoFacts
+from pipeline.filesystems import attempt, filesystem_of, is_remote
+from pipeline.model_input import ModelInput
+from pipeline.sources import Source, content_id
+from pipeline.subtitles import Line
+
+if TYPE_CHECKING:
+    from pipeline.spans import Span
+
+CHANGES_WITH_THE_BYTES = ("ETag", "etag", "md5", "LastModified", "last_modified", "updated", "mtime", "size")
+"""What the filesystems that fsspec knows say of a file, of which any one is enough to see a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """A source whose bytes lie at the local `path`; `stamp` is what `stamp_of` said before they were read."""
+
+    source: Source
+    path: str
+    video_id: str
+    size_bytes: int
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A video (`span` None: whole, in one go), or the part number `index` of the `of` parts that it is cut into."""
+
+    identified: Identified
+    span: Span | None = None
+    of: int = 1
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is made of each piece.
+
+    `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` is what the model sees;
+    parts of about `cut_s` seconds are cut of a long video (0: none); `batch` pictures are handed over at a time.
+    """
+
+    fps: float
+    jpeg_side_px: int
+    jpeg_quality: int
+    decoder: str
+    input: ModelInput
+    cut_s: float = 0.0
+    batch: int = 16
+
+
+class Picture(NamedTuple):
+    """One sampled frame: see `FrameRow`; `model_input` is uint8 `[3, h, w]`."""
+
+    number: int
+    time_s: float
+    jpeg: bytes
+    width_px: int
+    height_px: int
+    model_input: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class PieceSummary:
+    """What one pass over a piece found.
+
+    The video covers `[start_s, end_s)`; `end_s` is final for a whole video and for its last part. `decode_errors`
+    counts packets that could not be read or decoded and frames that decoded with damage. `seconds` is the time
+    spent on `decode`, `jpeg`, `prepare` and `subtitles`. `fell_back` says why PyAV read what `decoder` was to read.
+    """
+
+    facts: VideoFacts
+    start_s: float
+    end_s: float
+    decode_errors: int
+    transcript: tuple[Line, ...]
+    subtitle_errors: tuple[str, ...]
+    seconds: Mapping[str, float]
+    decoder: str
+    fell_back: str | None = None
+
+
+def identify(source: Source, folder: Path) -> Identified:
+    """Say what a source is by its bytes; a remote one is first fetched to a file of its own in `folder`.
+
+    Raises:
+        SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be had; nothing is left in `folder`.
+    """
+    stamp = stamp_of(source.uri)
+    path = _fetch(source.uri, folder) if is_remote(source.uri) else Path(source.uri)
+    video_id = attempt(source.uri, lambda: content_id(path))
+    return Identified(source, str(path), video_id, path.stat().st_size, stamp)
+
+
+def stamp_of(uri: str) -> str:
+    """What changes when the bytes of a source do, without reading them; empty where the source does not tell.
+
+    Raises as `identify`.
+    """
+    filesystem, path = attempt(uri, lambda: filesystem_of(uri))
+    facts = attempt(uri, lambda: filesystem.info(path))
+    return " ".join(f"{name}={facts[name]}" for name in CHANGES_WITH_THE_BYTES if facts.get(name) is not None)
+
+
+def _fetch(uri: str, folder: Path) -> Path:
+    suffix = PurePosixPath(re.split(r"[?#]", uri)[0]).suffix  # some demuxers go by it
+    path = folder / f"{uuid4().hex}{suffix}"
+    filesystem, remote = attempt(uri, lambda: filesystem_of(uri))
+    try:
+        attempt(uri, lambda: filesystem.get_file(remote, str(path)))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path

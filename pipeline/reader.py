@@ -1,0 +1,204 @@
+"""Read videos in a child process, so that a decoder that crashes, hangs or eats memory takes only its video down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal
+
+from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
+from pipeline.pieces import Picture, Piece, PieceSummary, Reading
+
+if TYPE_CHECKING:
+    from pipeline.spans import Span
+
+Order = tuple[Literal["read", "cut"], Piece, Reading]
+Message = list[Picture] | PieceSummary | tuple["Span", ...] | Exception
+"""A list of pictures is followed by more messages; all else ends the answer to an order."""
+
+OUT_OF_MEMORY = 77
+"""The child's exit status when it takes more memory than it may."""
+SLOWEST_DISK_BYTES_S = 10_000_000
+CLOSING_S = 2.0
+
+
+class ReaderBroken(RuntimeError):
+    """The child failed by a mistake in this program, not in a video: its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What reading one piece may take.
+
+    Of time spent waiting for the child: `base_s` and `per_video_s` for each second of video; `silence_s` without a
+    picture. Both grow by what the samples' distance and the file's size ask for. Of memory: `memory_bytes` resident.
+    """
+
+    base_s: float = 120.0
+    per_video_s: float = 2.0
+    silence_s: float = 120.0
+    memory_bytes: int = 1_500_000_000
+
+
+class Reader:
+    """Reads one piece at a time in a child process, which is started when needed and lives on until `close`."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._child: _Child | None = None
+
+    def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]:
+        """The spans that a video is cut into; none where it is short or cannot be cut. Raises as `read`."""
+        for message in self._answer(("cut", piece, reading)):
+            if isinstance(message, tuple):
+                return message
+        raise ReaderBroken("the reader did not say how to cut")
+
+    def read(self, piece: Piece, reading: Reading) -> Generator[list[Picture] | PieceSummary, None, None]:
+        """The pictures of a piece in order, at most `reading.batch` at a time, then its summary.
+
+        After an error, and when the caller stops early, this object reads the next piece as if nothing had been.
+
+        Raises:
+            PipelineError: the same that reading in this process raises.
+            DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it.
+            ReaderBroken: a mistake in this program.
+        """
+        for message in self._answer(("read", piece, reading)):
+            if isinstance(message, list | PieceSummary):
+                yield message
+
+    def close(self) -> None:
+        """End the child; a later call starts another."""
+        child, self._child = self._child, None
+        if child:
+            child.close()
+
+    def _answer(self, order: Order) -> Iterator[Message]:
+        _, piece, reading = order
+        name, patience = piece.identified.source.uri, _Patience(self._limits, piece, reading)
+        child = self._child = self._child or _Child(self._limits.memory_bytes)
+        answered = False
+        try:
+            child.connection.send(order)
+            while not answered:
+                message = patience.wait_for(child.connection)
+                answered = not isinstance(message, list)
+                if isinstance(message, Exception):
+                    raise message
+                yield message
+        except (EOFError, ConnectionError) as error:
+            raise child.why_it_ended(name) from error
+        finally:
+            if not answered:
+                self._child = None
+                child.kill()
+
+
+class _Patience:
+    """How long to wait for the child; the time that its parent does other things does not count."""
+
+    def __init__(self, limits: Limits, piece: Piece, reading: Reading) -> None:
+        self._name = piece.identified.source.uri
+        self._per_video_s = limits.per_video_s
+        extra_s = limits.per_video_s / reading.fps + piece.identified.size_bytes / SLOWEST_DISK_BYTES_S
+        self._silence_s = limits.silence_s + extra_s
+        self._left_s = limits.base_s + extra_s
+        self._seen_s: float | None = None
+
+    def wait_for(self, connection: Connection) -> Message:
+        began = time.monotonic()
+        allowed_s = min(self._silence_s, self._left_s)
+        if not connection.poll(allowed_s):
+            raise DecoderHung(
+                f"{self._name}: its decoder gave nothing more within {allowed_s:.0f} s; "
+                "make the file anew, or allow more time"
+            )
+        try:
+            message: Message = connection.recv()
+        except BlockingIOError as error:
+            raise DecoderHung(f"{self._name}: its decoder stopped in the middle of a message; try again") from error
+        self._left_s -= time.monotonic() - began
+        if isinstance(message, list):
+            until_s = message[-1].time_s
+            self._left_s += self._per_video_s * (
+                until_s - (message[0].time_s if self._seen_s is None else self._seen_s)
+            )
+            self._seen_s = until_s
+        return message
+
+
+class _Child:
+    """A process that runs `pipeline.reader_process`."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        ours, theirs = socket.socketpair()
+        # A child that stops in the middle of a message must not keep its parent for ever.
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 60, 0))
+        self._words: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed in _release)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "pipeline.reader_process", str(theirs.fileno()), str(memory_bytes)],
+                stdin=subprocess.PIPE,
+                stdout=self._words,
+                stderr=self._words,
+                pass_fds=[theirs.fileno()],
+                env=_environment(),
+            )
+        self.connection = Connection(ours.detach())
+
+    def close(self) -> None:
+        """End it as soon as it has nothing to do, which is at once between two pieces."""
+        self.connection.close()
+        try:
+            self._process.wait(CLOSING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._release()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._release()
+
+    def why_it_ended(self, name: str) -> Exception:
+        """The error that stands for how it ended; it has closed its end of the connection."""
+        try:
+            status = self._process.wait(CLOSING_S)
+        except subprocess.TimeoutExpired:
+            return DecoderDied(f"{name}: the process that reads it went silent; try again")
+        if status == OUT_OF_MEMORY:
+            return DecoderOutOfMemory(
+                f"{name}: decoding it takes more memory than allowed; allow more, or leave it out"
+            )
+        self._words.seek(0)
+        words = self._words.read().decode(errors="replace").strip()
+        if status >= 0:
+            return ReaderBroken(f"reading {name}: {words}")
+        last = f" ({words.splitlines()[-1][:200]})" if words else ""
+        return DecoderDied(
+            f"{name}: the process that reads it was ended by {signal.Signals(-status).name}{last}; "
+            "make the file anew, or try again if something else ended it"
+        )
+
+    def _release(self) -> None:
+        self._process.wait()
+        self.connection.close()
+        self._words.close()
+        if self._process.stdin:
+            self._process.stdin.close()
+
+
+def _environment() -> dict[str, str]:
+    """This process's own, with its import path, and one thread for each library that asks for a number."""
+    path = os.pathsep.join([str(Path(__file__).parent.parent), *filter(None, sys.path)])
+    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

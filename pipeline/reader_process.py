@@ -1,0 +1,114 @@
+"""The child process of a `pipeline.reader.Reader`: reads the pieces that it is told to, until its parent is gone.
+
+    python -m pipeline.reader_process SOCKET MEMORY_BYTES
+
+Its standard input is a pipe on which its parent says nothing: that it closes means that the parent ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import DecoderOutOfMemory, PipelineError
+from pipeline.pieces import Picture, Piece, PieceSummary, Reading
+from pipeline.reader import OUT_OF_MEMORY, Message, Order
+from pipeline.reading import read_piece
+
+if TYPE_CHECKING:
+    from pipeline.spans import Span
+
+LOOK_AT_MEMORY_S = 0.05
+HOLD_S = 2.0
+"""Pictures wait this long for more, so that the parent sees that work goes on."""
+
+
+def main() -> None:
+    socket_fd, memory_bytes = map(int, sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent says what to do
+    _end_with_parent()
+    threading.Thread(target=_watch_memory, args=(memory_bytes,), daemon=True).start()
+    with Connection(socket_fd) as parent:
+        while True:
+            try:
+                order: Order = parent.recv()
+            except EOFError:
+                return
+            for message in _answer(order):
+                parent.send(message)
+
+
+def _answer(order: Order) -> Iterator[Message]:
+    """What was asked for, or why it cannot be had; a programming error ends the process with its traceback."""
+    task, piece, reading = order
+    try:
+        if task == "cut":
+            yield _cut(piece, reading)
+        else:
+            with closing(read_piece(piece, reading)) as parts:
+                yield from _grouped(parts, reading.batch)
+    except PipelineError as error:
+        yield error
+    except MemoryError:
+        yield DecoderOutOfMemory(f"{piece.identified.source.uri}: there is no memory left to decode it with")
+
+
+def _cut(piece: Piece, reading: Reading) -> tuple[Span, ...]:
+    return ()
+
+
+def _grouped(parts: Generator[Picture | PieceSummary, None, None], size: int) -> Iterator[list[Picture] | PieceSummary]:
+    waiting: list[Picture] = []
+    since = time.monotonic()
+    for part in parts:
+        if isinstance(part, Picture):
+            waiting.append(part)
+            if len(waiting) < size and time.monotonic() - since < HOLD_S:
+                continue
+        if waiting:
+            yield waiting
+            waiting, since = [], time.monotonic()
+        if isinstance(part, PieceSummary):
+            yield part
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when the pipe closes, even while native code hangs in it.
+
+    Not PR_SET_PDEATHSIG, which goes by the parent's thread: the one that started this process may end long before
+    the parent does.
+    """
+    pipe = sys.stdin.fileno()
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    closed = select.poll()
+    closed.register(pipe)
+    if closed.poll(0):
+        raise SystemExit("the parent is gone")
+
+
+def _watch_memory(limit_bytes: int) -> None:
+    """End this process when it holds more than `limit_bytes`.
+
+    A resource limit would not do: FFmpeg takes an allocation that fails for damage in the stream.
+    """
+    statm, page_bytes = Path("/proc/self/statm"), resource.getpagesize()
+    while True:
+        if int(statm.read_text().split()[1]) * page_bytes > limit_bytes:
+            os._exit(OUT_OF_MEMORY)
+        time.sleep(LOOK_AT_MEMORY_S)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""One piece of one video: its sampled frames as JPEGs and model inputs, one by one, then what was found.
+
+One thread decodes and scales; the caller's makes JPEGs and model inputs. Few pictures wait between the two, so memory
+does not grow with the length of the video.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.ahead import ahead
+from pipeline.decode import VideoReader, open_video
+from pipeline.errors import NothingDecodes
+from pipeline.pictures import jpeg, rgb_scaler
+from pipeline.pieces import Picture, Piece, PieceSummary, Reading
+from pipeline.subtitles import read_subtitles
+
+DECODED_AHEAD = 4  # pictures waiting for JPEG and preparation
+
+Seconds = dict[str, float]
+
+
+def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSummary, None, None]:
+    """The pictures of a piece in order, then its summary.
+
+    Subtitles are read with a whole video or the first part of one; an unreadable subtitle file does not stop a
+    video, its message is in `subtitle_errors`.
+
+    Raises:
+        VideoError: nothing can be read from it; no picture has been given.
+    """
+    source, path = piece.identified.source, Path(piece.identified.path)
+    seconds: Seconds = defaultdict(float)
+    given = 0
+    with open_video(path, source.uri) as video:
+        with closing(ahead(decoded(video, piece, reading, seconds), DECODED_AHEAD)) as rgbs:
+            for number, time_s, rgb in rgbs:
+                given += 1
+                yield _picture(number, time_s, rgb, reading, seconds)
+        if not given and piece.span is None:
+            raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
+        with timed(seconds, "subtitles"):
+            transcript, subtitle_errors = read_subtitles(path, source, video.facts) if piece.index == 0 else ([], [])
+    yield PieceSummary(
+        facts=video.facts,
+        start_s=video.start_s,
+        end_s=video.end_s,
+        decode_errors=video.decode_errors,
+        transcript=tuple(transcript),
+        subtitle_errors=tuple(subtitle_errors),
+        seconds=dict(seconds),
+        decoder=reading.decoder,
+    )
+
+
+def decoded(
+    video: VideoReader, piece: Piece, reading: Reading, seconds: Seconds
+) -> Generator[tuple[int, float, NDArray[np.uint8]], None, None]:
+    """Number, time and working picture `[height, width, 3]` of each sample; adds its time to `seconds["decode"]`."""
+    from av import FFmpegError
+
+    aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
+    to_rgb = rgb_scaler(aspect, reading.jpeg_side_px, reading.input.side_px)
+    samples = video.samples(reading.fps)
+    while True:
+        with timed(seconds, "decode"):
+            sample = next(samples, None)
+            if sample is None:
+                return
+            try:
+                rgb = to_rgb(sample.frame)
+            except FFmpegError:  # damage that shows only now, such as a colour space that does not exist
+                video.decode_errors += 1
+                continue
+        yield sample.number, sample.time_s, rgb
+
+
+@contextmanager
+def timed(seconds: Seconds, stage: str) -> Iterator[None]:
+    """Adds the time spent inside to `seconds[stage]`."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds[stage] += time.monotonic() - began
+
+
+def _picture(number: int, time_s: float, rgb: NDArray[np.uint8], reading: Reading, seconds: Seconds) -> Picture:
+    with timed(seconds, "jpeg"):
+        encoded, width_px, height_px = jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality)
+    with timed(seconds, "prepare"):
+        model_input = reading.input(rgb)
+    return Picture(number, time_s, encoded, width_px, height_px, model_input)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import SourceError, SourceForbidden, SourceMissing, SourceUnreachable
+from pipeline.errors import SourceMissing
+from pipeline.filesystems import attempt, filesystem_of, is_remote, protocols
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -26,18 +29,30 @@ VIDEO_SUFFIXES = frozenset([
 # fmt: on
 SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
 CHUNK_BYTES = 1 << 20
-ATTEMPTS = 4
+MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
+"""What filesystems call a mark that changes with a file's bytes, the surest first; case, "-" and "_" vary."""
 
-Result = TypeVar("Result")
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What shows, without reading a file, that it is as it was: its size and a mark that changes with its bytes."""
+
+    size_bytes: int
+    mark: str
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One video to read: an absolute local path or a URI, and the subtitle files found beside it."""
+    """One video to read: an absolute local path or a URI, and the subtitle files found beside it.
+
+    `id` is what its owner calls it, if a manifest says so; `stamp` what a listing of a remote folder said of it.
+    """
 
     uri: str
     title: str
     sidecars: tuple[str, ...] = ()
+    id: str | None = None
+    stamp: Stamp | None = field(default=None, compare=False)
 
 
 def list_sources(arguments: Sequence[str]) -> list[Source]:
@@ -54,6 +69,43 @@ def list_sources(arguments: Sequence[str]) -> list[Source]:
     return [found[uri] for uri in sorted(found)]
 
 
+def named_sources(uris: Iterable[str]) -> list[Source]:
+    """Sources of URIs that an earlier run listed, with the sidecars that lie beside them now.
+
+    Whether a video is still there shows when it is read. One listing a folder.
+    """
+    sources: list[Source] = []
+    folders: dict[str, list[str]] = defaultdict(list)
+    for uri in uris:
+        folders[_folder(uri)].append(uri)
+    for of_folder in folders.values():
+        filesystem, _ = filesystem_of(of_folder[0])
+        if _on_the_web(filesystem):
+            sources += [Source(uri, _name(uri).stem) for uri in of_folder]
+            continue
+        paths = [filesystem_of(uri)[1] for uri in of_folder]
+        names = _names_in(filesystem, _folder(paths[0]))
+        sources += [_source(filesystem, path, names) for path in paths]
+    return sources
+
+
+def stamp(source: Source) -> Stamp | None:
+    """The stamp of a source: what its listing said, else one look at the file or object, without opening it.
+
+    None where the place tells no size or no mark, so that only reading shows whether the bytes are the same.
+
+    Raises:
+        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
+    """
+    if source.stamp is not None:
+        return source.stamp
+    if not is_remote(source.uri):
+        facts = attempt(source.uri, Path(source.uri).stat)
+        return Stamp(facts.st_size, str(facts.st_mtime_ns))
+    filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri))
+    return _stamp_of(attempt(source.uri, lambda: filesystem.info(path)))
+
+
 @contextmanager
 def local_copy(source: Source) -> Iterator[Path]:
     """The path of a source's bytes: the file itself, or a download that is deleted on leaving.
@@ -65,12 +117,12 @@ def local_copy(source: Source) -> Iterator[Path]:
     """
     if not is_remote(source.uri):
         path = Path(source.uri)
-        _attempt(source.uri, lambda: path.open("rb").close())
+        attempt(source.uri, lambda: path.open("rb").close())
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
         path = Path(folder) / f"video{_name(source.uri).suffix}"
-        _attempt(source.uri, lambda: _download(source.uri, path))
+        attempt(source.uri, lambda: _download(source.uri, path))
         yield path
 
 
@@ -89,11 +141,6 @@ def read_bytes(uri: str) -> bytes:
         return path.read_bytes()
 
 
-def is_remote(uri: str) -> bool:
-    """Whether a source's URI has to be fetched; anything else is a path of this machine."""
-    return "://" in uri
-
-
 def sidecar_language(uri: str) -> str | None:
     """The language in a sidecar's name: `film.en.vtt` and `film.pt-BR.sdh.srt` have one, `film.srt` not."""
     for part in PurePosixPath(uri).name.split(".")[1:-1]:
@@ -104,33 +151,43 @@ def sidecar_language(uri: str) -> str | None:
 
 def _look_up(argument: str) -> list[Source]:
     """Sources under one argument; a name that exists is taken literally, even if it looks like a glob."""
-    filesystem, path = _attempt(argument, lambda: _filesystem(argument))
-    if {"http", "https"} & set(_protocols(filesystem)):
+    filesystem, path = attempt(argument, lambda: filesystem_of(argument))
+    if _on_the_web(filesystem):
         return [Source(argument, _name(argument).stem)]
-    kind = _attempt(argument, lambda: _kind(filesystem, path))
-    if kind == "file":
-        paths = [path]
-    elif kind == "directory":
-        paths = _videos(_attempt(argument, lambda: filesystem.find(path)), below=path)
-        _require_some(paths, f"{argument}: a folder without a video")
-    elif re.search(r"[*?\[]", argument):
-        matches = _attempt(argument, lambda: [name for name in filesystem.glob(path) if filesystem.isfile(name)])
-        paths = _videos(matches)
-        _require_some(paths, f"{argument}: matches {len(matches)} files but no video")
-    else:
-        raise SourceMissing(f"{argument}: no such file or folder; give a file, a folder, a glob or a URI")
-    names = {folder: _names_in(filesystem, folder) for folder in {_folder(path) for path in paths}}
-    return [_source(filesystem, path, names[_folder(path)]) for path in paths]
+    info = attempt(argument, lambda: _info(filesystem, path))
+    if info["type"] == "file":
+        found = {path: info}
+        return _sources(filesystem, found, _names_beside(filesystem, found))
+    if info["type"] == "directory":
+        everything = attempt(argument, lambda: filesystem.find(path, detail=True))
+        found = _videos(everything, below=path)
+        _require_some(found, f"{argument}: a folder without a video")
+        names = _by_folder(everything)
+        filesystem.invalidate_cache()  # it holds the whole listing, a gigabyte for a million objects
+        return _sources(filesystem, found, names)
+    if re.search(r"[*?\[]", argument):
+        matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
+        files = {name: each for name, each in matches.items() if each["type"] == "file"}
+        found = _videos(files)
+        _require_some(found, f"{argument}: matches {len(files)} files but no video")
+        return _sources(filesystem, found, _names_beside(filesystem, found))
+    raise SourceMissing(f"{argument}: no such file or folder; give a file, a folder, a glob or a URI")
 
 
-def _kind(filesystem: AbstractFileSystem, path: str) -> str | None:
+def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
+    """What the filesystem knows of a path; type None where nothing is."""
     try:
-        return str(filesystem.info(path)["type"])
+        info: Mapping[str, Any] = filesystem.info(path)
     except FileNotFoundError:
-        return None
+        return {"type": None}
+    return info
 
 
-def _require_some(paths: Sequence[str], otherwise: str) -> None:
+def _on_the_web(filesystem: AbstractFileSystem) -> bool:
+    return bool({"http", "https"} & set(protocols(filesystem)))
+
+
+def _require_some(paths: Mapping[str, Any], otherwise: str) -> None:
     if not paths:
         raise SourceMissing(f"{otherwise}; these suffixes count: {' '.join(sorted(VIDEO_SUFFIXES))}")
 
@@ -139,16 +196,38 @@ def _is_video(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES
 
 
-def _videos(paths: Sequence[str], below: str = "") -> list[str]:
+def _videos(infos: Mapping[str, Mapping[str, Any]], below: str = "") -> dict[str, Mapping[str, Any]]:
     """Paths with a video suffix, none of them hidden (such as the `._film.mp4` that macOS leaves)."""
-    return [path for path in paths if _is_video(path) and not re.search(r"(^|/)\.", path[len(below) :])]
+    return {
+        path: info for path, info in infos.items() if _is_video(path) and not re.search(r"(^|/)\.", path[len(below) :])
+    }
 
 
-def _source(filesystem: AbstractFileSystem, path: str, names: Sequence[str]) -> Source:
+def _sources(
+    filesystem: AbstractFileSystem, infos: Mapping[str, Mapping[str, Any]], names: Mapping[str, Sequence[str]]
+) -> list[Source]:
+    return [_source(filesystem, path, names[_folder(path)], info) for path, info in infos.items()]
+
+
+def _source(
+    filesystem: AbstractFileSystem, path: str, names: Sequence[str], info: Mapping[str, Any] | None = None
+) -> Source:
     sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
-    if "file" not in _protocols(filesystem):
-        path, *sidecars = (filesystem.unstrip_protocol(name) for name in (path, *sidecars))
-    return Source(path, PurePosixPath(path).stem, tuple(sidecars))
+    if "file" in protocols(filesystem):  # a listing's times of change are rounded, and asking anew costs nothing
+        return Source(path, PurePosixPath(path).stem, tuple(sidecars))
+    path, *sidecars = (filesystem.unstrip_protocol(name) for name in (path, *sidecars))
+    return Source(path, PurePosixPath(path).stem, tuple(sidecars), stamp=_stamp_of(info or {}))
+
+
+def _stamp_of(info: Mapping[str, Any]) -> Stamp | None:
+    """A stamp of what fsspec tells of a file; each backend names its marks its own way."""
+    told = {key.lower().replace("-", "").replace("_", ""): value for key, value in info.items()}
+    mark = next((told[name] for name in MARKS if told.get(name)), None)
+    if mark is None or told.get("size") is None:
+        return None
+    if isinstance(mark, datetime):  # a listing may tell in seconds what a look at one file tells as a date
+        mark = mark.timestamp()
+    return Stamp(int(told["size"]), str(mark).strip('"'))
 
 
 def _name(uri: str) -> PurePosixPath:
@@ -160,8 +239,20 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    """File names by folder, sorted."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(paths):
+        names[_folder(path)].append(PurePosixPath(path).name)
+    return names
+
+
+def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[str, list[str]]:
+    return {folder: _names_in(filesystem, folder) for folder in {_folder(path) for path in paths}}
+
+
 def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
-    """File names in a folder; none where the filesystem may not list it."""
+    """File names in a folder, sorted; none where the filesystem may not list it."""
     try:
         return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
     except (OSError, NotImplementedError):
@@ -171,77 +262,17 @@ def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
 def _sidecars(video: str, names: Sequence[str]) -> list[str]:
     """Subtitle files named after a video: its stem, perhaps tags such as `.en.forced`, a subtitle suffix.
 
-    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name.
+    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name. `names` are sorted.
     """
     stem = PurePosixPath(video).stem + "."
-    longer = tuple(
-        other for name in names if _is_video(name) and (other := PurePosixPath(name).stem + ".").startswith(stem)
-    )
-    longer = tuple(other for other in longer if other != stem)
-    fitting = [name for name in names if name.startswith(stem) and not name.startswith(longer)]
+    after = stem[:-1] + "/"  # "/" follows "." in the alphabet, so these bounds hold all that begins with the stem
+    near = names[bisect_left(names, stem) : bisect_left(names, after)]
+    stems = {PurePosixPath(name).stem + "." for name in near if _is_video(name)} - {stem}
+    longer = tuple(other for other in stems if other.startswith(stem))
+    fitting = [name for name in near if not name.startswith(longer)]
     return [name for name in fitting if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES]
 
 
-def _filesystem(uri: str) -> tuple[AbstractFileSystem, str]:
-    from fsspec.core import url_to_fs
-
-    if not is_remote(uri):
-        uri = os.path.normpath(Path(uri).expanduser().absolute())
-    filesystem, path = url_to_fs(uri)
-    return filesystem, path
-
-
-def _protocols(filesystem: AbstractFileSystem) -> tuple[str, ...]:
-    return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)
-
-
 def _download(uri: str, path: Path) -> None:
-    filesystem, remote = _filesystem(uri)
+    filesystem, remote = filesystem_of(uri)
     filesystem.get_file(remote, str(path))
-
-
-def _attempt(uri: str, action: Callable[[], Result]) -> Result:
-    """Do one thing to a filesystem, again if its failure may pass, and report failure as a SourceError."""
-    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
-
-    attempts = Retrying(
-        retry=retry_if_exception(_may_pass),
-        stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_exponential_jitter(multiplier=0.2, max=5),
-        reraise=True,
-    )
-    try:
-        return attempts(action)
-    # Each fsspec backend raises its own client library's errors, which have no common base but Exception;
-    # `action` is a call into such a backend and nothing else.
-    except Exception as error:
-        raise _source_error(uri, error) from error
-
-
-def _source_error(uri: str, error: Exception) -> SourceError:
-    got = " ".join(f"{type(error).__name__}: {error}".split())
-    if isinstance(error, FileNotFoundError):
-        return SourceMissing(f"{uri}: nothing is there; check the name")
-    if isinstance(error, IsADirectoryError):
-        return SourceMissing(f"{uri}: is a folder, not a file; name a video in it")
-    if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
-        return SourceForbidden(f"{uri}: reading is not permitted; check rights and credentials")
-    if isinstance(error, ImportError):
-        return SourceUnreachable(f"{uri}: this protocol needs a package that is missing ({got}); install it")
-    if isinstance(error, ValueError):
-        return SourceUnreachable(f"{uri}: not an address that fsspec understands ({got}); check the protocol")
-    return SourceUnreachable(f"{uri}: cannot be read ({got}); check the address, or try again later")
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether trying again is worth it: for network and server trouble, not for what cannot change."""
-    lasting = (
-        FileNotFoundError,
-        PermissionError,
-        IsADirectoryError,
-        NotADirectoryError,
-        ImportError,
-        ValueError,
-    )
-    status = getattr(error, "status", None)
-    return not isinstance(error, lasting) and (status is None or status >= 500 or status == 429)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from index.hub import quick_hub, silent_root_logger
 from index.model_names import HUB, ModelName, model_name
-from index.precision import features_of, quick_tower
+from index.precision import LONG_RUN_BATCHES, compiled_tower, features_of, quick_tower
 
 if TYPE_CHECKING:
     import torch
@@ -111,32 +112,32 @@ class Space:
         self.fingerprint = fingerprint
         self.name = fingerprint.name
         self.dim = fingerprint.dim
-        self.input_side_px = _longest_side(json.loads(fingerprint.preprocess)["size"])
         self._model: Any = model
         self._transform = transform
         self._tokenizer = tokenizer
         self._device = device
-        self._tower: torch.nn.Module | None = None
+        self._batches = 0
+        self._settling = threading.Lock()
 
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """The model's input [3, h, w] for one picture [H, W, 3], by open_clip's own transform."""
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The model's input [3, h, w] for one picture [H, W, 3], by open_clip's own transform; not normalised."""
         from PIL import Image
 
-        prepared: NDArray[np.float32] = self._transform(Image.fromarray(rgb)).numpy()
-        return prepared
+        picture = Image.fromarray(rgb)
+        for step in self._transform.transforms[:-2]:  # the last two are ToTensor and Normalize
+            picture = step(picture)
+        return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 
-    def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
-        """Unit vectors float16 [n, dim] for prepared pictures [n, 3, h, w]."""
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        """Unit vectors float16 [n, dim] for prepared pictures [n, 3, h, w]. Several threads may call it at once."""
         import torch
 
         if not len(batch):
             return np.empty((0, self.dim), np.float16)
         with torch.inference_mode():
-            images = torch.from_numpy(batch).to(self._device)
-            if self._tower is None:
-                self._tower = self._settled_tower(images)
-                self._model.visual = self._tower  # the fp32 original, if it was left, goes
-            vectors: NDArray[np.float16] = _unit(features_of(self._tower, images)).half().cpu().numpy()
+            images = self._normalised(batch)
+            features = features_of(self._settled_tower(images), images)
+            vectors: NDArray[np.float16] = _unit(features).half().cpu().numpy()
         return vectors
 
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -150,14 +151,26 @@ class Space:
                 batches.append(_unit(self._model.encode_text(tokens)).cpu().numpy())
         return np.concatenate(batches)
 
-    def _settled_tower(self, images: torch.Tensor) -> torch.nn.Module:
-        """The image tower in the arithmetic that this space keeps from its first batch on."""
+    def _normalised(self, batch: NDArray[np.uint8]) -> torch.Tensor:
+        """What ToTensor and Normalize make of pictures, on this space's device, to which they go as whole bytes."""
         import torch
 
-        tower: torch.nn.Module = self._model.visual
-        if self._device.type == "cuda":
-            return tower.to(torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16)
-        return quick_tower(tower, images) if self._device.type == "cpu" else tower
+        writable = np.require(batch, requirements="W")  # torch warns of memory that others may hold
+        images = torch.from_numpy(writable).to(self._device).float().div_(255)
+        normalize = self._transform.transforms[-1]
+        mean, std = (torch.tensor(each, device=self._device).view(3, 1, 1) for each in (normalize.mean, normalize.std))
+        return images.sub_(mean).div_(std)
+
+    def _settled_tower(self, images: torch.Tensor) -> torch.nn.Module:
+        """The image tower in the arithmetic that this space keeps from its first batch on."""
+        with self._settling:
+            self._batches += 1
+            if self._batches == 1:
+                self._model.visual = quick_tower(self._model.visual, images)  # the fp32 original, if it was left, goes
+            elif self._batches == LONG_RUN_BATCHES:
+                self._model.visual = compiled_tower(self._model.visual, images)
+            tower: torch.nn.Module = self._model.visual
+        return tower
 
 
 def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text", "image"] = "both") -> Space:
@@ -268,10 +281,6 @@ def _unit(features: torch.Tensor) -> torch.Tensor:
     import torch
 
     return torch.nn.functional.normalize(features.float(), dim=-1)
-
-
-def _longest_side(size: int | Sequence[int]) -> int:
-    return size if isinstance(size, int) else max(size)
 
 
 def _sha256(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""One video in, rows out: one thread decodes and scales, one makes JPEGs and model inputs, the caller embeds.
+"""One video in, rows out, in this process: one thread decodes, one makes JPEGs and model inputs, the caller embeds.
 
 Each runs a bounded number of items ahead of the next, so memory does not grow with the video's length.
 """
@@ -7,31 +7,27 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.ahead import ahead
-from pipeline.decode import VideoReader, open_video
-from pipeline.errors import NothingDecodes
 from pipeline.facts import VideoFacts
-from pipeline.pictures import jpeg, rgb_scaler
+from pipeline.model_input import ModelInput
+from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading
+from pipeline.reading import read_piece, timed
 from pipeline.shots import Segment, find_segments
 from pipeline.sources import Source
-from pipeline.subtitles import Line, read_subtitles
+from pipeline.subtitles import Line
 from pipeline.towers import ImageTower
 
-DECODED_AHEAD = 4  # pictures waiting for JPEG and preparation
-
 Item = TypeVar("Item")
-Seconds = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,106 +91,63 @@ class VideoSummary:
     seconds: Mapping[str, float]
 
 
-class _Picture(NamedTuple):
-    number: int
-    time_s: float
-    jpeg: bytes
-    width_px: int
-    height_px: int
-    model_input: NDArray[np.float32]
-
-
 def read_video(
     path: Path,
     source: Source,
     settings: IngestSettings,
+    model_input: ModelInput,
     tower: ImageTower,
     sink: Callable[[list[FrameRow]], None],
 ) -> VideoSummary:
     """Read one video and give its frames to `sink`, a batch at a time, in order.
 
+    For one video at a time and decoders that are trusted not to crash; `pipeline.reader` reads in a child process.
     An unreadable subtitle file does not stop a video: its message is in `subtitle_errors`.
 
     Raises:
         VideoError: nothing can be read from it; `sink` has not been called.
     """
     began = time.monotonic()
-    seconds: Seconds = defaultdict(float)
+    piece = Piece(Identified(source, str(path), video_id="", size_bytes=path.stat().st_size))
+    reading = Reading(settings.fps, settings.jpeg_side_px, settings.jpeg_quality, "pyav", model_input)
+    seconds: dict[str, float] = defaultdict(float)
+    summaries: list[PieceSummary] = []
     times_s: list[float] = []
     distances: list[float] = []
     previous: NDArray[np.float32] | None = None
-    with open_video(path, source.uri) as video:
-        rgbs = ahead(decoded(video, settings, tower, seconds), DECODED_AHEAD)
-        pictures = ahead(_pictures(rgbs, settings, tower, seconds), settings.batch_size)
-        try:
-            for batch in _batches(pictures, settings.batch_size):
-                with _timed(seconds, "embed"):
-                    vectors = tower.embed(np.stack([picture.model_input for picture in batch]))
-                sink([_row(picture, vector) for picture, vector in zip(batch, vectors, strict=True)])
-                times_s += [picture.time_s for picture in batch]
-                wide = vectors.astype(np.float32)
-                neighbours = wide if previous is None else np.vstack([previous, wide])
-                distances += (1 - np.sum(neighbours[1:] * neighbours[:-1], axis=1)).tolist()
-                previous = wide[-1]
-        finally:
-            pictures.close()
-        with _timed(seconds, "subtitles"):
-            transcript, subtitle_errors = read_subtitles(path, source, video.facts)
-    if not times_s:
-        raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
-    seconds["total"] = time.monotonic() - began
+    with closing(ahead(read_piece(piece, reading), settings.batch_size)) as parts:
+        for batch in _batches(_pictures(parts, summaries), settings.batch_size):
+            with timed(seconds, "embed"):
+                vectors = tower.embed(np.stack([picture.model_input for picture in batch]))
+            sink([_row(picture, vector) for picture, vector in zip(batch, vectors, strict=True)])
+            times_s += [picture.time_s for picture in batch]
+            wide = vectors.astype(np.float32)
+            neighbours = wide if previous is None else np.vstack([previous, wide])
+            distances += (1 - np.sum(neighbours[1:] * neighbours[:-1], axis=1)).tolist()
+            previous = wide[-1]
+    (found,) = summaries
     return VideoSummary(
-        facts=video.facts,
+        facts=found.facts,
         frames=len(times_s),
-        start_s=video.start_s,
-        duration_s=video.end_s - video.start_s,
-        decode_errors=video.decode_errors,
-        segments=tuple(find_segments(times_s, distances, video.end_s, settings.window_s)),
-        transcript=tuple(transcript),
-        subtitle_errors=tuple(subtitle_errors),
-        seconds=dict(seconds),
+        start_s=found.start_s,
+        duration_s=found.end_s - found.start_s,
+        decode_errors=found.decode_errors,
+        segments=tuple(find_segments(times_s, distances, found.end_s, settings.window_s)),
+        transcript=found.transcript,
+        subtitle_errors=found.subtitle_errors,
+        seconds=dict(found.seconds) | seconds | {"total": time.monotonic() - began},
     )
 
 
-def decoded(
-    video: VideoReader, settings: IngestSettings, tower: ImageTower, seconds: Seconds
-) -> Generator[tuple[int, float, NDArray[np.uint8]], None, None]:
-    """Number, time and working picture `[height, width, 3]` of each sample; adds its time to `seconds["decode"]`."""
-    from av import FFmpegError
-
-    aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
-    to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, tower.input_side_px)
-    samples = video.samples(settings.fps)
-    while True:
-        with _timed(seconds, "decode"):
-            sample = next(samples, None)
-            if sample is None:
-                return
-            try:
-                rgb = to_rgb(sample.frame)
-            except FFmpegError:  # damage that shows only now, such as a colour space that does not exist
-                video.decode_errors += 1
-                continue
-        yield sample.number, sample.time_s, rgb
+def _pictures(parts: Iterable[Picture | PieceSummary], summaries: list[PieceSummary]) -> Iterator[Picture]:
+    for part in parts:
+        if isinstance(part, Picture):
+            yield part
+        else:
+            summaries.append(part)
 
 
-def _pictures(
-    decoded: Generator[tuple[int, float, NDArray[np.uint8]], None, None],
-    settings: IngestSettings,
-    tower: ImageTower,
-    seconds: Seconds,
-) -> Generator[_Picture, None, None]:
-    try:
-        for number, time_s, rgb in decoded:
-            with _timed(seconds, "jpeg"):
-                encoded, width_px, height_px = jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)
-                picture = _Picture(number, time_s, encoded, width_px, height_px, tower.prepare(rgb))
-            yield picture
-    finally:
-        decoded.close()
-
-
-def _row(picture: _Picture, vector: NDArray[np.float16]) -> FrameRow:
+def _row(picture: Picture, vector: NDArray[np.float16]) -> FrameRow:
     return FrameRow(picture.number, picture.time_s, picture.width_px, picture.height_px, picture.jpeg, vector)
 
 
@@ -202,12 +155,3 @@ def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
-
-
-@contextmanager
-def _timed(seconds: Seconds, stage: str) -> Iterator[None]:
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        seconds[stage] += time.monotonic() - began

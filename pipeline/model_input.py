@@ -76,7 +76,7 @@ class ModelInput:
             return (side, int(side * height / width)) if width <= height else (int(side * width / height), side)
         ratios = height / self.height_px, width / self.width_px
         ratio = max(ratios) if self.fit == "longest" else min(ratios)
-        return round(width / ratio), round(height / ratio)
+        return max(1, round(width / ratio)), max(1, round(height / ratio))
 
     def _framed(self, picture: Image.Image) -> Image.Image:
         """Cut or fill to size, evenly on both sides; of an odd number the larger half is filled right and below."""

@@ -21,19 +21,15 @@ from pipeline.subtitles import Line
 if TYPE_CHECKING:
     from pipeline.spans import Span
 
-CHANGES_WITH_THE_BYTES = ("ETag", "etag", "md5", "LastModified", "last_modified", "updated", "mtime", "size")
-"""What the filesystems that fsspec knows say of a file, of which any one is enough to see a change."""
-
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """A source whose bytes lie at the local `path`; `stamp` is what `stamp_of` said before they were read."""
+    """A source whose bytes lie at the local `path`."""
 
     source: Source
     path: str
     video_id: str
     size_bytes: int
-    stamp: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +96,9 @@ def identify(source: Source, folder: Path) -> Identified:
     Raises:
         SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be had; nothing is left in `folder`.
     """
-    stamp = stamp_of(source.uri)
     path = _fetch(source.uri, folder) if is_remote(source.uri) else Path(source.uri)
     video_id = attempt(source.uri, lambda: content_id(path))
-    return Identified(source, str(path), video_id, path.stat().st_size, stamp)
-
-
-def stamp_of(uri: str) -> str:
-    """What changes when the bytes of a source do, without reading them; empty where the source does not tell.
-
-    Raises as `identify`.
-    """
-    filesystem, path = attempt(uri, lambda: filesystem_of(uri))
-    facts = attempt(uri, lambda: filesystem.info(path))
-    return " ".join(f"{name}={facts[name]}" for name in CHANGES_WITH_THE_BYTES if facts.get(name) is not None)
+    return Identified(source, str(path), video_id, path.stat().st_size)
 
 
 def _fetch(uri: str, folder: Path) -> Path:

@@ -15,12 +15,5 @@ class ImageTower(Protocol):
     def dim(self) -> int:
         """Length of a vector."""
 
-    @property
-    def input_side_px(self) -> int:
-        """The shortest side that a picture should have before `prepare` sees it."""
-
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Model input `[3, h, w]` of a picture `[height, width, 3]`; called from a worker thread."""
-
-    def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
-        """Vectors `[n, dim]` of unit length for model inputs `[n, 3, h, w]`."""
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        """Vectors `[n, dim]` of unit length for model inputs `[n, 3, h, w]`, as `ModelInput` makes them."""

@@ -144,10 +144,9 @@ def _clear_errors(name: str, kind: Kind) -> Iterator[None]:
             f"reached, or a local folder with config, weights and processor"
         ) from error
     except Exception as error:  # what a foreign or damaged file does to the loaders cannot be listed
-        task = f"AutoModelFor{kind}"
-        raise WrongModel(
-            f"{name}{_architecture(name)} cannot be used by {task}: {_first_line(error)}; give a model for that task"
-        ) from error
+        foreign = "Unrecognized configuration class" in str(error)
+        reason = f"it is no model for AutoModelFor{kind}" if foreign else _first_line(error)
+        raise WrongModel(f"cannot use {name}{_architecture(name)}: {reason}; give a model for that task") from error
 
 
 def _architecture(name: str) -> str:

@@ -1,0 +1,236 @@
+"""Tiny models of the real architectures, with random weights, saved as a hub's model is and loaded as one.
+
+Each maker writes a folder that `from_pretrained` takes: config, weights, processor and a tokenizer trained on a
+few words. They say nonsense, but by the code that says sense with real weights.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.hub_models import import_transformers
+
+WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
+CHAT = (
+    "{% for message in messages %}{% for part in message['content'] %}"
+    "{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}"
+    "{% endfor %}{% endfor %}{% if add_generation_prompt %} :{% endif %}"
+)
+SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+LANGUAGE = {**SMALL, "num_key_value_heads": 2, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
+CONTROLS = (
+    "<|endoftext|>",
+    "<|startoftranscript|>",
+    "<|en|>",
+    "<|de|>",
+    "<|translate|>",
+    "<|transcribe|>",
+    "<|startoflm|>",
+    "<|startofprev|>",
+    "<|nospeech|>",
+    "<|notimestamps|>",
+)
+
+
+def llava(folder: Path, seed: int = 0) -> Path:
+    """An image-text-to-text model: CLIP's picture tower before a Llama (LLaVA 1.5, Liu et al. 2023)."""
+    t = seeded(seed)
+    tokenizer = words_tokenizer(
+        ["<s>", "</s>", "<pad>", "<image>"], pad_token="<pad>", bos_token="<s>", eos_token="</s>"
+    )
+    config = t.LlavaConfig(
+        vision_config=t.CLIPVisionConfig(image_size=32, patch_size=8, **SMALL),
+        text_config=t.LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=512, **LANGUAGE),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=16,
+    )
+    processor = t.LlavaProcessor(
+        image_processor=t.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}),
+        tokenizer=tokenizer,
+        patch_size=8,
+        vision_feature_select_strategy="default",
+        chat_template=CHAT,
+        image_token="<image>",
+        num_additional_image_tokens=1,
+    )
+    return saved(folder, t.LlavaForConditionalGeneration(config), processor)
+
+
+def idefics3(folder: Path, seed: int = 0) -> Path:
+    """An image-text-to-text model that takes each turn's pictures as a list (Idefics3; SmolVLM is one)."""
+    t = seeded(seed)
+    special = ["<s>", "</s>", "<pad>", "<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"]
+    tokenizer = words_tokenizer(special, pad_token="<pad>", bos_token="<s>", eos_token="</s>")
+    config = t.Idefics3Config(
+        vision_config={**SMALL, "image_size": 32, "patch_size": 8},
+        text_config=t.LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=1024, **LANGUAGE),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+        pad_token_id=2,
+    )
+    edge = {"longest_edge": 32}
+    pictures = t.Idefics3ImageProcessor(size=edge, max_image_size=edge, do_image_splitting=False)
+    processor = t.Idefics3Processor(pictures, tokenizer, image_seq_len=4, chat_template=CHAT)
+    return saved(folder, t.Idefics3ForConditionalGeneration(config), processor)
+
+
+def rt_detr(folder: Path, labels: Sequence[str] = ("boat", "kite", "cat"), seed: int = 0) -> Path:
+    """A closed-vocabulary detector (RT-DETR, Zhao et al. 2023) over a small ResNet."""
+    t = seeded(seed)
+    backbone = t.RTDetrResNetConfig(
+        embedding_size=16,
+        hidden_sizes=[16, 16, 32, 32],
+        depths=[1, 1, 1, 1],
+        layer_type="basic",
+        out_features=["stage2", "stage3", "stage4"],
+    )
+    config = t.RTDetrConfig(
+        backbone_config=backbone,
+        encoder_hidden_dim=32,
+        encoder_in_channels=[16, 32, 32],
+        encoder_layers=1,
+        encoder_ffn_dim=32,
+        encoder_attention_heads=2,
+        d_model=32,
+        num_queries=12,
+        decoder_in_channels=[32, 32, 32],
+        decoder_layers=2,
+        decoder_ffn_dim=32,
+        decoder_attention_heads=2,
+        num_denoising=0,
+        anchor_image_size=None,
+        id2label=dict(enumerate(labels)),
+        label2id={label: number for number, label in enumerate(labels)},
+    )
+    return saved(folder, t.RTDetrForObjectDetection(config), t.RTDetrImageProcessor(size={"height": 64, "width": 64}))
+
+
+def owlv2(folder: Path, seed: int = 0) -> Path:
+    """An open-vocabulary detector (OWLv2, Minderer et al. 2023)."""
+    t = seeded(seed)
+    tokenizer = words_tokenizer(
+        ["!", "<s>", "</s>"], pad_token="!", bos_token="<s>", eos_token="</s>", model_max_length=16
+    )
+    ids = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    config = t.Owlv2Config(
+        text_config={**SMALL, **ids, "vocab_size": len(tokenizer), "max_position_embeddings": 16},
+        vision_config={**SMALL, "image_size": 64, "patch_size": 16},
+        projection_dim=32,
+    )
+    pictures = t.Owlv2ImageProcessor(size={"height": 64, "width": 64})
+    processor = t.Owlv2Processor(image_processor=pictures, tokenizer=tokenizer)
+    return saved(folder, t.Owlv2ForObjectDetection(config), processor)
+
+
+def grounding_dino(folder: Path, seed: int = 0) -> Path:
+    """An open-vocabulary detector that reads its labels as one text (Grounding DINO, Liu et al. 2023)."""
+    t = seeded(seed)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "?", *dict.fromkeys(WORDS.split())]
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = t.BertTokenizer(vocab={word: number for number, word in enumerate(words)})
+    backbone = t.SwinConfig(
+        image_size=64,
+        patch_size=4,
+        embed_dim=16,
+        depths=[1, 1, 1, 1],
+        num_heads=[2, 2, 2, 2],
+        window_size=4,
+        out_features=["stage2", "stage3", "stage4"],
+    )
+    config = t.GroundingDinoConfig(
+        backbone_config=backbone,
+        text_config=t.BertConfig(vocab_size=len(words), **SMALL),
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        num_queries=12,
+        max_text_len=32,
+    )
+    pictures = t.GroundingDinoImageProcessor(size={"shortest_edge": 64, "longest_edge": 96})
+    processor = t.GroundingDinoProcessor(image_processor=pictures, tokenizer=tokenizer)
+    return saved(folder, t.GroundingDinoForObjectDetection(config), processor)
+
+
+def whisper(folder: Path, seed: int = 0) -> Path:
+    """A speech recogniser (Whisper, Radford et al. 2022) with timestamps and two languages."""
+    t = seeded(seed)
+    times = [f"<|{step * 0.02:.2f}|>" for step in range(1501)]
+    tokenizer = whisper_tokenizer([*CONTROLS, *times])
+    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in CONTROLS}
+    end, start = ids["<|endoftext|>"], ids["<|startoftranscript|>"]
+    tokens = {"bos_token_id": end, "eos_token_id": end, "pad_token_id": end, "decoder_start_token_id": start}
+    config = t.WhisperConfig(
+        vocab_size=len(tokenizer),
+        num_mel_bins=80,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_target_positions=64,
+        **tokens,
+    )
+    model = t.WhisperForConditionalGeneration(config)
+    model.generation_config = t.GenerationConfig(
+        **tokens,
+        max_length=48,
+        is_multilingual=True,
+        lang_to_id={name: ids[name] for name in ("<|en|>", "<|de|>")},
+        task_to_id={name: ids[f"<|{name}|>"] for name in ("transcribe", "translate")},
+        no_timestamps_token_id=ids["<|notimestamps|>"],
+        prev_sot_token_id=ids["<|startofprev|>"],
+        return_timestamps=False,
+        max_initial_timestamp_index=50,
+        suppress_tokens=[],
+        begin_suppress_tokens=[end],
+    )
+    return saved(folder, model, t.WhisperProcessor(feature_extractor=t.WhisperFeatureExtractor(), tokenizer=tokenizer))
+
+
+def whisper_tokenizer(special: Sequence[str]) -> Any:
+    """Whisper's own tokenizer class, which knows timestamps, over a small vocabulary."""
+    model = json.loads(words_tokenizer([]).backend_tokenizer.to_str())["model"]
+    merges = [tuple(pair) for pair in model["merges"]]
+    tokenizer = import_transformers().WhisperTokenizer(vocab=model["vocab"], merges=merges)
+    tokenizer.add_special_tokens({"extra_special_tokens": list(special)})
+    return tokenizer
+
+
+def words_tokenizer(special: Sequence[str], **named: Any) -> Any:
+    """A byte-level BPE tokenizer of a few hundred entries: it reads any text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator([WORDS] * 4, trainer)
+    return import_transformers().PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named)
+
+
+def seeded(seed: int) -> Any:
+    """transformers, with torch's random numbers set: the same seed makes the same model."""
+    import torch
+
+    transformers = import_transformers()
+    transformers.utils.logging.disable_progress_bar()
+    torch.manual_seed(seed)
+    return transformers
+
+
+def saved(folder: Path, model: Any, processor: Any) -> Path:
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return folder

@@ -40,6 +40,12 @@ def complete_models(tables: Tables, stage: str) -> Models:
     return models
 
 
+def newest(models: Models, video_id: str, wanted: str | None = None) -> str | None:
+    """The model whose captions or speech readers see: the wanted one or the last; None if there is none."""
+    there = models.get(video_id, ())
+    return (there[-1] if there else None) if wanted is None else (wanted if wanted in there else None)
+
+
 def complete(
     tables: Tables,
     videos: Container[str],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from index.filters import all_of, at_least, equal, one_of, within
+from index.rows import DetectionRow, VideoRow
 from index.tables import Tables
 
 
@@ -49,3 +51,22 @@ def add_detections(tables: Tables, videos: Mapping[str, Sequence[DetectionLike]]
             for found in detections
         ],
     )
+
+
+def detections(
+    tables: Tables,
+    video: VideoRow,
+    models: Sequence[str],
+    start_s: float | None,
+    end_s: float | None,
+    label: str | None,
+    min_score: float,
+) -> list[DetectionRow]:
+    """See Library.detections; of these models only."""
+    if not models:
+        return []
+    of_label = [] if label is None else [equal("label", plain_label(label))]
+    of_video = [equal("video_id", video.video_id), one_of("model", models), at_least("score", min_score)]
+    rows = tables.rows("detections", all_of(of_video + of_label + within(start_s, end_s)))
+    rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
+    return [DetectionRow(**row | {"box": tuple(row["box"])}) for row in rows.to_pylist()]

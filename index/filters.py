@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import and_
 
@@ -11,9 +11,15 @@ from lancedb.expr import Expr, col, lit
 from index.rows import Scope
 from index.schema import frame_key
 
+VALUES_A_FILTER = 500
+
 
 def equal(column: str, value: str) -> Expr:
     return col(column) == lit(value)
+
+
+def at_least(column: str, value: float) -> Expr:
+    return col(column) >= lit(value)
 
 
 def one_of(column: str, values: Sequence[str]) -> Expr:
@@ -44,3 +50,9 @@ def of_videos(scope: Scope) -> list[Expr]:
 
 def all_of(filters: Sequence[Expr]) -> Expr | None:
     return reduce(and_, filters) if filters else None
+
+
+def portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Values by few enough to name them all in one filter."""
+    for first in range(0, len(values), VALUES_A_FILTER):
+        yield values[first : first + VALUES_A_FILTER]

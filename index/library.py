@@ -7,56 +7,41 @@ reader looks only at videos that have that row, so nobody sees half a video, whe
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
-from index import additions, reading, search, writing
+from index import additions, keeping, sweeping, writing
 from index.captions import CaptionLike, add_captions
+from index.completing import complete
 from index.detections import DetectionLike, add_detections
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
-from index.filters import all_of, equal
+from index.leases import UNHURRIED, Lease, Pace, check_lease
 from index.maintenance import Thresholds, index_text, refresh
-from index.other_spaces import add_space, add_vectors, space_tables
+from index.other_spaces import add_space, add_vectors
+from index.reader import LibraryReader
 from index.rows import (
     FailureRow,
     FrameVectors,
     Hit,
-    LibraryFacts,
+    RunRow,
     Scope,
-    SegmentRow,
-    StoredFrame,
-    TranscriptRow,
+    SourceRow,
     VideoRow,
 )
-from index.schema import table_schemas, vectors_table
+from index.schema import table_schemas
 from index.spaces import Fingerprint
 from index.speech import SpeechLike, add_speech
-from index.storage import check_vacant, connect, is_local, place, read_heading, storage_errors, table_names
-from index.tables import Tables
+from index.storage import check_vacant, connect, is_local, place, storage_errors, table_names
 
 __all__ = ["Hit", "Library", "Scope"]
 
-EVERYWHERE = Scope()
 PAYING = Thresholds()
 
 
-class Library:
+class Library(LibraryReader):
     """A library, open for reading and writing. Pickling it sends its URI; it is opened anew on the other side."""
-
-    def __init__(self, uri: str, database: Any) -> None:
-        self.uri = uri
-        self._tables = Tables(uri, database)
-        heading = read_heading(self._tables["videos"].schema, uri)
-        self.settings = heading.settings
-        self.fingerprint = heading.fingerprint
-        self.format_version = heading.format_version
-        self._vectors = vectors_table(heading.fingerprint)
-        self._complete: tuple[int, dict[str, VideoRow]] = (-1, {})
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return Library.open, (self.uri,)
@@ -103,11 +88,6 @@ class Library:
         library.check_space(fingerprint)
         return library
 
-    @property
-    def space_name(self) -> str:
-        """What `load_space` takes for this library's space."""
-        return self.fingerprint.name
-
     def check_settings(self, settings: Mapping[str, Any]) -> None:
         changed = [key for key in sorted({*settings, *self.settings}) if settings.get(key) != self.settings.get(key)]
         if changed:
@@ -124,62 +104,61 @@ class Library:
                 f"use that space or another library"
             )
 
-    def has_video(self, video_id: str) -> bool:
-        return video_id in self._videos()
+    def lease(self, name: str, owner: str, pace: Pace = UNHURRIED) -> Lease:
+        """The right to be the only one to do `name`, such as "ingest"; a context manager, see `leases`.
 
-    def discard(self, video_id: str) -> None:
-        """Delete all that is stored of a video, complete or left over from an interrupted run."""
-        where = equal("video_id", video_id)
-        for name in ("videos", "frames", self._vectors, "segments", "transcript"):
-            self._tables.delete(name, where)
-        additions.forget_video(self._tables, where)
+        Raises LibraryBusy if another run has it.
+        """
+        return Lease(self._tables, name, owner, pace)
 
-    def add_frames(self, video_id: str, rows: Sequence[writing.FrameLike]) -> None:
-        """Append frames and their vectors. Few large appends are much quicker than many small ones."""
-        writing.add_frames(self._tables, self._vectors, video_id, rows)
+    def check_lease(self, name: str, token: str) -> None:
+        """Raise LeaseLost unless the lease of this name still has this token."""
+        check_lease(self._tables, name, token)
 
-    def add_segments(self, video_id: str, segments: Iterable[writing.SegmentLike]) -> None:
-        writing.add_segments(self._tables, video_id, segments)
+    def discard(self, *video_ids: str) -> None:
+        """Delete all that is stored of videos, complete or left over from an interrupted run."""
+        writing.discard(self._tables, self._vectors, video_ids)
 
-    def add_transcript(self, video_id: str, lines: Iterable[writing.LineLike]) -> None:
-        writing.add_transcript(self._tables, video_id, lines)
+    def discard_frames(self, video_id: str, first_number: int, until_number: int | None) -> None:
+        """Delete a video's frames and vectors numbered `[first_number, until_number)`; None: all from the first on."""
+        writing.discard_frames(self._tables, self._vectors, video_id, first_number, until_number)
 
-    def complete(self, *rows: VideoRow) -> None:
+    def add_frames(self, videos: Mapping[str, Sequence[writing.FrameLike]]) -> None:
+        """Append frames and their vectors by video id: one commit a table. Few large ones are quicker than many."""
+        writing.add_frames(self._tables, self._vectors, videos)
+
+    def add_segments(self, videos: Mapping[str, Iterable[writing.SegmentLike]]) -> None:
+        """Append the segments of videos, all of each in order, by video id."""
+        writing.add_segments(self._tables, videos)
+
+    def add_transcript(self, videos: Mapping[str, Iterable[writing.LineLike]]) -> None:
+        """Append the transcript lines of videos by video id."""
+        writing.add_transcript(self._tables, videos)
+
+    def complete(self, rows: Sequence[VideoRow]) -> tuple[str, ...]:
         """Let readers see videos: the last thing written of them, after all else is on the disk.
 
-        Raises LibraryError if a video has not exactly the frames that its row says: then two runs wrote it
-        at once. What they wrote is deleted.
+        Returns the ids of those that were rejected, because they have not exactly the frames, vectors, segments
+        and lines that their row says: then two runs wrote them at once, and all of it is deleted.
         """
-        for row in rows:
-            pictures, vectors = writing.frames_held(self._tables, self._vectors, row.video_id)
-            if not pictures == vectors == row.frames:
-                self.discard(row.video_id)
-                raise LibraryError(
-                    f"{row.title} has {pictures} frames and {vectors} vectors instead of {row.frames} each: two runs "
-                    f"wrote it at once; it was taken out again, run ingest once more"
-                )
-        if is_local(self.uri):
-            os.sync()  # LanceDB never does: after a power cut a row could else outlive what it vouches for
-        self._tables.upsert("videos", ["video_id"], [asdict(row) for row in rows])
+        return complete(self._tables, self._vectors, rows)
+
+    def sweep(self) -> int:
+        """Delete what interrupted ingests left of videos that are not complete; returns of how many videos.
+
+        Call it when no ingest is at work, that is under its lease. Quick where there is nothing to delete.
+        """
+        return sweeping.sweep(self._tables, self._vectors)
+
+    def audit(self) -> sweeping.Audit:
+        """Check that every complete video has all its rows once, and that there are no other rows; reads much."""
+        return sweeping.audit(self._tables, self._vectors)
 
     def add_space(self, fingerprint: Fingerprint) -> None:
         """Make room for another space's vectors; raises LibraryError for the library's own space."""
         if fingerprint.digest == self.fingerprint.digest:
             raise LibraryError(f"got space {fingerprint}, which is {self.uri}'s own: every frame has its vector")
         add_space(self._tables, fingerprint)
-
-    def spaces(self) -> tuple[Fingerprint, ...]:
-        """The spaces that frames have vectors in, the library's own first."""
-        held = space_tables(self._tables).values()
-        return self.fingerprint, *(space for space in held if space.digest != self.fingerprint.digest)
-
-    def pending(self, stage: str, model: str) -> list[VideoRow]:
-        """Complete videos that this model has not added its stage to.
-
-        `stage` is captions, detections, speech or vectors; for vectors, `model` is the space's digest.
-        """
-        done = additions.complete_models(self._tables, stage)
-        return [row for row in self.videos() if model not in done.get(row.video_id, ())]
 
     def add_captions(self, videos: Mapping[str, Sequence[CaptionLike]], model: str) -> None:
         """Append captions of several videos; nobody sees them before `complete_addition`."""
@@ -205,7 +184,10 @@ class Library:
         Returns the ids that were rejected, because their rows are not as many or the video is gone by now: what
         was added to them is deleted.
         """
-        return additions.complete(self._tables, self._videos(), stage, model, counts, settings)
+        rejected = additions.complete(self._tables, self._videos(), stage, model, counts, settings)
+        gone = [video_id for video_id in counts if video_id not in self._videos()]
+        additions.discard(self._tables, stage, model, gone)
+        return tuple(dict.fromkeys([*rejected, *gone]))
 
     def discard_addition(self, stage: str, model: str, *video_ids: str) -> None:
         """Delete what a model added to videos, complete or not: before it is done again."""
@@ -215,106 +197,36 @@ class Library:
         """Delete what interrupted runs of a stage left; returns of how many videos. Call it when no other runs."""
         return additions.discard_leftovers(self._tables, stage, model)
 
-    def add_failure(self, failure: FailureRow) -> None:
-        """Record a failed source; the same source and stage again count as one more attempt."""
-        same = all_of([equal("uri", failure.uri), equal("stage", failure.stage)])
-        before = self._tables.rows("failures", same, ["attempts"])["attempts"].to_pylist()
-        counted = replace(failure, attempts=failure.attempts + sum(before))
-        self._tables.upsert("failures", ["uri", "stage"], [asdict(counted)])
+    def sources(self) -> dict[str, SourceRow]:
+        """Every source that an ingest found a video in, by URI."""
+        return keeping.sources(self._tables)
 
-    def clear_failure(self, uri: str, stage: str | None = None) -> None:
-        """Forget a source's failures, or only those of one stage."""
-        of_source = equal("uri", uri)
-        self._tables.delete("failures", of_source if stage is None else of_source & equal("stage", stage))
+    def add_sources(self, rows: Iterable[SourceRow]) -> None:
+        """Record sources, each in place of what was known of its URI."""
+        keeping.add_sources(self._tables, rows)
+
+    def failures(self) -> list[FailureRow]:
+        return keeping.failures(self._tables)
+
+    def add_failures(self, rows: Sequence[FailureRow]) -> None:
+        """Record failed sources; the same source and stage again count as further attempts."""
+        keeping.add_failures(self._tables, rows)
+
+    def clear_failures(self, uris: Sequence[str], stages: Sequence[str] | None = None) -> None:
+        """Forget the failures of sources, or only those of some stages."""
+        keeping.clear_failures(self._tables, uris, stages)
+
+    def runs(self) -> list[RunRow]:
+        """What every run said of itself, the latest first."""
+        return keeping.runs(self._tables)
+
+    def add_run(self, row: RunRow) -> None:
+        """Record a run, in place of what it said before."""
+        keeping.add_run(self._tables, row)
 
     def refresh(self, when: Thresholds = PAYING) -> None:
         """Bring indexes up to date; call it from one process, after an ingest. Readers need not stop."""
         refresh(self._tables, self._vectors, when)
-
-    def videos(self) -> list[VideoRow]:
-        """Complete videos, by title."""
-        return sorted(self._videos().values(), key=lambda row: (row.title, row.video_id))
-
-    def _videos(self) -> dict[str, VideoRow]:
-        """Complete videos by id, read again only when the table has changed."""
-        version = self._tables.version("videos")
-        if version != self._complete[0]:
-            self._complete = version, reading.complete_videos(self._tables)
-        return self._complete[1]
-
-    def video(self, name: str) -> VideoRow:
-        """A complete video by its id, the first digits of it (at least 4), its title, file name or URI.
-
-        Raises UnknownVideo if there is none or more than one.
-        """
-        return reading.find_video(self._videos(), name)
-
-    def failures(self) -> list[FailureRow]:
-        rows = [FailureRow(**row) for row in self._tables.rows("failures").to_pylist()]
-        return sorted(rows, key=lambda row: (row.uri, row.stage))
-
-    def vectors(self, video_id: str) -> FrameVectors:
-        """All frame vectors of a video in time order, to be read once and then searched in memory."""
-        return reading.vectors(self._tables, self._vectors, self._known(video_id))
-
-    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
-        """Stored frames with their pictures, in the order asked for; raises TimeOutside for an unknown number."""
-        return reading.frames(self._tables, self._known(video_id), frame_nos)
-
-    def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:
-        """One stored frame for each time, which must be in the video's `[start_s, end_s)`, else TimeOutside.
-
-        `mode` is "nearest"; "shown", the frame on screen then: the latest at or before; or "exact", a frame
-        at just this time (within a microsecond) or TimeOutside.
-        """
-        return reading.frames_at(self._tables, self._known(video_id), times_s, mode)
-
-    def segments(self, video_id: str) -> list[SegmentRow]:
-        return reading.segments(self._tables, self._known(video_id))
-
-    def transcript(
-        self, video_id: str, start_s: float | None = None, end_s: float | None = None
-    ) -> list[TranscriptRow]:
-        """Lines that share some time with `[start_s, end_s)`, in order."""
-        return reading.transcript(self._tables, self._known(video_id), start_s, end_s)
-
-    def _known(self, video_id: str) -> VideoRow:
-        videos = self._videos()
-        return videos[video_id] if video_id in videos else reading.find_video(videos, video_id)
-
-    def search_frames(
-        self, vector: NDArray[Any], scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
-    ) -> list[Hit]:
-        """The `k` frames nearest to a unit vector `[dim]` by cosine, best first, `min_gap_s` apart in a video."""
-        return search.search_frames(self._tables, self._vectors, self._videos(), vector, scope, k, min_gap_s)
-
-    def search_transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
-        """The `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other."""
-        return search.search_transcript(self._tables, self._videos(), text, scope, k)
-
-    def search(
-        self, text: str, vector: NDArray[Any], scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
-    ) -> list[Hit]:
-        """Frames and transcript together, fused by rank; see `search.fuse`."""
-        return search.search(self._tables, self._vectors, self._videos(), text, vector, scope, k, min_gap_s)
-
-    def info(self) -> LibraryFacts:
-        """What the library holds, in numbers."""
-        videos = self._videos().values()
-        return LibraryFacts(
-            uri=self.uri,
-            format_version=self.format_version,
-            videos=len(videos),
-            hours=sum(row.duration_s for row in videos) / 3600,
-            frames=sum(row.frames for row in videos),
-            segments=sum(row.segments for row in videos),
-            transcript_lines=sum(row.transcript_lines for row in videos),
-            failures=self._tables.count("failures"),
-            stored_bytes=self._tables.stored_bytes(),
-            space=self.space_name,
-            space_digest=self.fingerprint.digest,
-            settings=self.settings,
-        )
 
 
 def _plain(settings: Any) -> dict[str, Any]:

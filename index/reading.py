@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from index.errors import QueryError, TimeOutside, UnknownVideo
 from index.filters import all_of, equal, of_frames, overlapping
-from index.rows import FrameVectors, SegmentRow, StoredFrame, TranscriptRow, VideoRow
+from index.rows import CaptionRow, FrameVectors, SegmentRow, StoredFrame, TranscriptRow, VideoRow
 from index.tables import Tables
 
 LEAST_PREFIX = 4
@@ -96,12 +96,17 @@ def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: Vi
     return nearest
 
 
-def segments(tables: Tables, video: VideoRow) -> list[SegmentRow]:
+def segments(tables: Tables, video: VideoRow, captions: Sequence[CaptionRow]) -> list[SegmentRow]:
+    """See Library.segments."""
+    written = {caption.segment_no: (caption.text, caption.confidence, caption.model) for caption in captions}
     rows = tables.rows("segments", equal("video_id", video.video_id)).sort_by("segment_no")
-    return [SegmentRow(**row) for row in rows.to_pylist()]
+    return [SegmentRow(*row.values(), *written.get(row["segment_no"], ())) for row in rows.to_pylist()]
 
 
-def transcript(tables: Tables, video: VideoRow, start_s: float | None, end_s: float | None) -> list[TranscriptRow]:
+def transcript(
+    tables: Tables, video: VideoRow, model: str | None, start_s: float | None, end_s: float | None
+) -> list[TranscriptRow]:
+    """See Library.transcript; of speech only what `model` heard."""
     where = all_of([equal("video_id", video.video_id), *overlapping(start_s, end_s)])
     rows = tables.rows("transcript", where).sort_by([("start_s", "ascending"), ("end_s", "ascending")])
-    return [TranscriptRow(**row) for row in rows.to_pylist()]
+    return [TranscriptRow(**row) for row in rows.to_pylist() if row["model"] in (None, model)]

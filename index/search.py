@@ -1,178 +1,162 @@
-"""Searching frames by vector, transcript by words (BM25), and both together.
+"""Searching frames by vector, transcript and captions by words (BM25), captions also by vector, detections by label.
 
-Rows of videos that are not complete are dropped after the fact, and so are hits too near to a better one; where
-that leaves fewer than asked for, the search is run again for four times as many. A frame that two runs are just
+`models` says which models' rows of a stage a reader may see (see additions). Where several models wrote captions
+or heard speech in a video, the newest is searched; detections of all models are. A frame that two runs are just
 writing at once counts once: `Library.complete` will take it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
-import numpy as np
+from lancedb.query import ColumnOrdering
 from numpy.typing import NDArray
 
-from index.errors import QueryError, UnknownVideo
-from index.filters import all_of, of_videos, overlapping, within
-from index.rows import Hit, Scope, VideoRow
+from index.additions import Models, newest
+from index.detections import plain_label
+from index.filters import all_of, at_least, equal, of_videos, overlapping, within
+from index.fusion import fuse_same, spaced
+from index.queries import (
+    Rows,
+    Videos,
+    check_scope,
+    check_words,
+    is_few,
+    matching_rows,
+    nearest_rows,
+    unit_query,
+    widening,
+)
+from index.rows import Hit, Scope
 from index.storage import storage_errors
 from index.tables import Tables
 
-FEW_VIDEOS = 20
-"""Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""
-REFINE = 10
-"""The index compares rounded vectors; ten times as many as asked for are compared again, exactly."""
-RRF_K = 60
-SAME_MOMENT_S = 3.0
-
-Videos = Mapping[str, VideoRow]
-Rows = list[dict[str, Any]]
+LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
+CAPTION_COLUMNS = ["video_id", "segment_no", "start_s", "end_s", "text", "model"]
+DETECTION_COLUMNS = ["video_id", "frame_no", "time_s", "label", "score", "model"]
 
 
 def search_frames(
-    tables: Tables,
-    table: str,
-    videos: Videos,
-    vector: NDArray[Any],
-    scope: Scope,
-    k: int,
-    min_gap_s: float,
+    tables: Tables, table: str, videos: Videos, vector: NDArray[Any], scope: Scope, k: int, min_gap_s: float
 ) -> list[Hit]:
     """See Library.search_frames. Exact in up to 20 videos and where no vector index was built."""
-    _check(videos, scope, k, min_gap_s)
-    query = _unit_query(vector, tables[table].schema.field("vector").type.list_size)
+    check_scope(videos, scope, k, min_gap_s)
+    query = unit_query(vector, tables[table].schema.field("vector").type.list_size)
     where = all_of(of_videos(scope) + within(scope.start_s, scope.end_s))
-    few = scope.video_ids is not None and len(scope.video_ids) <= FEW_VIDEOS
 
     def fetch(limit: int) -> Rows:
-        with storage_errors(tables.uri):
-            search = tables[table].search(query, vector_column_name="vector").distance_type("cosine")
-            search = search if where is None else search.where(where)
-            search = search.bypass_vector_index() if few else search.refine_factor(REFINE)
-            found = search.select(["video_id", "frame_no", "time_s", "_distance"]).limit(limit).to_arrow()
-        rows: Rows = found.to_pylist()
+        rows = nearest_rows(tables, table, query, ["video_id", "frame_no", "time_s"], where, is_few(scope), limit)
         return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
 
     def keep(rows: Rows) -> list[Hit]:
         complete = {(row["video_id"], row["frame_no"]): row for row in rows if row["video_id"] in videos}
         return spaced([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
-    return _widening(fetch, keep, k)
+    return widening(fetch, keep, k, first=4 * k if min_gap_s else k)
 
 
-def search_transcript(tables: Tables, videos: Videos, text: str, scope: Scope, k: int) -> list[Hit]:
+def search_transcript(tables: Tables, videos: Videos, models: Models, text: str, scope: Scope, k: int) -> list[Hit]:
     """See Library.search_transcript. Any text is a fair query; what is no word matches nothing."""
-    _check(videos, scope, k, 0.0)
-    if not text.strip():
-        raise QueryError("got an empty query; give some words to look for")
+    check_scope(videos, scope, k)
+    check_words(text)
     where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
     def fetch(limit: int) -> Rows:
-        with storage_errors(tables.uri):
-            search = tables["transcript"].search(text, query_type="fts", fts_columns="text")
-            search = search if where is None else search.where(where)
-            rows: Rows = search.limit(limit).to_arrow().to_pylist()
+        rows = matching_rows(tables, "transcript", text, LINE_COLUMNS, where, limit)
         return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
 
     def keep(rows: Rows) -> list[Hit]:
-        return [_line_hit(row) for row in rows if row["video_id"] in videos]
+        shown = [row for row in rows if row["model"] in (None, newest(models, row["video_id"]))]
+        return [_text_hit(row, "transcript") for row in shown if row["video_id"] in videos]
 
-    return _widening(fetch, keep, k)
+    return widening(fetch, keep, k, first=k)
 
 
-def search(
+def search_captions(
     tables: Tables,
-    table: str,
     videos: Videos,
+    models: Models,
     text: str,
-    vector: NDArray[Any],
+    vector: NDArray[Any] | None,
+    scope: Scope,
+    k: int,
+) -> list[Hit]:
+    """See Library.search_captions: each of the two searches gives four times `k` captions, which are then fused."""
+    check_scope(videos, scope, k)
+    check_words(text)
+    where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+
+    def by_words(limit: int) -> Rows:
+        rows = matching_rows(tables, "captions", text, CAPTION_COLUMNS, where, limit)
+        return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
+
+    def keep(rows: Rows) -> list[Hit]:
+        shown = [row for row in rows if row["video_id"] in videos and row["model"] == newest(models, row["video_id"])]
+        return [_text_hit(row, "caption") for row in shown]
+
+    if vector is None:
+        return widening(by_words, keep, k, first=k)
+    query = unit_query(vector, tables["captions"].schema.field("vector").type.list_size)
+
+    def by_meaning(limit: int) -> Rows:
+        rows = nearest_rows(tables, "captions", query, CAPTION_COLUMNS, where, is_few(scope), limit)
+        return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
+
+    return fuse_same(*(widening(by, keep, 4 * k, first=4 * k) for by in (by_words, by_meaning)))[:k]
+
+
+def search_detections(
+    tables: Tables,
+    videos: Videos,
+    models: Models,
+    label: str,
+    min_score: float,
     scope: Scope,
     k: int,
     min_gap_s: float,
 ) -> list[Hit]:
-    """See Library.search: each search gives four times `k` hits, which are then fused."""
-    frames = search_frames(tables, table, videos, vector, scope, 4 * k, min_gap_s)
-    lines = search_transcript(tables, videos, text, scope, 4 * k)
-    return spaced(fuse(frames, lines), min_gap_s)[:k]
+    """See Library.search_detections."""
+    check_scope(videos, scope, k, min_gap_s)
+    check_words(label)
+    of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
+    where = all_of(of_label + of_videos(scope) + within(scope.start_s, scope.end_s))
+    best_first = [
+        ColumnOrdering(column_name="score", ascending=False),
+        ColumnOrdering(column_name="video_id"),
+        ColumnOrdering(column_name="time_s"),
+    ]
 
+    def fetch(limit: int) -> Rows:
+        with storage_errors(tables.uri):
+            search = tables["detections"].search().where(where).order_by(best_first)
+            rows: Rows = search.select(DETECTION_COLUMNS).limit(limit).to_arrow().to_pylist()
+        return rows
 
-def fuse(frames: Sequence[Hit], lines: Sequence[Hit]) -> list[Hit]:
-    """Reciprocal rank fusion (Cormack, Clarke and Buettcher 2009): a hit's score is the sum of 1 / (60 + rank).
+    def keep(rows: Rows) -> list[Hit]:
+        shown = [r for r in rows if r["video_id"] in videos and r["model"] in models.get(r["video_id"], ())]
+        best = {(row["video_id"], row["frame_no"]): row for row in reversed(shown)}
+        return spaced([_detection_hit(row, videos) for row in reversed(best.values())], min_gap_s)
 
-    A transcript line joins the best frame shown while it is said, or within 3 s of that, if no better line
-    did; the joined hit keeps the frame's time and number and the line's text.
-    """
-    moments = [replace(hit, score=1 / (RRF_K + rank)) for rank, hit in enumerate(frames, start=1)]
-    for rank, line in enumerate(lines, start=1):
-        score = 1 / (RRF_K + rank)
-        at = next((at for at, moment in enumerate(moments) if _same_moment(moment, line)), None)
-        if at is None:
-            moments.append(replace(line, score=score))
-        else:
-            frame = moments[at]
-            end_s = max(frame.end_s, line.end_s)
-            moments[at] = replace(frame, score=frame.score + score, end_s=end_s, text=line.text, source="both")
-    return sorted(moments, key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
-
-
-def _same_moment(moment: Hit, line: Hit) -> bool:
-    near = line.time_s - SAME_MOMENT_S <= moment.time_s < line.end_s + SAME_MOMENT_S
-    return moment.source == "frame" and moment.video_id == line.video_id and near
-
-
-def spaced(hits: Sequence[Hit], min_gap_s: float) -> list[Hit]:
-    """The hits, best first, without those nearer than `min_gap_s` to a better one of the same video."""
-    kept: list[Hit] = []
-    taken_s: dict[str, list[float]] = {}
-    for hit in hits:
-        times = taken_s.setdefault(hit.video_id, [])
-        if all(abs(hit.time_s - time_s) >= min_gap_s for time_s in times):
-            kept.append(hit)
-            times.append(hit.time_s)
-    return kept
-
-
-def _widening(fetch: Callable[[int], Rows], keep: Callable[[Rows], list[Hit]], k: int) -> list[Hit]:
-    limit = 4 * k
-    while True:
-        rows = fetch(limit)
-        kept = keep(rows)
-        if len(kept) >= k or len(rows) < limit:
-            return kept[:k]
-        limit *= 4
+    return widening(fetch, keep, k, first=4 * k)
 
 
 def _frame_hit(row: Mapping[str, Any], videos: Videos) -> Hit:
-    video = videos[row["video_id"]]
-    end_s = max(min(row["time_s"] + 1 / video.sample_fps, video.end_s), row["time_s"])
     score = 1.0 - row["_distance"]
-    return Hit(row["video_id"], row["time_s"], end_s, row["frame_no"], score, None, "frame")
+    return Hit(row["video_id"], row["time_s"], _shown_until(row, videos), row["frame_no"], score, None, "frame")
 
 
-def _line_hit(row: Mapping[str, Any]) -> Hit:
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, row["_score"], row["text"], "transcript")
+def _detection_hit(row: Mapping[str, Any], videos: Videos) -> Hit:
+    end_s = _shown_until(row, videos)
+    return Hit(row["video_id"], row["time_s"], end_s, row["frame_no"], row["score"], row["label"], "detection")
 
 
-def _unit_query(vector: NDArray[Any], dim: int) -> NDArray[np.float32]:
-    query = np.asarray(vector, np.float32)
-    if query.shape != (dim,):
-        raise QueryError(f"got a query vector of shape {query.shape}; this library's space has {dim} dimensions")
-    if not np.isfinite(query).all() or not query.any():
-        raise QueryError("got a query vector of zeros or of numbers that are not finite; embed the query again")
-    return query
+def _shown_until(row: Mapping[str, Any], videos: Videos) -> float:
+    video = videos[row["video_id"]]
+    time_s: float = row["time_s"]
+    return max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)
 
 
-def _check(videos: Videos, scope: Scope, k: int, min_gap_s: float) -> None:
-    if k < 1:
-        raise QueryError(f"got k={k}; ask for at least 1 hit")
-    if not min_gap_s >= 0:
-        raise QueryError(f"got a minimum gap of {min_gap_s} s; give 0 or more")
-    if scope.start_s is not None and scope.end_s is not None and not scope.start_s < scope.end_s:
-        raise QueryError(f"got times from {scope.start_s} to {scope.end_s} s; the end must be after the start")
-    if scope.video_ids == ():
-        raise QueryError("got no video to search in; name some, or none at all to search every video")
-    for video_id in scope.video_ids or ():
-        if video_id not in videos:
-            raise UnknownVideo(f"got video {video_id!r}, which this library does not hold; `kinodex info` lists all")
+def _text_hit(row: Mapping[str, Any], source: Literal["transcript", "caption"]) -> Hit:
+    score = row.get("_score", 0.0)
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, row["text"], source)

@@ -78,10 +78,10 @@ def made(video_id: str, count: int, seed: int, **rest) -> MadeVideo:
 
 
 def write(library: Library, video: MadeVideo, title: str | None = None, complete: bool = True) -> None:
-    library.add_frames(video.video_id, video.frame_rows())
-    library.add_transcript(video.video_id, video.transcript())
+    library.add_frames({video.video_id: video.frame_rows()})
+    library.add_transcript({video.video_id: video.transcript()})
     if complete:
-        library.complete(video.video_row(title))
+        assert library.complete([video.video_row(title)]) == ()
 
 
 def numpy_search(

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from index.errors import QueryError, UnknownVideo
+from index.fusion import fuse, spaced
 from index.library import Library
 from index.maintenance import Thresholds
 from index.rows import Hit, Scope
-from index.search import fuse, spaced
 from tests.index_kit import DIM, SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 
 LINES = (

@@ -1,0 +1,68 @@
+"""Hits of several searches brought together by rank, and hits of one kept apart in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from index.rows import Hit
+
+RRF_K = 60
+SAME_MOMENT_S = 3.0
+
+
+def fuse(*searches: Sequence[Hit]) -> list[Hit]:
+    """Reciprocal rank fusion (Cormack, Clarke and Buettcher 2009): a hit's score is the sum of 1 / (60 + rank).
+
+    A hit of a later search (a transcript line, a caption) joins the best moment of earlier ones that lies within
+    its time or 3 s of it, unless a better hit of its own search did; the joined hit keeps the moment's time and frame
+    and the first text.
+    """
+    moments: list[Hit] = []
+    joined: list[set[int]] = []  # of each moment, the searches that found it
+    for number, hits in enumerate(searches):
+        for rank, hit in enumerate(hits, start=1):
+            score = 1 / (RRF_K + rank)
+            near = (at for at in range(len(moments)) if number not in joined[at] and _same_moment(moments[at], hit))
+            at = next(near, None)
+            if at is None:
+                moments.append(replace(hit, score=score))
+                joined.append({number})
+            else:
+                moments[at] = _together(moments[at], hit, score)
+                joined[at].add(number)
+    return sorted(moments, key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
+
+
+def _together(moment: Hit, hit: Hit, score: float) -> Hit:
+    end_s = max(moment.end_s, hit.end_s)
+    text = hit.text if moment.text is None else moment.text
+    return replace(moment, score=moment.score + score, end_s=end_s, text=text, source="both")
+
+
+def _same_moment(moment: Hit, hit: Hit) -> bool:
+    near = hit.time_s - SAME_MOMENT_S <= moment.time_s < hit.end_s + SAME_MOMENT_S
+    return moment.video_id == hit.video_id and near
+
+
+def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
+    """The same fusion for searches of one table: only hits of the same row join."""
+    rows: dict[tuple[object, ...], Hit] = {}
+    for hits in searches:
+        for rank, hit in enumerate(hits, start=1):
+            row = (hit.video_id, hit.time_s, hit.end_s, hit.text)
+            before = rows[row].score if row in rows else 0.0
+            rows[row] = replace(hit, score=before + 1 / (RRF_K + rank))
+    return sorted(rows.values(), key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
+
+
+def spaced(hits: Sequence[Hit], min_gap_s: float) -> list[Hit]:
+    """The hits, best first, without those nearer than `min_gap_s` to a better one of the same video."""
+    kept: list[Hit] = []
+    taken_s: dict[str, list[float]] = {}
+    for hit in hits:
+        times = taken_s.setdefault(hit.video_id, [])
+        if all(abs(hit.time_s - time_s) >= min_gap_s for time_s in times):
+            kept.append(hit)
+            times.append(hit.time_s)
+    return kept

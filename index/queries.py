@@ -1,0 +1,94 @@
+"""How every search asks LanceDB: by vector or by words, checked first, and again for more where hits were dropped.
+
+Rows that a reader may not see yet (of videos or additions that are not complete) are dropped after the fact, and so
+are hits too near to a better one; where that leaves fewer than asked for, the search is run again for four times as
+many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from lancedb.expr import Expr
+from numpy.typing import NDArray
+
+from index.errors import QueryError, UnknownVideo
+from index.rows import Hit, Scope, VideoRow
+from index.storage import storage_errors
+from index.tables import Tables
+
+FEW_VIDEOS = 20
+"""Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""
+REFINE = 10
+"""The index compares rounded vectors; ten times as many as asked for are compared again, exactly."""
+
+Videos = Mapping[str, VideoRow]
+Rows = list[dict[str, Any]]
+
+
+def nearest_rows(
+    tables: Tables, name: str, query: NDArray[np.float32], columns: Sequence[str], where: Expr | None, few: bool, k: int
+) -> Rows:
+    """The `k` rows whose `vector` is nearest to a query by cosine, exactly if `few`; with `_distance` = 1 - cosine."""
+    with storage_errors(tables.uri):
+        search = tables[name].search(query, vector_column_name="vector").distance_type("cosine")
+        search = search if where is None else search.where(where)
+        search = search.bypass_vector_index() if few else search.refine_factor(REFINE)
+        rows: Rows = search.select([*columns, "_distance"]).limit(k).to_arrow().to_pylist()
+    return rows
+
+
+def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Expr | None, k: int) -> Rows:
+    """The `k` rows whose `text` matches best by BM25, with `_score`; words in "quotes" must follow each other."""
+    with storage_errors(tables.uri):
+        search = tables[name].search(text, query_type="fts", fts_columns="text")
+        search = search if where is None else search.where(where)
+        rows: Rows = search.select([*columns, "_score"]).limit(k).to_arrow().to_pylist()
+    return rows
+
+
+def widening(fetch: Callable[[int], Rows], keep: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
+    """`k` hits, or as many as there are: `fetch(limit)` gives rows, the best ones, and `keep` makes hits of them."""
+    limit = first
+    while True:
+        rows = fetch(limit)
+        kept = keep(rows)
+        if len(kept) >= k or len(rows) < limit:
+            return kept[:k]
+        limit *= 4
+
+
+def is_few(scope: Scope) -> bool:
+    return scope.video_ids is not None and len(scope.video_ids) <= FEW_VIDEOS
+
+
+def unit_query(vector: NDArray[Any], dim: int) -> NDArray[np.float32]:
+    """A query vector as LanceDB takes it; raises QueryError if it is none of this space."""
+    query = np.asarray(vector, np.float32)
+    if query.shape != (dim,):
+        raise QueryError(f"got a query vector of shape {query.shape}; this library's space has {dim} dimensions")
+    if not np.isfinite(query).all() or not query.any():
+        raise QueryError("got a query vector of zeros or of numbers that are not finite; embed the query again")
+    return query
+
+
+def check_words(text: str) -> None:
+    if not text.strip():
+        raise QueryError("got an empty query; give some words to look for")
+
+
+def check_scope(videos: Videos, scope: Scope, k: int, min_gap_s: float = 0.0) -> None:
+    """Raise QueryError or UnknownVideo for a search that cannot be run."""
+    if k < 1:
+        raise QueryError(f"got k={k}; ask for at least 1 hit")
+    if not min_gap_s >= 0:
+        raise QueryError(f"got a minimum gap of {min_gap_s} s; give 0 or more")
+    if scope.start_s is not None and scope.end_s is not None and not scope.start_s < scope.end_s:
+        raise QueryError(f"got times from {scope.start_s} to {scope.end_s} s; the end must be after the start")
+    if scope.video_ids == ():
+        raise QueryError("got no video to search in; name some, or none at all to search every video")
+    for video_id in scope.video_ids or ():
+        if video_id not in videos:
+            raise UnknownVideo(f"got video {video_id!r}, which this library does not hold; `kinodex info` lists all")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from lancedb.expr import Expr
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from index.storage import storage_errors, table_names
 
-COMMIT_ATTEMPTS = 6
+COMMIT_ATTEMPTS = 8
+LONGEST_PAUSE_S = 5.0
+ROWS_A_BATCH = 65_536
 CONFLICT_SIGNS = ("commit conflict", "concurrent writers")
 
 Result = TypeVar("Result")
@@ -45,15 +47,29 @@ class Tables:
         arrow = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=table.schema)
         if arrow.num_rows:
             with storage_errors(self.uri):
-                table.add(arrow)
+                patiently(lambda: table.add(arrow))
 
     def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """Write rows, each in place of the one with the same keys."""
+        if not rows:
+            return
         table = self[name]
         arrow = pa.Table.from_pylist(list(rows), schema=table.schema)
         with storage_errors(self.uri):
             merge = table.merge_insert(list(keys)).when_matched_update_all().when_not_matched_insert_all()
             patiently(lambda: merge.execute(arrow))
+
+    def insert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+        """Write those rows whose keys are not there yet."""
+        table = self[name]
+        arrow = pa.Table.from_pylist(list(rows), schema=table.schema)
+        with storage_errors(self.uri):
+            patiently(lambda: table.merge_insert(list(keys)).when_not_matched_insert_all().execute(arrow))
+
+    def update(self, name: str, where: Expr, values: Mapping[str, Any]) -> int:
+        """Set columns of the rows that a filter lets through when it is done; returns of how many rows."""
+        with storage_errors(self.uri):
+            return int(patiently(lambda: self[name].update(where, dict(values))).rows_updated)
 
     def delete(self, name: str, where: Expr) -> None:
         """Delete rows; nothing is written where there are none."""
@@ -68,9 +84,19 @@ class Tables:
     def rows(self, name: str, where: Expr | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows that a filter lets through, in no particular order."""
         with storage_errors(self.uri):
-            query = self[name].search()
-            query = query if where is None else query.where(where)
-            return (query if columns is None else query.select(list(columns))).to_arrow()
+            return self._query(name, where, columns).to_arrow()
+
+    def batches(
+        self, name: str, where: Expr | None = None, columns: Sequence[str] | None = None, row_ids: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The same, a part at a time; with `row_ids` each row says in `_rowid` where it is."""
+        with storage_errors(self.uri):
+            yield from self._query(name, where, columns).with_row_id(row_ids).to_batches(batch_size=ROWS_A_BATCH)
+
+    def _query(self, name: str, where: Expr | None, columns: Sequence[str] | None) -> Any:
+        query = self[name].search()
+        query = query if where is None else query.where(where)
+        return query if columns is None else query.select(list(columns))
 
     def stored_bytes(self) -> int:
         """Bytes of data in all tables, in their newest state."""
@@ -86,11 +112,16 @@ class Tables:
 
 def patiently(commit: Callable[[], Result]) -> Result:
     """Run a commit again when another writer's came first, with growing pauses, a few times."""
-    for attempt in range(COMMIT_ATTEMPTS - 1):
-        try:
-            return commit()
-        except (OSError, RuntimeError, ValueError) as error:
-            if not any(sign in str(error) for sign in CONFLICT_SIGNS):
-                raise
-            time.sleep(0.1 * 2**attempt)
-    return commit()
+    again = Retrying(
+        retry=retry_if_exception(_is_conflict),
+        wait=wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE_S),
+        stop=stop_after_attempt(COMMIT_ATTEMPTS),
+        reraise=True,
+    )
+    return again(commit)
+
+
+def _is_conflict(error: BaseException) -> bool:
+    """LanceDB has no class of its own for this."""
+    known = isinstance(error, (OSError, RuntimeError, ValueError))
+    return known and any(sign in str(error) for sign in CONFLICT_SIGNS)

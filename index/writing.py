@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+from lancedb.expr import col, lit
 from numpy.typing import NDArray
 
-from index.filters import equal
-from index.rows import SegmentRow, TranscriptRow
+from index.additions import forget_video
+from index.filters import equal, one_of, portions
+from index.rows import TranscriptRow
 from index.schema import frame_key
 from index.tables import Tables
 
@@ -61,8 +63,9 @@ class LineLike(Protocol):
     def speaker(self) -> str | None: ...
 
 
-def add_frames(tables: Tables, vectors_table: str, video_id: str, rows: Sequence[FrameLike]) -> None:
+def add_frames(tables: Tables, vectors_table: str, videos: Mapping[str, Sequence[FrameLike]]) -> None:
     """See Library.add_frames; raises ValueError for vectors of another dimension than the table's."""
+    rows = [row for frames in videos.values() for row in frames]
     if not rows:
         return
     vectors = np.stack([row.vector for row in rows]).astype(np.float16)
@@ -70,43 +73,57 @@ def add_frames(tables: Tables, vectors_table: str, video_id: str, rows: Sequence
     dim = schema.field("vector").type.list_size
     if vectors.shape[1] != dim:
         raise ValueError(f"vectors have {vectors.shape[1]} numbers, the space has {dim}")
-    ids = pa.array([video_id] * len(rows), pa.string())
+    video_ids = [video_id for video_id, frames in videos.items() for _ in frames]
+    ids = pa.array(video_ids, pa.string())
     numbers = pa.array([row.frame_no for row in rows], pa.int32())
     times = pa.array([row.time_s for row in rows], pa.float64())
     flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
-    tables.append("frames", _pictures(video_id, rows, ids, numbers, times, tables["frames"].schema))
-    tables.append(vectors_table, pa.Table.from_arrays([ids, numbers, times, flat], schema=schema))
-
-
-def _pictures(
-    video_id: str, rows: Sequence[FrameLike], ids: pa.Array, numbers: pa.Array, times: pa.Array, schema: pa.Schema
-) -> pa.Table:
-    columns = [
+    keys = [frame_key(video_id, row.frame_no) for video_id, row in zip(video_ids, rows, strict=True)]
+    pictures = [
         ids,
         numbers,
-        pa.array([frame_key(video_id, row.frame_no) for row in rows], pa.int64()),
+        pa.array(keys, pa.int64()),
         times,
         pa.array([row.width_px for row in rows], pa.int32()),
         pa.array([row.height_px for row in rows], pa.int32()),
         pa.array([row.jpeg for row in rows], pa.binary()),
     ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    tables.append("frames", pa.Table.from_arrays(pictures, schema=tables["frames"].schema))
+    tables.append(vectors_table, pa.Table.from_arrays([ids, numbers, times, flat], schema=schema))
 
 
-def add_segments(tables: Tables, video_id: str, segments: Iterable[SegmentLike]) -> None:
-    rows = [SegmentRow(video_id, number, s.start_s, s.end_s, s.kind) for number, s in enumerate(segments)]
-    tables.append("segments", [asdict(row) for row in rows])
+def add_segments(tables: Tables, videos: Mapping[str, Iterable[SegmentLike]]) -> None:
+    rows = [
+        {"video_id": video_id, "segment_no": number, "start_s": s.start_s, "end_s": s.end_s, "kind": s.kind}
+        for video_id, segments in videos.items()
+        for number, s in enumerate(segments)
+    ]
+    tables.append("segments", rows)
 
 
-def add_transcript(tables: Tables, video_id: str, lines: Iterable[LineLike]) -> None:
+def add_transcript(tables: Tables, videos: Mapping[str, Iterable[LineLike]]) -> None:
     rows = [
         TranscriptRow(video_id, line.start_s, line.end_s, line.text, line.source, line.language, line.speaker)
+        for video_id, lines in videos.items()
         for line in lines
     ]
     tables.append("transcript", [asdict(row) for row in rows])
 
 
-def frames_held(tables: Tables, vectors_table: str, video_id: str) -> tuple[int, int]:
-    """How many pictures and how many vectors a video has."""
-    where = equal("video_id", video_id)
-    return tables.count("frames", where), tables.count(vectors_table, where)
+def discard(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
+    """See Library.discard. The row in `videos` goes first, so that nobody sees what is left."""
+    for ids in portions(video_ids):
+        where = one_of("video_id", ids)
+        for name in ("videos", "sources", "frames", vectors_table, "segments", "transcript"):
+            tables.delete(name, where)
+        forget_video(tables, where)
+
+
+def discard_frames(
+    tables: Tables, vectors_table: str, video_id: str, first_number: int, until_number: int | None
+) -> None:
+    """See Library.discard_frames."""
+    where = equal("video_id", video_id) & (col("frame_no") >= lit(first_number))
+    where = where if until_number is None else where & (col("frame_no") < lit(until_number))
+    for name in ("frames", vectors_table):
+        tables.delete(name, where)

@@ -18,6 +18,7 @@ from index.errors import (
     LibraryError,
     NewerLibrary,
     NotALibrary,
+    OlderLibrary,
     SettingsMismatch,
     SpaceMismatch,
     StorageError,
@@ -89,12 +90,15 @@ def test_an_interrupted_creation_is_finished(tmp_path):
     assert library.has_video("aaaa")
 
 
-def test_a_newer_library_is_refused(tmp_path):
+def test_other_formats_are_refused(tmp_path):
     schema = table_schemas(SETTINGS, fingerprint())["videos"]
-    newer = schema.with_metadata(schema.metadata | {FORMAT_KEY: b"7"})
-    lancedb.connect(tmp_path / "library").create_table("videos", schema=newer)
-    with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads up to 1; update"):
-        Library.open(str(tmp_path / "library"))
+    for name, version in (("newer", b"7"), ("older", b"1")):
+        marked = schema.with_metadata(schema.metadata | {FORMAT_KEY: version})
+        lancedb.connect(tmp_path / name).create_table("videos", schema=marked)
+    with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads 2; update"):
+        Library.open(str(tmp_path / "newer"))
+    with pytest.raises(OlderLibrary, match="has format 1, and this kinodex reads 2; ingest its videos into a new"):
+        Library.open(str(tmp_path / "older"))
 
 
 def test_places(tmp_path, monkeypatch):
@@ -159,6 +163,6 @@ def test_a_full_disk_leaves_a_readable_library(small_disk: Path):
     write(library, first)
     big = [replace(row, jpeg=os.urandom(400_000)) for row in made("bbbb", 20, seed=2).frame_rows()]
     with pytest.raises(StorageFull, match=r"no room is left for .*disk/library"):
-        library.add_frames("bbbb", big)
+        library.add_frames({"bbbb": big})
     assert [row.video_id for row in Library.open(library.uri).videos()] == ["aaaa"]
     np.testing.assert_array_equal(library.vectors("aaaa").vectors, first.vectors)

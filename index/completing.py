@@ -1,0 +1,48 @@
+"""The last step of writing videos: their rows are counted, and only then do readers see them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from index.counting import Counts, count_rows
+from index.filters import one_of
+from index.rows import VideoRow
+from index.storage import is_local
+from index.tables import Tables
+from index.writing import discard
+
+
+def complete(tables: Tables, vectors_table: str, rows: Sequence[VideoRow]) -> tuple[str, ...]:
+    """See Library.complete."""
+    if not rows:
+        return ()
+    held = counts_of(tables, vectors_table, [row.video_id for row in rows])
+    rejected = tuple(row.video_id for row in rows if not is_whole(row, held, vectors_table))
+    discard(tables, vectors_table, rejected)
+    accepted = [asdict(row) for row in rows if row.video_id not in rejected]
+    if accepted and is_local(tables.uri):
+        os.sync()  # LanceDB never does: after a power cut a row could else outlive what it vouches for
+    tables.upsert("videos", ["video_id"], accepted)
+    return rejected
+
+
+def counts_of(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> dict[str, Counts]:
+    """What each table that ingest fills holds of these videos, or of all."""
+    where = [] if video_ids is None else [one_of("video_id", video_ids)]
+    return {name: count_rows(tables, name, where) for name in ("frames", vectors_table, "segments", "transcript")}
+
+
+def promised(row: VideoRow, vectors_table: str) -> dict[str, int]:
+    """How many rows a video says it has in each table."""
+    lines = row.transcript_lines
+    return {"frames": row.frames, vectors_table: row.frames, "segments": row.segments, "transcript": lines}
+
+
+def is_whole(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
+    """Whether a video's rows are all there, once."""
+    return all(
+        held[name].rows.get(row.video_id, 0) == held[name].distinct.get(row.video_id, 0) == count
+        for name, count in promised(row, vectors_table).items()
+    )

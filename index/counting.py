@@ -1,0 +1,62 @@
+"""How many rows each video has in a table, by one scan that keeps no column whole: for checks, never for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from lancedb.expr import Expr, col, lit
+from numpy.typing import NDArray
+
+from index.filters import all_of
+from index.schema import FRAME_NO_BITS
+from index.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows of a table by video."""
+
+    rows: Mapping[str, int]
+    distinct: Mapping[str, int]
+    """Rows left if those with the same number count once; as `rows` where rows have no number."""
+
+
+def count_rows(tables: Tables, name: str, where: Sequence[Expr] = ()) -> Counts:
+    """Count the rows of every video that a filter lets through, leaving out those that an optional stage added."""
+    positions: dict[str, int] = {}
+    parts = tables.batches(name, all_of([*where, *ingested(name)]), numbered(name))
+    keys = [_keys(part, positions) for part in parts]
+    found = np.concatenate(keys) if keys else np.empty(0, np.int64)
+    rows = _by_video(found, positions)
+    return Counts(rows, rows if name == "transcript" else _by_video(np.unique(found), positions))
+
+
+def numbered(name: str) -> list[str]:
+    """The columns that tell one row of this table from all others; transcript lines have nothing of the kind."""
+    numbers = {"segments": ["segment_no"], "transcript": []}
+    return ["video_id", *numbers.get(name, ["frame_no"])]
+
+
+def ingested(name: str) -> list[Expr]:
+    """The filter for rows that ingest itself writes into a table."""
+    return [col("source") != lit("asr")] if name == "transcript" else []
+
+
+def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]:
+    """One integer a row: its video's position in the upper bits, its number in the lower ones."""
+    ids, *numbers = (batch.column(name) for name in batch.schema.names)
+    ids = ids.dictionary_encode()
+    known = [positions.setdefault(video_id, len(positions)) for video_id in ids.dictionary.to_pylist()]
+    keys: NDArray[np.int64] = np.array(known, np.int64)[ids.indices.to_numpy()] << FRAME_NO_BITS
+    for column in numbers:
+        keys |= column.to_numpy()
+    return keys
+
+
+def _by_video(keys: NDArray[np.int64], positions: Iterable[str]) -> dict[str, int]:
+    names = list(positions)
+    counted = np.bincount(keys >> FRAME_NO_BITS, minlength=len(names))
+    return dict(zip(names, counted.tolist(), strict=True))

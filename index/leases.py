@@ -1,0 +1,165 @@
+"""Being the only one to do a thing in a library, on whatever machine, and knowing when one no longer is.
+
+A lease is a row that its holder renews every few seconds. Who wants it and finds it held takes it over if the holder
+is dead: at once if its process was on this machine, else after watching the row for a while without seeing it
+change. So clocks of different machines are never compared. Whoever holds it by mistake still, because it was stopped
+for so long, sees that at its next check. (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the
+token, since a lease that is timed alone cannot stop a holder that sleeps.)
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any
+
+from lancedb.expr import col, lit
+
+from index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError
+from index.filters import equal
+from index.processes import Process, is_known, is_running, this_process
+from index.tables import Tables
+
+LOOK_S = 1.0
+"""How often a lease that another machine holds is looked at, until its holder is seen alive or has had its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a holder renews its lease, and how long another must see no renewal before it takes over."""
+
+    beat_s: float = 10.0
+    patience_s: float = 45.0
+
+
+UNHURRIED = Pace()
+
+
+class Lease:
+    """Held from `with` on; see Library.lease. `token` is what `check_lease` asks for, in whatever process."""
+
+    def __init__(self, tables: Tables, name: str, owner: str, pace: Pace) -> None:
+        self.name = name
+        self.token = uuid.uuid4().hex
+        self._tables = tables
+        self._owner = owner
+        self._pace = pace
+        self._ended = threading.Event()
+        self._heart = threading.Thread(target=self._beat, name=f"lease {name}", daemon=True)
+
+    def __enter__(self) -> Lease:
+        take(self._tables, self.name, self.token, self._owner, self._pace)
+        self._heart.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ended.set()
+        self._heart.join()
+        _update(self._tables, self.name, self.token, {"token": ""})
+
+    def check(self) -> None:
+        """Raise LeaseLost if another run took over: nothing more may be written then."""
+        check_lease(self._tables, self.name, self.token)
+
+    def _beat(self) -> None:
+        beat = 1
+        while not self._ended.wait(self._pace.beat_s):
+            try:
+                if not _update(self._tables, self.name, self.token, {"beat": beat, "beat_at": datetime.now(UTC)}):
+                    return
+                beat += 1
+            except LibraryError:
+                continue  # the store may answer the next time; if it does not, whoever uses the library learns it
+
+
+def check_lease(tables: Tables, name: str, token: str) -> None:
+    """See Library.check_lease."""
+    row = _row(tables, name)
+    if row is None or row["token"] != token:
+        who = f"{_holder(row)} holds it" if row is not None and row["token"] else "nobody holds it"
+        raise LeaseLost(f"lost the lease {name!r} of {tables.uri}: {who}; this run was taken for dead and must stop")
+
+
+def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> None:
+    """Make the lease's row ours, or raise LibraryBusy. Of several that try at once one succeeds."""
+    ours = _claim(name, token, owner)
+    row = _row(tables, name)
+    if row is None:
+        tables.insert("leases", ["name"], [ours])
+        row = _held_row(tables, name)
+    if row["token"] not in ("", token):
+        row = _outlived(tables, row, pace)
+    if row["token"] != token:
+        _update(tables, name, row["token"], ours, beat=row["beat"])
+        row = _held_row(tables, name)
+    if row["token"] != token:
+        raise _busy(tables, row)
+
+
+def _claim(name: str, token: str, owner: str) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    process = this_process()
+    return {
+        "name": name,
+        "token": token,
+        "owner": owner,
+        "host": process.host,
+        "boot": process.boot,
+        "pid": process.pid,
+        "process_start": process.start,
+        "since": now,
+        "beat": 0,
+        "beat_at": now,
+    }
+
+
+def _outlived(tables: Tables, row: Mapping[str, Any], pace: Pace) -> Mapping[str, Any]:
+    """The row as last seen, once its holder is dead or has let it go; raises LibraryBusy if it is seen alive."""
+    holder = Process(row["host"], row["boot"], row["pid"], row["process_start"])
+    if is_known(holder):
+        if is_running(holder):
+            raise _busy(tables, row)
+        return row
+    until = time.monotonic() + pace.patience_s
+    while time.monotonic() < until:
+        time.sleep(min(LOOK_S, pace.patience_s / 10))
+        now = _held_row(tables, row["name"])
+        if not now["token"]:
+            return now
+        if (now["token"], now["beat"]) != (row["token"], row["beat"]):
+            raise _busy(tables, now)
+    return row
+
+
+def _row(tables: Tables, name: str) -> Mapping[str, Any] | None:
+    rows = tables.rows("leases", equal("name", name)).to_pylist()
+    return rows[0] if rows else None
+
+
+def _held_row(tables: Tables, name: str) -> Mapping[str, Any]:
+    """A row that is known to be there: none is ever deleted."""
+    row = _row(tables, name)
+    if row is None:
+        raise StorageError(f"cannot use {tables.uri}: the lease {name!r} was written and is gone; check the store")
+    return row
+
+
+def _update(tables: Tables, name: str, token: str, values: Mapping[str, Any], beat: int | None = None) -> bool:
+    """Change the row if it still has this token, and beat if given; the store settles who of several was first."""
+    where = equal("name", name) & equal("token", token)
+    return tables.update("leases", where if beat is None else where & (col("beat") == lit(beat)), values) > 0
+
+
+def _busy(tables: Tables, row: Mapping[str, Any]) -> LibraryBusy:
+    return LibraryBusy(
+        f"got {tables.uri}, where {row['name']} is at work already: {_holder(row)}; wait until it ends, or stop it"
+    )
+
+
+def _holder(row: Mapping[str, Any]) -> str:
+    return f"{row['owner']} on {row['host']}, process {row['pid']}, since {row['since']:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,90 @@
+"""Taking away what interrupted ingests left, and checking a whole library against what its videos say.
+
+Only columns of ids and numbers are read, and by a sweep not even those where the numbers of rows are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from lancedb.expr import col
+
+from index.completing import counts_of, is_whole, promised
+from index.counting import Counts, count_rows, ingested, numbered
+from index.filters import all_of, one_of, portions
+from index.reading import complete_videos
+from index.rows import VideoRow
+from index.tables import Tables
+from index.writing import discard
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What a whole library holds against what its videos say; ids are sorted."""
+
+    videos: int
+    orphans: tuple[str, ...]
+    """Ids with rows but no row in `videos`: left by an interrupted ingest, or written by one at this moment."""
+    doubled: tuple[str, ...]
+    """Complete videos with rows that are there twice: readers see each once, and a sweep takes the others away."""
+    broken: tuple[str, ...]
+    """Complete videos with other rows than they should have: discard them and ingest them again."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One line for each video that is not as it should be; none where all is well."""
+        found = {"has rows but is not complete": self.orphans, "has rows twice": self.doubled, "is broken": self.broken}
+        return tuple(f"video {video_id} {problem}" for problem, ids in found.items() for video_id in ids)
+
+
+def audit(tables: Tables, vectors_table: str) -> Audit:
+    """See Library.audit."""
+    videos = complete_videos(tables)
+    held = counts_of(tables, vectors_table)
+    wrong = [row for row in videos.values() if not is_whole(row, held, vectors_table)]
+    once = {name: Counts(counts.distinct, counts.distinct) for name, counts in held.items()}
+    doubled = sorted(row.video_id for row in wrong if is_whole(row, once, vectors_table))
+    broken = sorted({row.video_id for row in wrong}.difference(doubled))
+    return Audit(len(videos), tuple(_orphans(videos, held)), tuple(doubled), tuple(broken))
+
+
+def sweep(tables: Tables, vectors_table: str) -> int:
+    """See Library.sweep."""
+    videos = complete_videos(tables)
+    held = {name: count_rows(tables, name) for name in _uneven(tables, vectors_table, videos)}
+    orphans = _orphans(videos, held)
+    discard(tables, vectors_table, orphans)
+    repaired = set()
+    for name, counts in held.items():
+        twice = [video_id for video_id, count in counts.distinct.items() if count < counts.rows[video_id]]
+        twice = sorted(videos.keys() & twice)
+        _delete_doubles(tables, name, twice)
+        repaired.update(twice)
+    return len(orphans) + len(repaired)
+
+
+def _uneven(tables: Tables, vectors_table: str, videos: Mapping[str, VideoRow]) -> list[str]:
+    """The tables whose number of rows is not what the videos add up to."""
+    totals = {"frames": 0, vectors_table: 0, "segments": 0, "transcript": 0}
+    for row in videos.values():
+        for name, count in promised(row, vectors_table).items():
+            totals[name] += count
+    return [name for name, total in totals.items() if tables.count(name, all_of(ingested(name))) != total]
+
+
+def _orphans(videos: Mapping[str, VideoRow], held: Mapping[str, Counts]) -> list[str]:
+    return sorted(set().union(*(counts.rows for counts in held.values())).difference(videos))
+
+
+def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> None:
+    """Keep one of the rows of each number. A row that maintenance has moved by then is left for the next sweep."""
+    columns = numbered(name)
+    for ids in portions(video_ids):
+        of_videos = one_of("video_id", ids)
+        rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
+        kept = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
+        others = pc.filter(rows["_rowid"], pc.invert(pc.is_in(rows["_rowid"], value_set=kept.combine_chunks())))
+        tables.delete(name, of_videos & col("_rowid").isin(others.to_pylist()))

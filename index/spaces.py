@@ -119,6 +119,11 @@ class Space:
         self._batches = 0
         self._settling = threading.Lock()
 
+    @property
+    def device_type(self) -> str:
+        """"cpu", "cuda" or another kind that torch knows."""
+        return self._device.type
+
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The model's input [3, h, w] for one picture [H, W, 3], by open_clip's own transform; not normalised."""
         from PIL import Image

@@ -1,214 +1,199 @@
-"""Many sources into one library, in this process: what `kinodex ingest --local` does.
-
-A video's frames and vectors are written while it is read, in few large appends; its row in `videos` is written last,
-so a reader never sees it half there and an interrupted run only has that one video to do again. A source that cannot
-be read becomes a row in `failures` and the rest goes on.
-"""
+"""An ingest from end to end: a library taken for writing, leftovers swept, what is new read, a report kept."""
 
 from __future__ import annotations
 
+import json
+import os
+import platform
+import secrets
+import socket
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Literal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 
+from index.leases import Lease
 from index.library import Library
-from index.rows import FailureRow, VideoRow
-from pipeline.errors import PipelineError
-from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
-from pipeline.sources import Source, content_id, local_copy
-from pipeline.towers import ImageTower
+from index.rows import RunRow, SourceRow
+from index.spaces import Fingerprint
+from jobs.config import IngestConfig
+from jobs.coordinator import Coordinator, Rules, utilisation
+from jobs.crew import Crew
+from jobs.outcomes import Progress, Report
+from jobs.settings import library_settings
+from jobs.worker import Assignment
+from pipeline.errors import SourceError
+from pipeline.ingest import IngestSettings
+from pipeline.model_input import ModelInput
+from pipeline.pieces import Reading
+from pipeline.reader import Limits
+from pipeline.sources import Source, Stamp, stamp
 
-FRAMES_A_COMMIT = 512
-"""Rows kept back before they are appended: about 20 MB of JPEGs, and a few commits for an hour at 1 fps."""
+LEASE = "ingest"
+CPU_BATCH, GPU_BATCH = 16, 64
+"""On a CPU larger batches are no quicker and sometimes slower (notes: 29 frames a second of 16, 18 of 64)."""
+MOST_LOCAL_WORKERS = 16
+MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb", "pyarrow")
 
-READING_STAGES = ("fetch", "open", "decode")
-"""Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one source."""
-
-    source: Source
-    state: Literal["indexed", "already there", "failed"]
-    video_id: str | None = None
-    frames: int = 0
-    duration_s: float = 0.0
-    decode_errors: int = 0
-    problem: str | None = None
+Watch = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a run stands: `done` of `total` sources ended, and how far the current one is."""
+class _Ready:
+    """Those who will do the work: the fingerprint of their space, and how they begin."""
 
-    source: Source
-    done: int
-    total: int
-    frames: int
-    video_s: float
+    fingerprint: Fingerprint
+    batch_size: int
+    begin: Callable[[Assignment], AbstractContextManager[Crew]]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The outcomes of a run and the seconds it took."""
+def run_ingest(
+    config: IngestConfig, sources: Sequence[Source], uri: str, watch: Watch = lambda progress: None
+) -> Report:
+    """Index every source that the library at `uri` does not hold yet; bad ones become failure rows.
 
-    outcomes: tuple[Outcome, ...]
-    seconds: float
-
-    def count(self, state: str) -> int:
-        return sum(outcome.state == state for outcome in self.outcomes)
-
-    @property
-    def frames(self) -> int:
-        return sum(outcome.frames for outcome in self.outcomes if outcome.state == "indexed")
-
-    @property
-    def video_s(self) -> float:
-        return sum(outcome.duration_s for outcome in self.outcomes if outcome.state == "indexed")
-
-
-@dataclass
-class _Tally:
-    """Frames and seconds of video seen so far, for the one who watches."""
-
-    watch: Callable[[Progress], None]
-    total: int
-    done: int = 0
-    frames: int = 0
-    ended_s: float = 0.0
-    current_s: float = 0.0
-
-    def saw(self, source: Source, rows: Sequence[FrameRow], start_s: float) -> None:
-        self.frames += len(rows)
-        self.current_s = rows[-1].time_s - start_s
-        self.tell(source)
-
-    def ended(self, source: Source) -> None:
-        self.done += 1
-        self.ended_s, self.current_s = self.ended_s + self.current_s, 0.0
-        self.tell(source)
-
-    def tell(self, source: Source) -> None:
-        self.watch(Progress(source, self.done, self.total, self.frames, self.ended_s + self.current_s))
+    Raises LibraryBusy if another ingest is writing it, a LibraryError (a full disk, say) as it comes, a SpaceError
+    or UsageError before anything is read. What was complete before stays complete.
+    """
+    settings = config.settings()
+    with _ready(config) as ready:
+        library = Library.open_or_create(uri, library_settings(settings), ready.fingerprint)
+        with library.lease(LEASE, _owner()) as lease:
+            library.sweep()
+            report = _under_lease(config, settings, sources, library, lease, ready, watch)
+            library.refresh()
+            library.add_run(_run_row(report))
+    return report
 
 
-@dataclass
-class _FrameWriter:
-    """Appends a video's rows to the library, many at a time."""
-
-    library: Library
-    video_id: str
-    waiting: list[FrameRow] = field(default_factory=list)
-
-    def add(self, rows: Sequence[FrameRow]) -> None:
-        self.waiting += rows
-        if len(self.waiting) >= FRAMES_A_COMMIT:
-            self.flush()
-
-    def flush(self) -> None:
-        if self.waiting:
-            self.library.add_frames(self.video_id, self.waiting)
-            self.waiting = []
-
-
-def ingest(
+def _under_lease(
+    config: IngestConfig,
+    settings: IngestSettings,
     sources: Sequence[Source],
     library: Library,
-    tower: ImageTower,
-    settings: IngestSettings,
-    watch: Callable[[Progress], None] = lambda progress: None,
+    lease: Lease,
+    ready: _Ready,
+    watch: Watch,
 ) -> Report:
-    """Index every source that the library does not hold yet; bad ones become failure rows.
-
-    Raises a LibraryError (a full disk, say) as it comes: what was complete before stays complete.
-    """
-    began = time.monotonic()
-    tally = _Tally(watch, len(sources))
-    outcomes = []
-    for source in sources:
-        tally.tell(source)
-        try:
-            outcomes.append(_index_one(source, library, tower, settings, tally))
-        except PipelineError as error:
-            outcomes.append(_record_failure(source, library, error))
-        tally.ended(source)
-    library.refresh()
-    return Report(tuple(outcomes), time.monotonic() - began)
-
-
-def _index_one(source: Source, library: Library, tower: ImageTower, settings: IngestSettings, tally: _Tally) -> Outcome:
-    with local_copy(source) as path:
-        video_id = content_id(path)
-        if library.has_video(video_id):
-            for stage in READING_STAGES:
-                library.clear_failure(source.uri, stage)
-            return Outcome(source, "already there", video_id)
-        library.discard(video_id)
-        summary = _read_into(library, video_id, path, source, tower, settings, tally)
-    library.complete(_video_row(video_id, source, summary, settings, library.space_name))
-    library.clear_failure(source.uri)
-    problem = "; ".join(summary.subtitle_errors) or None
-    if problem:
-        library.add_failure(_failure(source, "subtitles", "SubtitleError", problem))
-    duration_s, damage = summary.duration_s, summary.decode_errors
-    return Outcome(source, "indexed", video_id, summary.frames, duration_s, damage, problem)
-
-
-def _read_into(
-    library: Library,
-    video_id: str,
-    path: Path,
-    source: Source,
-    tower: ImageTower,
-    settings: IngestSettings,
-    tally: _Tally,
-) -> VideoSummary:
-    writer = _FrameWriter(library, video_id)
-    first_s: list[float] = []
-
-    def sink(rows: list[FrameRow]) -> None:
-        first_s.append(first_s[0] if first_s else rows[0].time_s)
-        writer.add(rows)
-        tally.saw(source, rows, first_s[0])
-
-    summary = read_video(path, source, settings, tower, sink)
-    writer.flush()
-    library.add_segments(video_id, summary.segments)
-    library.add_transcript(video_id, summary.transcript)
-    return summary
-
-
-def _video_row(video_id: str, source: Source, summary: VideoSummary, settings: IngestSettings, space: str) -> VideoRow:
-    facts = summary.facts
-    return VideoRow(
-        video_id=video_id,
-        uri=source.uri,
-        title=source.title,
-        start_s=summary.start_s,
-        duration_s=summary.duration_s,
-        fps=facts.fps,
-        width_px=facts.width_px,
-        height_px=facts.height_px,
-        codec=facts.codec,
-        frames=summary.frames,
-        segments=len(summary.segments),
-        transcript_lines=len(summary.transcript),
-        decode_errors=summary.decode_errors,
-        sample_fps=settings.fps,
-        space=space,
-        state="complete",
-        ingested_at=datetime.now(UTC),
+    began, started_at = time.monotonic(), datetime.now(UTC)
+    stamps = {source.uri: _stamp(source) for source in sources}
+    before, held = library.sources(), {row.video_id for row in library.videos()}
+    todo = [source for source in sources if not _is_known(source, stamps[source.uri], before, held, config)]
+    assignment = Assignment(
+        library_uri=library.uri,
+        lease=(LEASE, lease.token),
+        reading=_reading(config, settings, ready),
+        limits=_limits(config),
+        batch_size=ready.batch_size,
+        frames_a_commit=config.frames_a_commit,
+    )
+    report = Report(run_id=secrets.token_hex(8), started_at=started_at, seconds=0.0, outcomes=())
+    if todo:
+        with ready.begin(assignment) as crew:
+            bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
+            rules = Rules(settings, bundle, config.cut_s > 0, 0 if config.fail_fast else config.max_failures)
+            coordinator = Coordinator(library, crew, todo, stamps, rules, watch)
+            coordinator.run()
+            report = _with_figures(report, coordinator, crew, time.monotonic() - began)
+    return replace(
+        report,
+        seconds=time.monotonic() - began,
+        left_out=len(sources) - len(todo),
+        settings=config.model_dump(mode="json") | {"space_digest": ready.fingerprint.digest},
+        versions={name: version(name) for name in MEASURED_WITH} | {"python": platform.python_version()},
     )
 
 
-def _failure(source: Source, stage: str, error_class: str, message: str) -> FailureRow:
-    return FailureRow(source.uri, stage, error_class, message, 1, datetime.now(UTC))
+def _with_figures(report: Report, coordinator: Coordinator, crew: Crew, wall_s: float) -> Report:
+    return replace(
+        report,
+        outcomes=coordinator.outcomes,
+        stopped=coordinator.stopped,
+        seconds_by_stage={stage: round(seconds, 3) for stage, seconds in sorted(coordinator.seconds.items())},
+        utilisation={name: round(part, 3) for name, part in utilisation(coordinator.seconds, crew, wall_s).items()},
+        workers=crew.readers,
+        embedders=crew.embedders,
+        retried=coordinator.retried,
+        fell_back=dict(coordinator.fell_back),
+    )
 
 
-def _record_failure(source: Source, library: Library, error: PipelineError) -> Outcome:
-    library.add_failure(_failure(source, error.stage, type(error).__name__, str(error)))
-    return Outcome(source, "failed", problem=str(error))
+@contextmanager
+def _ready(config: IngestConfig) -> Iterator[_Ready]:
+    """Those who will embed, here or on Ray, with the model loaded."""
+    if not config.ray:
+        import torch
+
+        from index.spaces import load_space
+        from jobs.local_crew import local_crew
+
+        space = load_space(config.space, device=config.device, towers="image")
+        cores = len(os.sched_getaffinity(0))
+        workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
+        torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
+        batch_size = config.batch_size or (GPU_BATCH if space.device_type == "cuda" else CPU_BATCH)
+        yield _Ready(space.fingerprint, batch_size, lambda assignment: local_crew(assignment, workers, space.embed))
+        return
+    from jobs.ray_crew import Sizes, connected, ray_crew
+
+    sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
+    with connected(config.ray_address), ray_crew(config.space, config.device, sizes) as crew:
+        batch_size = config.batch_size or (GPU_BATCH if crew.is_on_gpu else CPU_BATCH)
+        yield _Ready(crew.fingerprint(), batch_size, crew.begin)
+
+
+def _stamp(source: Source) -> Stamp | None:
+    try:
+        return stamp(source)
+    except SourceError:
+        return None  # reading it will meet the same, and say so in a failure row
+
+
+def _is_known(
+    source: Source, now: Stamp | None, before: Mapping[str, SourceRow], held: Set[str], config: IngestConfig
+) -> bool:
+    """Whether an unchanged source has had its outcome: its video is complete, or it failed and is not to be retried."""
+    row = before.get(source.uri)
+    if config.check_content or row is None or now is None or (row.size_bytes, row.stamp) != (now.size_bytes, now.mark):
+        return False
+    return row.video_id in held if row.video_id else not config.retry_failed
+
+
+def _reading(config: IngestConfig, settings: IngestSettings, ready: _Ready) -> Reading:
+    return Reading(
+        fps=settings.fps,
+        jpeg_side_px=settings.jpeg_side_px,
+        jpeg_quality=settings.jpeg_quality,
+        decoder=config.decoder,
+        input=ModelInput.from_json(ready.fingerprint.preprocess),
+        cut_s=config.cut_s,
+        batch=ready.batch_size,
+    )
+
+
+def _limits(config: IngestConfig) -> Limits:
+    return Limits(
+        base_s=config.video_base_s,
+        per_video_s=config.video_rate,
+        silence_s=config.silence_s,
+        memory_bytes=config.video_memory_mb * 1_000_000,
+    )
+
+
+def _run_row(report: Report) -> RunRow:
+    """A report as it is kept: outcomes in numbers, failures by class; who failed stands in `failures`."""
+    plain = asdict(replace(report, outcomes=()))
+    del plain["outcomes"]
+    counts = {state: report.count(state) for state in ("indexed", "already there", "failed")}
+    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
+    plain |= {"counts": counts, "frames": report.frames, "video_s": report.video_s, "failures_by_class": dict(classes)}
+    ended = report.started_at + timedelta(seconds=report.seconds)
+    state = "stopped" if report.stopped else "done"
+    return RunRow(report.run_id, "ingest", state, report.started_at, ended, json.loads(json.dumps(plain, default=str)))
+
+
+def _owner() -> str:
+    return f"kinodex ingest on {socket.gethostname()}, process {os.getpid()}"

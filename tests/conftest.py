@@ -21,3 +21,10 @@ def media() -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared/media beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def media_or_none() -> Path | None:
+    """The same folder for tests that can also do without."""
+    folder = ROOT.parent / "shared" / "media"
+    return folder if folder.is_dir() else None

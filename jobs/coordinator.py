@@ -1,0 +1,306 @@
+"""Hands out the work of an ingest and takes in what comes of it: each video once, whatever is lost on the way.
+
+A source goes through two tasks: identify (fetch, hash) and read. The hash decides: a video that the library holds, or
+that another source of this run brought already, is not read again. A long video comes back cut into parts, which any
+worker may read. A task whose worker was lost is done again, source by source, after deleting what it may have left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from index.library import Library
+from jobs.crew import Crew, Finished, Identify, Read
+from jobs.outcomes import Outcome, Progress
+from jobs.settling import Settler, joined
+from jobs.worker import IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone, discard
+from pipeline.errors import DecoderDied
+from pipeline.ingest import IngestSettings
+from pipeline.pieces import Identified, Piece
+from pipeline.sources import Source, Stamp
+
+LOSSES = 3
+"""Times that a worker may be lost over one video alone, before the video is held to be the cause."""
+
+TICK_S = 0.5
+READING = ("fetch", "decode", "jpeg", "prepare")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a run goes about its sources. `max_failures` None: however many fail, it goes on."""
+
+    settings: IngestSettings
+    bundle: int
+    may_cut: bool
+    max_failures: int | None
+
+
+@dataclass
+class _Claim:
+    """A video that this run reads: its parts so far, and other sources that turned out to be the same."""
+
+    identified: Identified
+    parts: list[PieceRead | None]
+    running: int = 0
+    """Tasks that some worker has now."""
+    failure: PieceFailed | None = None
+    twins: list[Identified] = field(default_factory=list)
+
+
+class Coordinator:
+    """One run over `sources`; `run` returns the outcomes."""
+
+    def __init__(
+        self,
+        library: Library,
+        crew: Crew,
+        sources: Sequence[Source],
+        stamps: Mapping[str, Stamp | None],
+        rules: Rules,
+        watch: Callable[[Progress], None],
+    ) -> None:
+        self._library, self._crew, self._rules, self._watch = library, crew, rules, watch
+        self._stamps = stamps
+        self._settler = Settler(library, stamps)
+        self._complete = {row.video_id for row in library.videos()}
+        self._claims: dict[str, _Claim] = {}
+        self._losses: Counter[str] = Counter()
+        self._bad: dict[str, PieceFailed] = {}
+        self._unknown: deque[Identify] = deque(_bundles(sources, rules.bundle))
+        self._readable: deque[Read] = deque()
+        self._total = len(sources)
+        sizes = [stamp.size_bytes if stamp is not None else None for stamp in map(stamps.get, _uris(sources))]
+        self._bytes_total = sum(size for size in sizes if size is not None) if None not in sizes else None
+        self._in_flight = 0
+        self._current = ""
+        self._began = time.monotonic()
+        self.seconds: Counter[str] = Counter()
+        self.fell_back: Counter[str] = Counter()
+        self.retried = 0
+        self.stopped: str | None = None
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return tuple(self._settler.outcomes)
+
+    def run(self) -> None:
+        """Until every source has its outcome, or too many have failed."""
+        while self._hand_out() or self._in_flight:
+            for finished in self._crew.wait(TICK_S):
+                self._in_flight -= 1
+                self._take(finished)
+            if self._settler.is_due or not self._in_flight:
+                self._settle()
+            self._watch(self._progress())
+        self._settle()
+
+    def _hand_out(self) -> bool:
+        """Give idle workers what there is; says whether anything is left to be handed out."""
+        limit = self._rules.max_failures
+        if limit is not None and self._settler.failed > limit and not self.stopped:
+            self.stopped = f"{self._settler.failed} sources failed, and {limit} were allowed"
+            self._unknown.clear()
+            self._readable.clear()
+        for worker in self._crew.idle(Read):
+            task = next((task for task in self._readable if task.only in (None, worker)), None)
+            if task is not None:
+                self._readable.remove(task)
+                self._start(worker, task)
+        for worker in self._crew.idle(Identify):
+            # One bundle ahead of the reading, so that fetching does not hold it up; more would only take up disk.
+            if self._unknown and len(self._readable) < self._crew.readers:
+                self._start(worker, self._unknown.popleft())
+        return bool(self._unknown or self._readable)
+
+    def _start(self, worker: int, task: Identify | Read) -> None:
+        self._in_flight += 1
+        if isinstance(task, Read):
+            for piece in task.pieces:
+                self._claims[piece.identified.video_id].running += 1
+            self._current = task.pieces[0].identified.source.title
+        self._crew.start(worker, task)
+
+    def _take(self, finished: Finished) -> None:
+        task, result = finished.task, finished.result
+        if isinstance(task, Identify):
+            if isinstance(result, IdentifyDone):
+                self.seconds.update(result.seconds)
+                self._take_identified(finished.worker, result.results)
+            else:
+                self._lost_sources(task)
+            return
+        for piece in task.pieces:
+            self._claims[piece.identified.video_id].running -= 1
+        if not isinstance(result, WorkDone):
+            self._lost_pieces(task)
+            return
+        self.seconds.update(result.seconds)
+        for each in result.results:
+            self._take_piece(each)
+
+    def _take_identified(self, worker: int, results: Iterable[Identified | SourceFailed]) -> None:
+        pieces = []
+        for each in results:
+            if isinstance(each, SourceFailed):
+                self._settler.fail(each.source, each.stage, each.error_class, each.message)
+            elif each.video_id in self._complete:
+                self._settler.held(each)
+                self._forget(each)
+            elif each.video_id in self._claims:
+                self._claims[each.video_id].twins.append(each)
+                self._forget(each)
+            elif each.video_id in self._bad:
+                bad = self._bad[each.video_id]
+                self._settler.fail(each.source, bad.stage, bad.error_class, bad.message)
+                self._forget(each)
+            else:
+                self._claims[each.video_id] = _Claim(each, [None])
+                pieces.append(Piece(each))
+        if pieces and not self.stopped:
+            fetched = any("://" in piece.identified.source.uri for piece in pieces)
+            self._readable.append(Read(tuple(pieces), self._rules.may_cut, worker if fetched else None))
+
+    def _forget(self, identified: Identified) -> None:
+        if "://" in identified.source.uri:
+            self._crew.forget(identified)
+
+    def _take_piece(self, result: PieceRead | PieceFailed | PieceCut) -> None:
+        claim = self._claims[result.piece.identified.video_id]
+        if isinstance(result, PieceCut):
+            count = len(result.spans)
+            claim.parts = [None] * count
+            cut = [Piece(claim.identified, span, count, index) for index, span in enumerate(result.spans)]
+            self._readable.extendleft(Read((piece,), may_cut=False) for piece in reversed(cut))
+        elif isinstance(result, PieceFailed):
+            claim.failure = claim.failure or result
+            self._readable = deque(task for task in self._readable if not _is_of(task, claim.identified.video_id))
+        else:
+            claim.parts[result.piece.index] = result
+            if result.summary.fell_back:
+                self.fell_back[result.summary.fell_back] += 1
+        self._end(claim)
+
+    def _end(self, claim: _Claim) -> None:
+        """Settle a video of which nothing is being read any more, if it is all there or has failed."""
+        if claim.running:
+            return
+        if claim.failure is not None:
+            failure, claim.failure = claim.failure, None
+            if failure.piece.span is not None:
+                self._library.discard(claim.identified.video_id)
+            if failure.damaged or self._may_go_well_again(failure):
+                self._read_whole(claim)
+            else:
+                self._fail(claim, failure)
+        elif all(part is not None for part in claim.parts):
+            parts = [part for part in claim.parts if part is not None]
+            self._settler.read(joined(parts, self._rules.settings, self._library.space_name))
+
+    def _may_go_well_again(self, failure: PieceFailed) -> bool:
+        """Whether the decoder died for the first time: the system may have killed it for what others did."""
+        uri = failure.piece.identified.source.uri
+        self._losses[uri] += failure.error_class == DecoderDied.__name__
+        return failure.error_class == DecoderDied.__name__ and self._losses[uri] == 1
+
+    def _read_whole(self, claim: _Claim) -> None:
+        """Read a video again in one piece: what is damaged decodes otherwise when it is entered in the middle."""
+        claim.parts = [None]
+        self._readable.append(Read((Piece(claim.identified),), may_cut=False))
+
+    def _fail(self, claim: _Claim, failure: PieceFailed) -> None:
+        for identified in (claim.identified, *claim.twins):
+            self._settler.fail(identified.source, failure.stage, failure.error_class, failure.message)
+        self._bad[claim.identified.video_id] = failure
+        del self._claims[claim.identified.video_id]
+        self._forget(claim.identified)
+
+    def _lost_sources(self, task: Identify) -> None:
+        for source in task.sources:
+            self._losses[source.uri] += len(task.sources) == 1
+            if self._losses[source.uri] >= LOSSES:
+                self._settler.fail(source, "fetch", "WorkerLost", _lost_message(source))
+            else:
+                self.retried += 1
+                self._unknown.append(Identify((source,)))
+
+    def _lost_pieces(self, task: Read) -> None:
+        for piece in task.pieces:
+            discard(self._library, piece)
+            source = piece.identified.source
+            self._losses[source.uri] += len(task.pieces) == 1
+            if self._losses[source.uri] >= LOSSES:
+                self._take_piece(PieceFailed(piece, "decode", "WorkerLost", _lost_message(source)))
+            elif self._claims[piece.identified.video_id].failure is not None:
+                self._end(self._claims[piece.identified.video_id])
+            else:
+                self.retried += 1
+                self._readable.append(Read((piece,), task.may_cut))
+
+    def _settle(self) -> None:
+        complete, again = self._settler.flush()
+        for video in complete:
+            claim = self._claims.pop(video.row.video_id)
+            self._complete.add(video.row.video_id)
+            for twin in claim.twins:
+                self._settler.held(twin)
+            self._forget(video.identified)
+        for video in again:
+            claim = self._claims[video.row.video_id]
+            self._losses[video.row.uri] += 1
+            if self._losses[video.row.uri] >= LOSSES:
+                piece = Piece(video.identified)
+                self._fail(claim, PieceFailed(piece, "decode", "WorkerLost", _lost_message(video.identified.source)))
+            else:
+                self.retried += 1
+                self._read_whole(claim)
+
+    def _progress(self) -> Progress:
+        frames, video_s = self._crew.seen()
+        busy = utilisation(self.seconds, self._crew, time.monotonic() - self._began)
+        return Progress(
+            done=len(self._settler.outcomes),
+            total=self._total,
+            failed=self._settler.failed,
+            frames=frames,
+            video_s=video_s,
+            bytes_done=self._settler.bytes_done,
+            bytes_total=self._bytes_total,
+            busy=busy,
+            bottleneck=max(busy, key=lambda stage: busy[stage]) if any(busy.values()) else None,
+            current=self._current,
+        )
+
+
+def utilisation(seconds: Mapping[str, float], crew: Crew, wall_s: float) -> dict[str, float]:
+    """Which part of the time those who decode, embed and write were doing so."""
+    wall_s = max(wall_s, 1e-9)
+    decode = sum(seconds.get(stage, 0.0) for stage in READING)
+    embedders = max(crew.embedders, 1)
+    return {
+        "decode": decode / (wall_s * crew.readers),
+        "embed": seconds.get("embed", 0.0) / (wall_s * max(embedders, crew.readers)),
+        "write": seconds.get("write", 0.0) / (wall_s * crew.readers),
+    }
+
+
+def _is_of(task: Read, video_id: str) -> bool:
+    return any(piece.identified.video_id == video_id for piece in task.pieces) and len(task.pieces) == 1
+
+
+def _uris(sources: Sequence[Source]) -> list[str]:
+    return [source.uri for source in sources]
+
+
+def _bundles(sources: Sequence[Source], size: int) -> list[Identify]:
+    return [Identify(tuple(sources[first : first + size])) for first in range(0, len(sources), size)]
+
+
+def _lost_message(source: Source) -> str:
+    return (
+        f"{source.uri}: the worker that had it was lost {LOSSES} times, each time with this source alone; "
+        "look at the cluster's logs (out of memory?), then use --retry-failed"
+    )

@@ -1,0 +1,65 @@
+"""Workers in this process, each a thread with a reader child of its own; they share one model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jobs.crew import Finished, Identify, Task
+from jobs.worker import Assignment, Embed, Worker
+from pipeline.pieces import Identified
+
+
+@contextmanager
+def local_crew(assignment: Assignment, workers: int, embed: Embed) -> Iterator[LocalCrew]:
+    """Give a crew of so many workers; at the end they are stopped and their copies of remote sources deleted."""
+    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
+        crew = LocalCrew([Worker(assignment, Path(folder)) for _ in range(workers)], embed)
+        try:
+            yield crew
+        finally:
+            crew.close()
+
+
+class LocalCrew:
+    """See jobs/crew.py."""
+
+    def __init__(self, workers: Sequence[Worker], embed: Embed) -> None:
+        self._workers = workers
+        self._embed = embed
+        self._pool = ThreadPoolExecutor(2 * len(workers))
+        self._running: dict[Future[Any], tuple[int, Task]] = {}
+        self.readers = len(workers)
+        self.embedders = 1
+
+    def idle(self, kind: type[Task]) -> Sequence[int]:
+        busy = {worker for worker, task in self._running.values() if isinstance(task, kind)}
+        return [worker for worker in range(len(self._workers)) if worker not in busy]
+
+    def start(self, worker: int, task: Task) -> None:
+        doer = self._workers[worker]
+        if isinstance(task, Identify):
+            future: Future[Any] = self._pool.submit(doer.identify, task.sources)
+        else:
+            future = self._pool.submit(doer.read, task.pieces, self._embed, task.may_cut)
+        self._running[future] = (worker, task)
+
+    def wait(self, timeout_s: float) -> list[Finished]:
+        done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
+        return [Finished(*self._running.pop(future), future.result()) for future in done]
+
+    def forget(self, identified: Identified) -> None:
+        self._workers[0].forget(identified)
+
+    def seen(self) -> tuple[int, float]:
+        return sum(worker.frames for worker in self._workers), sum(worker.video_s for worker in self._workers)
+
+    def close(self) -> None:
+        """Stop all work at once; what was not complete is swept out by the next run."""
+        for worker in self._workers:
+            worker.close()
+        self._pool.shutdown(wait=True, cancel_futures=True)

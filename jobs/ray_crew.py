@@ -1,0 +1,369 @@
+"""Workers and embedders as Ray actors, on this machine or on a cluster; the one module that ingest meets Ray in.
+
+A worker takes one CPU for its reader. Embedders take a GPU, or a part of one, each; where the cluster has none, they
+share the CPUs, one for two. Pictures go from worker to embedder a batch at a time and nothing else travels, so the
+object store holds no more than two batches a worker. A lost embedder is started anew by Ray and asked again; a lost
+worker is replaced here, and its task reported as lost. Nodes that join later get workers and embedders too.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.crew import Finished, Identify, Task
+from jobs.worker import Assignment, IdentifyDone, WorkDone, Worker
+from pipeline.pieces import Identified, Piece
+from pipeline.sources import Source
+
+LOOK_EVERY_S = 15.0
+"""How often the cluster is asked whether it has grown."""
+
+EMBED_RETRIES = 20
+THREADS = 4
+"""Calls that a worker takes at once: identify, read, and two short ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many of each; None: as many as the cluster has room for, looked at again while it runs."""
+
+    workers: int | None = None
+    embedders: int | None = None
+    cpus_per_worker: float = 1.0
+    gpus_per_embedder: float = 1.0
+
+
+class Embedder:
+    """A model on one device. Runs as an actor."""
+
+    def __init__(self, space: str, device: str) -> None:
+        from index.spaces import load_space
+
+        self._space = load_space(space, device=device, towers="image")
+
+    def fingerprint(self) -> Any:
+        return self._space.fingerprint
+
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        return self._space.embed(batch)
+
+
+class RayWorker:
+    """A worker as an actor; its embedder is named with each task."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="kinodex-")
+        self._worker = Worker(assignment, Path(self._folder.name))
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def identify(self, sources: Sequence[Source]) -> IdentifyDone:
+        return self._worker.identify(sources)
+
+    def read(self, pieces: Sequence[Piece], embedder: Any, may_cut: bool) -> WorkDone:
+        import ray
+
+        def embed(batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+            vectors: NDArray[np.float16] = ray.get(embedder.embed.remote(batch))
+            return vectors
+
+        return self._worker.read(pieces, embed, may_cut)
+
+    def forget(self, identified: Identified) -> None:
+        self._worker.forget(identified)
+
+    def seen(self) -> tuple[int, float]:
+        return self._worker.frames, self._worker.video_s
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """Ray, at `address`; else where RAY_ADDRESS says, as in a Ray job; else started here for as long as this lasts.
+
+    Raises UsageError if there is no cluster at the address.
+    """
+    import ray
+
+    from jobs.errors import UsageError
+
+    if ray.is_initialized():
+        yield
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    is_ours = address == "local"
+    try:
+        with warnings.catch_warnings():
+            # LanceDB warns of forks; the processes that Ray starts here run another program at once.
+            warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                include_dashboard=False if is_ours else None,
+            )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        said = str(error).strip().splitlines()[0][:200]
+        raise UsageError(
+            f"cannot reach Ray at {address}: {said}; give the address of a running cluster, "
+            "or --ray without one to start Ray here"
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@dataclass
+class _Member:
+    """One worker actor: ready once it has answered."""
+
+    actor: Any
+    hello: Any
+    is_ready: bool = False
+    asked: Any = None
+    seen: tuple[int, float] = (0, 0.0)
+
+
+@dataclass
+class _Embedders:
+    """The embedders, and how many tasks lean on each."""
+
+    space: str
+    device: str
+    sizes: Sizes
+    actors: list[Any] = field(default_factory=list)
+    load: list[int] = field(default_factory=list)
+    on_gpu: bool = False
+
+    def grow(self) -> None:
+        """As many as there is room for now, never fewer than one."""
+
+        found = _room()
+        gpus, cpus = found.get("GPU", 0.0), found.get("CPU", 1.0)
+        self.on_gpu = self.on_gpu or (gpus > 0 and self.device != "cpu")
+        share = self.sizes.gpus_per_embedder
+        room = math.floor(gpus / share) if self.on_gpu else math.ceil(cpus / 2)
+        for _ in range(len(self.actors), max(self.sizes.embedders or room, 1)):
+            # On CPUs they reserve none: they and the workers keep each other waiting, so the system shares best.
+            options: dict[str, Any] = {"num_gpus": share} if self.on_gpu else {"num_cpus": 0}
+            actor = _actor(Embedder).options(
+                max_restarts=-1, max_task_retries=EMBED_RETRIES, scheduling_strategy="SPREAD", **options
+            )
+            self.actors.append(actor.remote(self.space, self.device if self.on_gpu or self.device != "auto" else "cpu"))
+            self.load.append(0)
+
+    def lightest(self) -> int:
+        return self.load.index(min(self.load))
+
+
+@contextmanager
+def ray_crew(space: str, device: str, sizes: Sizes) -> Iterator[RayCrew]:
+    """Give a crew on the cluster that is connected; at the end its actors are stopped."""
+    crew = RayCrew(space, device, sizes)
+    try:
+        yield crew
+    finally:
+        crew.close()
+
+
+class RayCrew:
+    """See jobs/crew.py. Its workers come with `begin`."""
+
+    def __init__(self, space: str, device: str, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self._embedders = _Embedders(space, device, sizes)
+        self._embedders.grow()
+        self._assignment: Assignment | None = None
+        self._members: dict[int, _Member] = {}
+        self._next = 0
+        self._running: dict[Any, tuple[int, Task, int | None]] = {}
+        self._looked = 0.0
+        self._gone: tuple[int, float] = (0, 0.0)
+
+    def fingerprint(self) -> Any:
+        """Of the space, as the first embedder has loaded it; raises the SpaceError that it met."""
+        import ray
+
+        from index.errors import KinodexError
+
+        try:
+            return ray.get(self._embedders.actors[0].fingerprint.remote())
+        except ray.exceptions.ActorDiedError as error:
+            cause = _cause(error)
+            if isinstance(cause, KinodexError):
+                raise cause from error
+            raise
+
+    @contextmanager
+    def begin(self, assignment: Assignment) -> Iterator[RayCrew]:
+        """Start the workers, and give this crew."""
+        self._assignment = assignment
+        self._grow()
+        yield self
+
+    @property
+    def is_on_gpu(self) -> bool:
+        return self._embedders.on_gpu
+
+    @property
+    def readers(self) -> int:
+        return max(sum(member.is_ready for member in self._members.values()), 1)
+
+    @property
+    def embedders(self) -> int:
+        return len(self._embedders.actors)
+
+    def idle(self, kind: type[Task]) -> Sequence[int]:
+        busy = {worker for worker, task, _ in self._running.values() if isinstance(task, kind)}
+        return [worker for worker, member in self._members.items() if member.is_ready and worker not in busy]
+
+    def start(self, worker: int, task: Task) -> None:
+        actor = self._members[worker].actor
+        if isinstance(task, Identify):
+            self._running[actor.identify.remote(task.sources)] = (worker, task, None)
+            return
+        embedder = self._embedders.lightest()
+        self._embedders.load[embedder] += 1
+        reference = actor.read.remote(task.pieces, self._embedders.actors[embedder], task.may_cut)
+        self._running[reference] = (worker, task, embedder)
+
+    def wait(self, timeout_s: float) -> list[Finished]:
+        import ray
+
+        if time.monotonic() - self._looked > LOOK_EVERY_S:
+            self._embedders.grow()
+            self._grow()
+        hellos = {member.hello: worker for worker, member in self._members.items() if not member.is_ready}
+        waited = [*self._running, *hellos]
+        done, _ = ray.wait(waited, num_returns=1, timeout=timeout_s)
+        more, _ = ray.wait(waited, num_returns=len(waited), timeout=0)
+        finished = []
+        for reference in {*done, *more}:
+            if reference in hellos:
+                self._greet(hellos[reference], reference)
+            elif reference in self._running:
+                finished += self._collect(reference)
+        return finished
+
+    def _greet(self, worker: int, reference: Any) -> None:
+        import ray
+
+        try:
+            ray.get(reference)
+            self._members[worker].is_ready = True
+        except ray.exceptions.RayActorError as error:
+            del self._members[worker]
+            if (cause := _cause(error)) is not None:
+                raise cause from error
+            self._grow()
+
+    def _collect(self, reference: Any) -> list[Finished]:
+        """The end of a task. With a lost worker everything that it had is lost."""
+        import ray
+
+        try:
+            result = ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            raise _cause(error) or error from error
+        except ray.exceptions.RayError:
+            worker = self._running[reference][0]
+            lost = [other for other, (owner, _, _) in self._running.items() if owner == worker]
+            self._dismiss(worker)
+            return [Finished(worker, self._pop(other), None) for other in lost]
+        worker = self._running[reference][0]
+        return [Finished(worker, self._pop(reference), result)]
+
+    def _pop(self, reference: Any) -> Task:
+        _, task, embedder = self._running.pop(reference)
+        if embedder is not None:
+            self._embedders.load[embedder] -= 1
+        return task
+
+    def _dismiss(self, worker: int) -> None:
+        import ray
+
+        member = self._members.pop(worker)
+        self._gone = (self._gone[0] + member.seen[0], self._gone[1] + member.seen[1])
+        ray.kill(member.actor)  # it may only be out of reach; so it certainly writes nothing more
+        self._grow()
+
+    def _grow(self) -> None:
+
+        self._looked = time.monotonic()
+        each = self._sizes.cpus_per_worker
+        room = max(int(_room().get("CPU", 1.0) / each), 1)
+        for _ in range(len(self._members), self._sizes.workers or room):
+            actor = _actor(RayWorker).options(
+                num_cpus=each, max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD"
+            )
+            made = actor.remote(self._assignment)
+            self._members[self._next] = _Member(made, made.pid.remote())
+            self._next += 1
+
+    def forget(self, identified: Identified) -> None:
+        for member in self._members.values():
+            if member.is_ready:
+                member.actor.forget.remote(identified)
+
+    def seen(self) -> tuple[int, float]:
+        """As the workers said when they were last asked; they are asked again without waiting for it."""
+        import ray
+
+        for member in self._members.values():
+            if not member.is_ready:
+                continue
+            if member.asked is None:
+                member.asked = member.actor.seen.remote()
+            elif ray.wait([member.asked], timeout=0)[0]:
+                asked, member.asked = member.asked, None
+                try:
+                    member.seen = ray.get(asked)
+                except ray.exceptions.RayError:
+                    continue  # the worker was lost; its task says so too, and is handled there
+        counts = [self._gone, *(member.seen for member in self._members.values())]
+        return sum(frames for frames, _ in counts), sum(video_s for _, video_s in counts)
+
+    def close(self) -> None:
+        """Stop all actors at once."""
+        import ray
+
+        for actor in [*(member.actor for member in self._members.values()), *self._embedders.actors]:
+            ray.kill(actor)
+
+
+def _actor(kind: type) -> Any:
+    import ray
+
+    return ray.remote(kind)
+
+
+def _room() -> dict[str, float]:
+    """What all nodes that are in the cluster now have, busy or not."""
+    from ray import cluster_resources
+
+    ask: Any = cluster_resources
+    found: dict[str, float] = ask()
+    return found
+
+
+def _cause(error: Exception) -> Exception | None:
+    """The error of ours that a remote error carries, if there is one."""
+    from index.errors import KinodexError
+    from pipeline.errors import PipelineError
+
+    inner = getattr(error, "cause", None) or error.__cause__
+    return inner if isinstance(inner, KinodexError | PipelineError) else None

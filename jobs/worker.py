@@ -1,0 +1,320 @@
+"""What one worker does: identify sources, read videos in a child process of its own, embed, and append the rows.
+
+A worker is a thread of this process or a Ray actor; both run this. While the child decodes one batch, a thread embeds
+the one before and the caller appends the one before that. Batches are filled across videos, and always of one size:
+so a vector does not depend on what else was in its batch, and two runs write the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.library import Library
+from pipeline.ahead import ahead
+from pipeline.errors import NothingDecodes, PipelineError
+from pipeline.ingest import FrameRow
+from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading, identify
+from pipeline.reader import Limits, Reader
+from pipeline.sources import Source
+from pipeline.spans import Span, SpanDamaged
+
+EMBEDDED_AHEAD = 2
+"""Batches that wait to be embedded or appended; together with those in the child's pipe they bound the memory."""
+
+CUT_FROM_BYTES = 2_000_000
+"""Smaller files are never looked at for cutting: they are short, and looking costs a second opening."""
+
+Embed = Callable[[NDArray[np.uint8]], NDArray[np.float16]]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """All that a worker has to know, once."""
+
+    library_uri: str
+    lease: tuple[str, str]
+    """Name and token of the run's lease; a worker whose run lost it writes nothing more."""
+    reading: Reading
+    limits: Limits
+    batch_size: int
+    frames_a_commit: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailed:
+    """A source that could not be fetched or identified."""
+
+    source: Source
+    stage: str
+    error_class: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PieceRead:
+    """A piece of which all frames and vectors are in the library.
+
+    `times_s` `[n]`; `distances` `[n - 1]`, cosine distance of each frame to the one before; `ends` `[2, dim]`,
+    the first and the last vector (`[0, dim]` where the piece has no frame).
+    """
+
+    piece: Piece
+    summary: PieceSummary
+    times_s: NDArray[np.float64]
+    distances: NDArray[np.float64]
+    ends: NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True)
+class PieceFailed:
+    """A piece that could not be read; nothing of it is in the library. `damaged`: it may go well read as a whole."""
+
+    piece: Piece
+    stage: str
+    error_class: str
+    message: str
+    damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PieceCut:
+    """A long video that is better read in parts; nothing of it is in the library yet."""
+
+    piece: Piece
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDone:
+    """What came of one `read`, and the seconds it took by stage."""
+
+    results: tuple[PieceRead | PieceFailed | PieceCut, ...]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifyDone:
+    """What came of one `identify`, and the seconds it took."""
+
+    results: tuple[Identified | SourceFailed, ...]
+    seconds: dict[str, float]
+
+
+@dataclass
+class _Gathered:
+    """What is known of a piece so far."""
+
+    times_s: list[float] = field(default_factory=list)
+    distances: list[float] = field(default_factory=list)
+    first: NDArray[np.float16] | None = None
+    last: NDArray[np.float16] | None = None
+    end: PieceSummary | PieceFailed | PieceCut | None = None
+    appended: int = 0
+
+    def add(self, times_s: list[float], vectors: NDArray[np.float16]) -> None:
+        before = vectors[:1] if self.last is None else self.last
+        wide = np.vstack([before, vectors]).astype(np.float64)
+        distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
+        self.distances += distances[1 if self.last is None else 0 :].tolist()
+        self.times_s += times_s
+        self.first = vectors[:1] if self.first is None else self.first
+        self.last = vectors[-1:]
+
+
+class Worker:
+    """One reader and one writer. `identify` and `read` may run at the same time, each once."""
+
+    def __init__(self, assignment: Assignment, folder: Path) -> None:
+        self._assignment = assignment
+        self._folder = folder
+        self._library = Library.open(assignment.library_uri)
+        self._reader = Reader(assignment.limits)
+        self.frames = 0
+        self.video_s = 0.0
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def identify(self, sources: Sequence[Source]) -> IdentifyDone:
+        """Fetch each source, if it is remote, and say what it is by its bytes."""
+        began = time.monotonic()
+        found: list[Identified | SourceFailed] = []
+        for source in sources:
+            try:
+                found.append(identify(source, self._folder))
+            except PipelineError as error:
+                found.append(SourceFailed(source, error.stage, type(error).__name__, str(error)))
+        return IdentifyDone(tuple(found), {"fetch": time.monotonic() - began})
+
+    def forget(self, identified: Identified) -> None:
+        """Delete the local copy of a remote source."""
+        copy = Path(identified.path)
+        if copy.is_relative_to(self._folder):
+            copy.unlink(missing_ok=True)
+
+    def read(self, pieces: Sequence[Piece], embed: Embed, may_cut: bool) -> WorkDone:
+        """Read pieces, in order, and append their rows; a piece that fails leaves none.
+
+        Raises LeaseLost if another run has taken the library over, and LibraryError if it cannot be written.
+        """
+        began = time.monotonic()
+        seconds: dict[str, float] = defaultdict(float)
+        gathered = [_Gathered() for _ in pieces]
+        rows: dict[int, list[FrameRow]] = defaultdict(list)
+        embedded = ahead(self._embedded(pieces, embed, may_cut, gathered, seconds), EMBEDDED_AHEAD)
+        try:
+            for batch in embedded:
+                for index, frames in batch.items():
+                    rows[index] += frames
+                if sum(map(len, rows.values())) >= self._assignment.frames_a_commit:
+                    self._append(pieces, rows, gathered, seconds)
+        finally:
+            embedded.close()
+        self._append(pieces, rows, gathered, seconds)
+        results = tuple(self._result(piece, each) for piece, each in zip(pieces, gathered, strict=True))
+        for result in results:
+            if not isinstance(result, PieceCut) and result.piece.span is None:
+                self.forget(result.piece.identified)
+            if isinstance(result, PieceRead):
+                for stage, spent_s in result.summary.seconds.items():
+                    seconds[stage] += spent_s
+        seconds["total"] = time.monotonic() - began
+        return WorkDone(results, dict(seconds))
+
+    def _embedded(
+        self,
+        pieces: Sequence[Piece],
+        embed: Embed,
+        may_cut: bool,
+        gathered: list[_Gathered],
+        seconds: dict[str, float],
+    ) -> Generator[dict[int, list[FrameRow]], None, None]:
+        """Rows with vectors by piece, a full batch at a time."""
+        size = self._assignment.batch_size
+        waiting: list[tuple[int, Picture]] = []
+        for index, part in self._parts(pieces, may_cut):
+            if not isinstance(part, list):
+                gathered[index].end = part
+                if isinstance(part, PieceFailed):
+                    waiting = [each for each in waiting if each[0] != index]
+                continue
+            waiting += [(index, picture) for picture in part]
+            while len(waiting) >= size:
+                yield self._rows(waiting[:size], embed, gathered, seconds)
+                waiting = waiting[size:]
+        if waiting:
+            yield self._rows(waiting, embed, gathered, seconds)
+
+    def _parts(
+        self, pieces: Sequence[Piece], may_cut: bool
+    ) -> Iterator[tuple[int, list[Picture] | PieceSummary | PieceFailed | PieceCut]]:
+        """Every piece's pictures, then how it ended."""
+        for index, piece in enumerate(pieces):
+            try:
+                here = self._here(piece)
+                spans = self._spans(here) if may_cut else ()
+                if len(spans) > 1:
+                    yield index, PieceCut(piece, spans)
+                    continue
+                for part in self._reader.read(here, self._assignment.reading):
+                    yield index, part
+            except SpanDamaged as error:
+                yield index, PieceFailed(piece, "decode", "SpanDamaged", str(error), damaged=True)
+            except PipelineError as error:
+                yield index, PieceFailed(piece, error.stage, type(error).__name__, str(error))
+
+    def _here(self, piece: Piece) -> Piece:
+        """The piece with a path that is there on this machine: a remote source may have been fetched on another."""
+        if Path(piece.identified.path).exists() or "://" not in piece.identified.source.uri:
+            return piece
+        return Piece(identify(piece.identified.source, self._folder), piece.span, piece.of, piece.index)
+
+    def _spans(self, piece: Piece) -> tuple[Span, ...]:
+        reading = self._assignment.reading
+        if piece.span is not None or reading.cut_s <= 0 or piece.identified.size_bytes < CUT_FROM_BYTES:
+            return ()
+        return self._reader.cut(piece, reading)
+
+    def _rows(
+        self,
+        batch: list[tuple[int, Picture]],
+        embed: Embed,
+        gathered: list[_Gathered],
+        seconds: dict[str, float],
+    ) -> dict[int, list[FrameRow]]:
+        with _timed(seconds, "embed"):
+            inputs = np.stack([picture.model_input for _, picture in batch])
+            missing = self._assignment.batch_size - len(batch)
+            vectors = embed(np.pad(inputs, [(0, missing), (0, 0), (0, 0), (0, 0)]))[: len(batch)]
+        rows: dict[int, list[FrameRow]] = defaultdict(list)
+        for (index, picture), vector in zip(batch, vectors, strict=True):
+            number, time_s, jpeg, width_px, height_px, _ = picture
+            rows[index].append(FrameRow(number, time_s, width_px, height_px, jpeg, vector))
+        for index, frames in rows.items():
+            each = gathered[index]
+            before_s = each.times_s[-1] if each.times_s else frames[0].time_s
+            each.add([frame.time_s for frame in frames], np.stack([frame.vector for frame in frames]))
+            self.video_s += frames[-1].time_s - before_s
+        self.frames += len(batch)
+        return rows
+
+    def _append(
+        self,
+        pieces: Sequence[Piece],
+        rows: dict[int, list[FrameRow]],
+        gathered: list[_Gathered],
+        seconds: dict[str, float],
+    ) -> None:
+        """Append the waiting rows of all pieces but those that have failed by now."""
+        with _timed(seconds, "write"):
+            wanted = {
+                index: frames for index, frames in rows.items() if not isinstance(gathered[index].end, PieceFailed)
+            }
+            by_video: dict[str, list[FrameRow]] = defaultdict(list)
+            for index, frames in wanted.items():
+                by_video[pieces[index].identified.video_id] += frames
+                gathered[index].appended += len(frames)
+            rows.clear()
+            if by_video:
+                self._library.check_lease(*self._assignment.lease)
+                self._library.add_frames(by_video)
+
+    def _result(self, piece: Piece, gathered: _Gathered) -> PieceRead | PieceFailed | PieceCut:
+        end = gathered.end
+        if end is None:
+            raise RuntimeError(f"the reader gave {piece.identified.source.uri} no end")
+        if isinstance(end, PieceFailed) and gathered.appended:
+            discard(self._library, piece)
+        if not isinstance(end, PieceSummary):
+            return end
+        if piece.span is None and not gathered.times_s:
+            message = f"{piece.identified.source.uri}: frames decode but none gives a picture; make the file anew"
+            return PieceFailed(piece, NothingDecodes.stage, NothingDecodes.__name__, message)
+        ends = list(chain(*(each for each in (gathered.first, gathered.last) if each is not None)))
+        return PieceRead(piece, end, np.array(gathered.times_s), np.array(gathered.distances), np.array(ends))
+
+
+def discard(library: Library, piece: Piece) -> None:
+    """Delete what was appended of a piece; the other parts of its video stay."""
+    if piece.span is None:
+        library.discard(piece.identified.video_id)
+    else:
+        library.discard_frames(piece.identified.video_id, piece.span.first_number, piece.span.until_number)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds[stage] += time.monotonic() - began

@@ -1,0 +1,102 @@
+"""A Ray cluster of one node in processes of its own, its actors' processes, and ingests as commands beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+RAY = Path(sys.executable).with_name("ray")
+
+
+@contextmanager
+def cluster(cpus: int, folder: Path) -> Iterator[tuple[str, int]]:
+    """The address of a running cluster and its first process; taken down at the end."""
+    port = _free_port()
+    quiet = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
+    command = [RAY, "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}", f"--temp-dir={folder}"]
+    command += [
+        "--include-dashboard=false",
+        "--object-store-memory=200000000",
+        "--min-worker-port=0",
+        "--max-worker-port=0",
+    ]
+    with (folder.parent / "ray.log").open("wb") as log:
+        head = subprocess.Popen(command, env=quiet, stdout=log, stderr=log, start_new_session=True)
+        try:
+            _wait_for(port, head, folder.parent / "ray.log")
+            yield f"127.0.0.1:{port}", head.pid
+        finally:
+            for pid in [*descendants(head.pid), head.pid]:
+                kill(pid)
+            head.wait()
+
+
+def ingest(corpus: Path, library: Path, address: str | None, *options: str) -> subprocess.Popen[bytes]:
+    """`kinodex ingest` with the built-in space, begun."""
+    ray = ["--ray", "--ray-address", address] if address else []
+    command = [sys.executable, "-c", "from jobs.main import main; main()", "ingest", str(corpus)]
+    command += ["--library", str(library), "--space", "builtin", *ray, *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def named(root: int, pattern: str) -> list[int]:
+    """Processes below `root` of which the command line matches."""
+    return [pid for pid in descendants(root) if re.search(pattern, _command_line(pid))]
+
+
+def descendants(root: int) -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue  # it ended meanwhile
+            parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, waiting = [], [root]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def kill(pid: int) -> None:
+    """SIGKILL, as a spot node's end or an out-of-memory killer does it."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int, head: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if head.poll() is not None:
+            break
+        if "Ray runtime started" in log.read_text(errors="replace"):
+            return
+        time.sleep(0.2)
+    raise RuntimeError(f"no cluster at port {port}: {log.read_text(errors='replace')[-2000:]}")

@@ -1,0 +1,72 @@
+"""A corpus as people have it: short films, real media, the same film under two names, and files that are no videos."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from index.library import Library
+from pipeline.sketch.film import write_script
+from pipeline.sketch.shoot import shoot
+
+FILM_S = 4.0
+
+
+def make_corpus(folder: Path, videos: int, media: Path | None) -> Path:
+    """`videos` files: real media where it is there, sketch films else; a tenth doubles, a tenth poison."""
+    folder.mkdir(parents=True)
+    real = sorted(path for path in media.rglob("*") if path.parent.name in ("clips", "awkward")) if media else []
+    real = [path for path in real if path.stat().st_size < 3_000_000][: videos // 3]
+    for path in real:
+        shutil.copy(path, folder / path.name)
+    doubles = poison = videos // 10
+    films = videos - len(real) - doubles - poison
+    for number in range(films):
+        shoot(write_script(f"film-{number}", FILM_S, number), folder / f"film-{number:03d}.mp4")
+    for number in range(doubles):
+        shutil.copy(folder / f"film-{number:03d}.mp4", folder / f"again-{number:03d}.mp4")
+    for number in range(poison):
+        whole = (folder / f"film-{number:03d}.mp4").read_bytes()
+        broken = (b"", whole[: len(whole) // 2], np.random.default_rng(number).bytes(5000))[number % 3]
+        (folder / f"poison-{number:03d}.mp4").write_bytes(broken + bytes([number]) if broken else b"")
+    return folder
+
+
+def contents(library: Library) -> dict[str, Any]:
+    """All that two ingests of the same sources must agree in, by table; vectors apart.
+
+    Of several files with the same bytes, which one a video is named after is left open.
+    """
+    found: dict[str, Any] = {"videos": {}, "frames": {}, "segments": {}, "transcript": {}}
+    for row in library.videos():
+        facts = (row.start_s, row.duration_s, row.frames, row.segments, row.transcript_lines, row.decode_errors)
+        found["videos"][row.video_id] = (*facts, row.codec, row.width_px, row.height_px)
+        numbers = library.vectors(row.video_id).frame_no.tolist()
+        stored = library.frames(row.video_id, numbers)
+        found["frames"][row.video_id] = [
+            (frame.frame_no, frame.time_s, frame.width_px, hashlib.sha256(frame.jpeg).hexdigest()) for frame in stored
+        ]
+        found["segments"][row.video_id] = [
+            (each.start_s, each.end_s, each.kind) for each in library.segments(row.video_id)
+        ]
+        found["transcript"][row.video_id] = [(each.start_s, each.text) for each in library.transcript(row.video_id)]
+    found["failures"] = sorted((row.uri, row.stage, row.error_class) for row in library.failures())
+    found["sources"] = sorted((row.uri, row.video_id) for row in library.sources().values())
+    return found
+
+
+def assert_same(one: Library, other: Library) -> None:
+    """Row for row; vectors to within what rounding to float16 leaves open."""
+    left, right = contents(one), contents(other)
+    for table, rows in left.items():
+        assert rows == right[table], table
+    for row in one.videos():
+        mine, theirs = one.vectors(row.video_id).vectors, other.vectors(row.video_id).vectors
+        assert np.allclose(mine.astype(np.float32), theirs.astype(np.float32), atol=2e-3), row.title
+    for library in (one, other):
+        audit = library.audit()
+        assert not audit.problems, audit

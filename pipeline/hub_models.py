@@ -53,7 +53,7 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
     half = half_on_cuda and place.type == "cuda"
     dtype = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if half else torch.float32
     _check_folder(name)
-    with _quiet(transformers), _clear_errors(name, kind):
+    with quiet(), _clear_errors(name, kind):
         processor = transformers.AutoProcessor.from_pretrained(name)
         model, facts = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(
             name, dtype=dtype, output_loading_info=True
@@ -118,9 +118,9 @@ def _check_folder(name: str) -> None:
 
 
 @contextmanager
-def _quiet(transformers: ModuleType) -> Iterator[None]:
-    """Without progress bars and warnings: what matters of them becomes an error of ours."""
-    logging = transformers.utils.logging
+def quiet() -> Iterator[None]:
+    """Within this block transformers shows no progress bars and warnings: what matters becomes an error of ours."""
+    logging = import_transformers().utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

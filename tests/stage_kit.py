@@ -162,7 +162,7 @@ def whisper(folder: Path, seed: int = 0) -> Path:
     """A speech recogniser (Whisper, Radford et al. 2022) with timestamps and two languages."""
     t = seeded(seed)
     times = [f"<|{step * 0.02:.2f}|>" for step in range(1501)]
-    tokenizer = whisper_tokenizer([*CONTROLS, *times])
+    tokenizer = whisper_tokenizer(CONTROLS, times)
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in CONTROLS}
     end, start = ids["<|endoftext|>"], ids["<|startoftranscript|>"]
     tokens = {"bos_token_id": end, "eos_token_id": end, "pad_token_id": end, "decoder_start_token_id": start}
@@ -196,12 +196,15 @@ def whisper(folder: Path, seed: int = 0) -> Path:
     return saved(folder, model, t.WhisperProcessor(feature_extractor=t.WhisperFeatureExtractor(), tokenizer=tokenizer))
 
 
-def whisper_tokenizer(special: Sequence[str]) -> Any:
+def whisper_tokenizer(controls: Sequence[str], times: Sequence[str]) -> Any:
     """Whisper's own tokenizer class, which knows timestamps, over a small vocabulary."""
+    from tokenizers import AddedToken
+
     model = json.loads(words_tokenizer([]).backend_tokenizer.to_str())["model"]
     merges = [tuple(pair) for pair in model["merges"]]
     tokenizer = import_transformers().WhisperTokenizer(vocab=model["vocab"], merges=merges)
-    tokenizer.add_special_tokens({"extra_special_tokens": list(special)})
+    tokenizer.add_special_tokens({"extra_special_tokens": list(controls)})
+    tokenizer.add_tokens([AddedToken(time, special=False) for time in times])
     return tokenizer
 
 

@@ -24,8 +24,8 @@ def seen(label: str, *box: float) -> Detection:
 
 def test_overlap_of_boxes():
     boxes = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.75, 0.5), (0.5, 0.5, 1.0, 1.0), (0.2, 0.2, 0.2, 0.2)]
-    expected = [[1, 1 / 3, 0, 0], [1 / 3, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
-    np.testing.assert_allclose(overlaps(boxes, boxes), expected)
+    expected = np.array([[1, 1 / 3, 0, 0], [1 / 3, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
+    assert np.allclose(overlaps(boxes, boxes), expected)
     assert overlaps([], boxes).shape == (0, 4)
 
 

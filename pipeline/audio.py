@@ -1,0 +1,153 @@
+"""The sound of a video as mono samples with their times, in windows short enough for a speech model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.container import open_container
+from pipeline.errors import SoundError
+
+if TYPE_CHECKING:
+    from av import AudioFrame
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+
+RATE_HZ = 16_000
+WINDOW_S = 30.0
+CUT_FROM_S = 20.0
+BLOCK_S = 0.1
+FRUITLESS_READS = 32  # demuxer errors in a row before the rest of the file is given up
+GAP_TO_BELIEVE_S = 0.2
+"""Timestamps of sound jitter by a packet or two; a larger step is a real hole, or sound that starts anew."""
+
+Samples = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """Samples `[n]` from -1 to 1 at `RATE_HZ`, the first at the presentation time `start_s`."""
+
+    start_s: float
+    samples: Samples
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + len(self.samples) / RATE_HZ
+
+
+def sound_windows(path: Path, name: str) -> Iterator[Sound]:
+    """The sound of a local file in windows of at most `WINDOW_S`, in order; none where it has no sound track.
+
+    A window ends where its last third is quietest, so that few words are cut in two (as Bain et al. 2023, WhisperX,
+    section 3.1, cut at the pauses that a voice detector finds). No more than a window is in memory.
+
+    Raises:
+        SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened.
+        SoundError: there is a sound track, and nothing of it decodes.
+    """
+    with open_container(path, name) as container:
+        stream = _chosen(container)
+        if stream is None:
+            return
+        heard = False
+        for window in _windows(_resampled(_decoded(container, stream))):
+            heard = True
+            yield window
+    if not heard:
+        raise SoundError(f"{name}: nothing of its sound track decodes; re-encode it, for example to AAC")
+
+
+def _chosen(container: InputContainer) -> AudioStream | None:
+    """The sound track that a player would play: the default one, else the first. Nothing else is demuxed."""
+    from av.stream import Discard, Disposition
+
+    tracks = [stream for stream in container.streams.audio if stream.codec_context is not None]
+    chosen = max(tracks, key=lambda stream: bool(stream.disposition & Disposition.default), default=None)
+    for other in container.streams:
+        if chosen is None or other.index != chosen.index:
+            other.discard = Discard.all
+    return chosen
+
+
+def _decoded(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+    """Frames of sound; packets that cannot be read or decoded are left out."""
+    from av import FFmpegError
+
+    fruitless = 0
+    while fruitless < FRUITLESS_READS:
+        try:
+            for packet in container.demux(stream):
+                fruitless = 0
+                with suppress(FFmpegError):
+                    yield from stream.decode(packet)
+            return
+        except FFmpegError:
+            fruitless += 1
+
+
+def _resampled(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
+    """Frames as mono at `RATE_HZ`; a track whose format changes on the way is resampled anew from there."""
+    import av
+
+    resampler, held = None, None
+    for frame in frames:
+        form = frame.format.name, frame.layout.name, frame.sample_rate
+        if form != held:
+            yield from _sounds([] if resampler is None else resampler.resample(None))
+            resampler, held = av.AudioResampler(format="flt", layout="mono", rate=RATE_HZ), form
+        assert resampler is not None
+        yield from _sounds(resampler.resample(frame))
+    yield from _sounds([] if resampler is None else resampler.resample(None))
+
+
+def _sounds(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
+    for frame in frames:
+        start_s = float("nan") if frame.time is None else float(frame.time)
+        yield Sound(start_s, frame.to_ndarray()[0].astype(np.float32, copy=False))
+
+
+def _windows(pieces: Iterable[Sound]) -> Iterator[Sound]:
+    """Pieces joined to windows; where time jumps, a new window begins."""
+    waiting: list[Samples] = []
+    start_s, count = 0.0, 0
+    for piece in pieces:
+        expected_s = start_s + count / RATE_HZ
+        if abs(piece.start_s - expected_s) > GAP_TO_BELIEVE_S:  # never true of a piece without a time
+            yield from _cut(Sound(start_s, _joined(waiting)), to_the_end=True)
+            waiting, start_s, count = [], piece.start_s, 0
+        waiting.append(piece.samples)
+        count += len(piece.samples)
+        if count >= WINDOW_S * RATE_HZ:
+            *whole, rest = _cut(Sound(start_s, _joined(waiting)))
+            yield from whole
+            waiting, start_s, count = [rest.samples], rest.start_s, len(rest.samples)
+    yield from _cut(Sound(start_s, _joined(waiting)), to_the_end=True)
+
+
+def _cut(sound: Sound, to_the_end: bool = False) -> Iterator[Sound]:
+    """Windows off the front of a sound while it is longer than one; then what is left, if it is to be had or kept."""
+    while len(sound.samples) >= WINDOW_S * RATE_HZ:
+        place = _quietest(sound.samples)
+        yield Sound(sound.start_s, sound.samples[:place])
+        sound = Sound(sound.start_s + place / RATE_HZ, sound.samples[place:])
+    if len(sound.samples) or not to_the_end:
+        yield sound
+
+
+def _quietest(samples: Samples) -> int:
+    """The middle of the quietest tenth of a second in the last third of the first window."""
+    block = round(BLOCK_S * RATE_HZ)
+    first, last = round(CUT_FROM_S * RATE_HZ), round(WINDOW_S * RATE_HZ)
+    energies = np.square(samples[first:last].reshape(-1, block)).sum(axis=1)
+    return first + int(np.argmin(energies)) * block + block // 2
+
+
+def _joined(parts: Sequence[Samples]) -> Samples:
+    return np.concatenate(parts) if parts else np.empty(0, np.float32)

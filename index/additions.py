@@ -27,23 +27,19 @@ STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "t
 STAGES = (*STAGE_TABLES, "vectors")
 IDS_A_FILTER = 500
 
-Models = Mapping[str, tuple[str, ...]]
+Models = dict[str, tuple[str, ...]]
 """Video ids to the models of one stage that are complete there, the newest last."""
 
 
-def complete_models(tables: Tables, stage: str) -> Models:
-    """The models that have a complete addition of this stage, for every video that has one."""
-    rows = tables.rows("additions", equal("stage", _checked(stage)), ["video_id", "model", "added_at"])
-    models: dict[str, tuple[str, ...]] = {}
+def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None) -> Models:
+    """The models that have a complete addition of this stage, for each of these videos, or all, that has one."""
+    chosen = [] if ids is None else [one_of("video_id", ids)]
+    where = all_of([*chosen, equal("stage", _checked(stage))])
+    rows = tables.rows("additions", where, ["video_id", "model", "added_at"])
+    models: Models = {}
     for row in rows.sort_by([("added_at", "ascending"), ("model", "ascending")]).to_pylist():
         models[row["video_id"]] = (*models.get(row["video_id"], ()), row["model"])
     return models
-
-
-def newest(models: Models, video_id: str, wanted: str | None = None) -> str | None:
-    """The model whose captions or speech readers see: the wanted one or the last; None if there is none."""
-    there = models.get(video_id, ())
-    return (there[-1] if there else None) if wanted is None else (wanted if wanted in there else None)
 
 
 def complete(
@@ -94,8 +90,9 @@ def discard(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) ->
 def discard_leftovers(tables: Tables, stage: str, model: str) -> int:
     """Delete the rows of additions that were never completed; returns of how many videos."""
     table, of_model = stage_rows(tables, stage, model)
-    found = set(tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist())
-    leftovers = {id_ for id_ in found if model not in complete_models(tables, stage).get(id_, ())} if found else set()
+    found = tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist()
+    done = complete_models(tables, stage)
+    leftovers = [video_id for video_id in found if model not in done.get(video_id, ())]
     discard(tables, stage, model, leftovers)
     return len(leftovers)
 

@@ -184,8 +184,8 @@ class Library(LibraryReader):
         Returns the ids that were rejected, because their rows are not as many or the video is gone by now: what
         was added to them is deleted.
         """
-        rejected = additions.complete(self._tables, self._videos(), stage, model, counts, settings)
-        gone = [video_id for video_id in counts if video_id not in self._videos()]
+        rejected = additions.complete(self._tables, self._catalogue.videos(counts), stage, model, counts, settings)
+        gone = counts.keys() - self._catalogue.videos(counts)
         additions.discard(self._tables, stage, model, gone)
         return tuple(dict.fromkeys([*rejected, *gone]))
 

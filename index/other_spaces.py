@@ -7,13 +7,13 @@ seen in another space once its addition of stage "vectors" is complete.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from index.errors import SpaceMismatch
-from index.rows import FrameVectors, VideoRow
+from index.rows import FrameVectors
 from index.schema import SPACE_KEY, VECTORS_PREFIX, vectors_schema, vectors_table
 from index.spaces import Fingerprint
 from index.tables import Tables
@@ -42,18 +42,6 @@ def find_space(tables: Tables, wanted: str) -> tuple[str, Fingerprint]:
     held = ", ".join(sorted(f"{space.name} ({space.digest})" for space in spaces.values()))
     way_on = "give a digest" if named else "`kinodex add vectors` adds one"
     raise SpaceMismatch(f"got space {wanted}, and {tables.uri} holds {held}; {way_on}")
-
-
-def videos_in(
-    space: Fingerprint, videos: Mapping[str, VideoRow], models: Mapping[str, Sequence[str]], wanted: Sequence[str]
-) -> dict[str, VideoRow]:
-    """The videos that have vectors in a space; raises SpaceMismatch if a wanted one has not."""
-    seen = {id_: row for id_, row in videos.items() if space.digest in models.get(id_, ())}
-    for video_id in wanted:
-        if video_id in videos and video_id not in seen:
-            title = videos[video_id].title
-            raise SpaceMismatch(f"got space {space.name}, where {title} has no vectors yet; run `kinodex add vectors`")
-    return seen
 
 
 def add_vectors(tables: Tables, fingerprint: Fingerprint, videos: Mapping[str, FrameVectors]) -> None:

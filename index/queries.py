@@ -7,15 +7,16 @@ many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from lancedb.expr import Expr
 from numpy.typing import NDArray
 
+from index.catalogue import Catalogue
 from index.errors import QueryError, UnknownVideo
-from index.rows import Hit, Scope, VideoRow
+from index.rows import Hit, Scope
 from index.storage import storage_errors
 from index.tables import Tables
 
@@ -24,7 +25,6 @@ FEW_VIDEOS = 20
 REFINE = 10
 """The index compares rounded vectors; ten times as many as asked for are compared again, exactly."""
 
-Videos = Mapping[str, VideoRow]
 Rows = list[dict[str, Any]]
 
 
@@ -79,7 +79,7 @@ def check_words(text: str) -> None:
         raise QueryError("got an empty query; give some words to look for")
 
 
-def check_scope(videos: Videos, scope: Scope, k: int, min_gap_s: float = 0.0) -> None:
+def check_scope(catalogue: Catalogue, scope: Scope, k: int, min_gap_s: float = 0.0) -> None:
     """Raise QueryError or UnknownVideo for a search that cannot be run."""
     if k < 1:
         raise QueryError(f"got k={k}; ask for at least 1 hit")
@@ -89,6 +89,7 @@ def check_scope(videos: Videos, scope: Scope, k: int, min_gap_s: float = 0.0) ->
         raise QueryError(f"got times from {scope.start_s} to {scope.end_s} s; the end must be after the start")
     if scope.video_ids == ():
         raise QueryError("got no video to search in; name some, or none at all to search every video")
+    known = catalogue.videos(scope.video_ids or ())
     for video_id in scope.video_ids or ():
-        if video_id not in videos:
+        if video_id not in known:
             raise UnknownVideo(f"got video {video_id!r}, which this library does not hold; `kinodex info` lists all")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.errors import QueryError, TimeOutside, UnknownVideo
-from index.filters import all_of, equal, of_frames, overlapping
+from index.filters import all_of, equal, of_frames, one_of, overlapping
 from index.rows import CaptionRow, FrameVectors, SegmentRow, StoredFrame, TranscriptRow, VideoRow
 from index.tables import Tables
 
@@ -19,8 +19,10 @@ EXACT_S = 1e-6
 NAMES_SHOWN = 5
 
 
-def complete_videos(tables: Tables) -> dict[str, VideoRow]:
-    rows = tables.rows("videos", equal("state", "complete")).to_pylist()
+def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[str, VideoRow]:
+    """The complete ones of these videos, or all of the library, by id."""
+    chosen = [] if ids is None else [one_of("video_id", ids)]
+    rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")])).to_pylist()
     return {row["video_id"]: VideoRow(**row) for row in rows}
 
 
@@ -104,9 +106,9 @@ def segments(tables: Tables, video: VideoRow, captions: Sequence[CaptionRow]) ->
 
 
 def transcript(
-    tables: Tables, video: VideoRow, model: str | None, start_s: float | None, end_s: float | None
+    tables: Tables, video: VideoRow, models: Sequence[str], start_s: float | None, end_s: float | None
 ) -> list[TranscriptRow]:
-    """See Library.transcript; of speech only what `model` heard."""
+    """See Library.transcript; of speech only what these models heard."""
     where = all_of([equal("video_id", video.video_id), *overlapping(start_s, end_s)])
     rows = tables.rows("transcript", where).sort_by([("start_s", "ascending"), ("end_s", "ascending")])
-    return [TranscriptRow(**row) for row in rows.to_pylist() if row["model"] in (None, model)]
+    return [TranscriptRow(**row) for row in rows.to_pylist() if row["model"] in (None, *models)]

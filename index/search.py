@@ -1,8 +1,7 @@
 """Searching frames by vector, transcript and captions by words (BM25), captions also by vector, detections by label.
 
-`models` says which models' rows of a stage a reader may see (see additions). Where several models wrote captions
-or heard speech in a video, the newest is searched; detections of all models are. A frame that two runs are just
-writing at once counts once: `Library.complete` will take it out.
+Where several models wrote captions or heard speech in a video, the newest is searched; detections of all models are.
+A frame that two runs are just writing at once counts once: `Library.complete` will take it out.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from typing import Any, Literal
 from lancedb.query import ColumnOrdering
 from numpy.typing import NDArray
 
-from index.additions import Models, newest
+from index.catalogue import Catalogue
 from index.detections import plain_label
 from index.filters import all_of, at_least, equal, of_videos, overlapping, within
 from index.fusion import fuse_same, spaced
 from index.queries import (
     Rows,
-    Videos,
     check_scope,
     check_words,
     is_few,
@@ -28,7 +26,8 @@ from index.queries import (
     unit_query,
     widening,
 )
-from index.rows import Hit, Scope
+from index.rows import Hit, Scope, VideoRow
+from index.seen import Seen
 from index.storage import storage_errors
 from index.tables import Tables
 
@@ -38,27 +37,29 @@ DETECTION_COLUMNS = ["video_id", "frame_no", "time_s", "label", "score", "model"
 
 
 def search_frames(
-    tables: Tables, table: str, videos: Videos, vector: NDArray[Any], scope: Scope, k: int, min_gap_s: float
+    tables: Tables, seen: Seen, vector: NDArray[Any], scope: Scope, k: int, min_gap_s: float
 ) -> list[Hit]:
     """See Library.search_frames. Exact in up to 20 videos and where no vector index was built."""
-    check_scope(videos, scope, k, min_gap_s)
-    query = unit_query(vector, tables[table].schema.field("vector").type.list_size)
+    check_scope(seen.catalogue, scope, k, min_gap_s)
+    seen.check(scope.video_ids or ())
+    query = unit_query(vector, tables[seen.table].schema.field("vector").type.list_size)
     where = all_of(of_videos(scope) + within(scope.start_s, scope.end_s))
 
     def fetch(limit: int) -> Rows:
-        rows = nearest_rows(tables, table, query, ["video_id", "frame_no", "time_s"], where, is_few(scope), limit)
+        rows = nearest_rows(tables, seen.table, query, ["video_id", "frame_no", "time_s"], where, is_few(scope), limit)
         return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
 
     def keep(rows: Rows) -> list[Hit]:
+        videos = seen.videos({row["video_id"] for row in rows})
         complete = {(row["video_id"], row["frame_no"]): row for row in rows if row["video_id"] in videos}
         return spaced([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
     return widening(fetch, keep, k, first=4 * k if min_gap_s else k)
 
 
-def search_transcript(tables: Tables, videos: Videos, models: Models, text: str, scope: Scope, k: int) -> list[Hit]:
+def search_transcript(tables: Tables, catalogue: Catalogue, text: str, scope: Scope, k: int) -> list[Hit]:
     """See Library.search_transcript. Any text is a fair query; what is no word matches nothing."""
-    check_scope(videos, scope, k)
+    check_scope(catalogue, scope, k)
     check_words(text)
     where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
@@ -67,23 +68,21 @@ def search_transcript(tables: Tables, videos: Videos, models: Models, text: str,
         return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
 
     def keep(rows: Rows) -> list[Hit]:
-        shown = [row for row in rows if row["model"] in (None, newest(models, row["video_id"]))]
-        return [_text_hit(row, "transcript") for row in shown if row["video_id"] in videos]
+        return [_text_hit(row, "transcript") for row in _visible(rows, catalogue, "speech")]
 
     return widening(fetch, keep, k, first=k)
 
 
 def search_captions(
     tables: Tables,
-    videos: Videos,
-    models: Models,
+    catalogue: Catalogue,
     text: str,
     vector: NDArray[Any] | None,
     scope: Scope,
     k: int,
 ) -> list[Hit]:
     """See Library.search_captions: each of the two searches gives four times `k` captions, which are then fused."""
-    check_scope(videos, scope, k)
+    check_scope(catalogue, scope, k)
     check_words(text)
     where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
@@ -92,8 +91,7 @@ def search_captions(
         return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
 
     def keep(rows: Rows) -> list[Hit]:
-        shown = [row for row in rows if row["video_id"] in videos and row["model"] == newest(models, row["video_id"])]
-        return [_text_hit(row, "caption") for row in shown]
+        return [_text_hit(row, "caption") for row in _visible(rows, catalogue, "captions")]
 
     if vector is None:
         return widening(by_words, keep, k, first=k)
@@ -108,8 +106,7 @@ def search_captions(
 
 def search_detections(
     tables: Tables,
-    videos: Videos,
-    models: Models,
+    catalogue: Catalogue,
     label: str,
     min_score: float,
     scope: Scope,
@@ -117,7 +114,7 @@ def search_detections(
     min_gap_s: float,
 ) -> list[Hit]:
     """See Library.search_detections."""
-    check_scope(videos, scope, k, min_gap_s)
+    check_scope(catalogue, scope, k, min_gap_s)
     check_words(label)
     of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
     where = all_of(of_label + of_videos(scope) + within(scope.start_s, scope.end_s))
@@ -134,24 +131,38 @@ def search_detections(
         return rows
 
     def keep(rows: Rows) -> list[Hit]:
-        shown = [r for r in rows if r["video_id"] in videos and r["model"] in models.get(r["video_id"], ())]
+        shown = _visible(rows, catalogue, "detections")
+        videos = catalogue.videos({row["video_id"] for row in shown})
         best = {(row["video_id"], row["frame_no"]): row for row in reversed(shown)}
         return spaced([_detection_hit(row, videos) for row in reversed(best.values())], min_gap_s)
 
     return widening(fetch, keep, k, first=4 * k)
 
 
-def _frame_hit(row: Mapping[str, Any], videos: Videos) -> Hit:
+def _visible(rows: Rows, catalogue: Catalogue, stage: str) -> Rows:
+    """Rows of complete videos that no model wrote, or one that completed its stage there: the newest such model.
+
+    Detections are of all such models: what one looks for another may not.
+    """
+    ids = {row["video_id"] for row in rows}
+    videos, models = catalogue.videos(ids), catalogue.models(stage, ids)
+    shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}
+    return [
+        row for row in rows if row["video_id"] in videos and row["model"] in (None, *shown.get(row["video_id"], ()))
+    ]
+
+
+def _frame_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:
     score = 1.0 - row["_distance"]
     return Hit(row["video_id"], row["time_s"], _shown_until(row, videos), row["frame_no"], score, None, "frame")
 
 
-def _detection_hit(row: Mapping[str, Any], videos: Videos) -> Hit:
+def _detection_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:
     end_s = _shown_until(row, videos)
     return Hit(row["video_id"], row["time_s"], end_s, row["frame_no"], row["score"], row["label"], "detection")
 
 
-def _shown_until(row: Mapping[str, Any], videos: Videos) -> float:
+def _shown_until(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> float:
     video = videos[row["video_id"]]
     time_s: float = row["time_s"]
     return max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)

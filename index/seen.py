@@ -1,0 +1,43 @@
+"""What readers see in one space: the library's own, or another one with the videos that have vectors there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from index.catalogue import Catalogue
+from index.errors import SpaceMismatch
+from index.other_spaces import find_space
+from index.rows import VideoRow
+from index.schema import vectors_table
+from index.spaces import Fingerprint
+from index.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What readers see in one space; `other` is None in the library's own."""
+
+    catalogue: Catalogue
+    table: str
+    other: Fingerprint | None
+
+    def videos(self, ids: Collection[str]) -> dict[str, VideoRow]:
+        """The complete videos among `ids` that have vectors in this space."""
+        videos = self.catalogue.videos(ids)
+        if self.other is None:
+            return videos
+        models = self.catalogue.models("vectors", ids)
+        return {id_: row for id_, row in videos.items() if self.other.digest in models.get(id_, ())}
+
+    def check(self, ids: Collection[str]) -> None:
+        """Raise SpaceMismatch if one of these complete videos has no vectors in this space."""
+        for video_id in self.catalogue.videos(ids).keys() - self.videos(ids):
+            title = self.catalogue.videos([video_id])[video_id].title
+            raise SpaceMismatch(f"got space {self.other}, where {title} has no vectors yet; run `kinodex add vectors`")
+
+
+def seen_in(tables: Tables, catalogue: Catalogue, own: Fingerprint, wanted: str | None) -> Seen:
+    """A space of the library whose own one is `own`, by name or digest; raises SpaceMismatch if it is not here."""
+    table, space = (vectors_table(own), own) if wanted is None else find_space(tables, wanted)
+    return Seen(catalogue, table, None if space.digest == own.digest else space)

@@ -31,18 +31,17 @@ def complete(tables: Tables, vectors_table: str, rows: Sequence[VideoRow]) -> tu
 def counts_of(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> dict[str, Counts]:
     """What each table that ingest fills holds of these videos, or of all."""
     where = [] if video_ids is None else [one_of("video_id", video_ids)]
-    return {name: count_rows(tables, name, where) for name in ("frames", vectors_table, "segments", "transcript")}
+    return {name: count_rows(tables, name, where) for name in promises(vectors_table)}
 
 
-def promised(row: VideoRow, vectors_table: str) -> dict[str, int]:
-    """How many rows a video says it has in each table."""
-    lines = row.transcript_lines
-    return {"frames": row.frames, vectors_table: row.frames, "segments": row.segments, "transcript": lines}
+def promises(vectors_table: str) -> dict[str, str]:
+    """The tables that ingest fills, and the column of `videos` that says how many rows a video has there."""
+    return {"frames": "frames", vectors_table: "frames", "segments": "segments", "transcript": "transcript_lines"}
 
 
 def is_whole(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
     """Whether a video's rows are all there, once."""
     return all(
-        held[name].rows.get(row.video_id, 0) == held[name].distinct.get(row.video_id, 0) == count
-        for name, count in promised(row, vectors_table).items()
+        held[name].rows.get(row.video_id, 0) == held[name].distinct.get(row.video_id, 0) == getattr(row, column)
+        for name, column in promises(vectors_table).items()
     )

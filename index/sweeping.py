@@ -5,18 +5,17 @@ Only columns of ids and numbers are read, and by a sweep not even those where th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.expr import col
 
-from index.completing import counts_of, is_whole, promised
+from index.completing import counts_of, is_whole, promises
 from index.counting import Counts, count_rows, ingested, numbered
-from index.filters import all_of, one_of, portions
+from index.filters import all_of, equal, one_of, portions
 from index.reading import complete_videos
-from index.rows import VideoRow
 from index.tables import Tables
 from index.writing import discard
 
@@ -53,30 +52,26 @@ def audit(tables: Tables, vectors_table: str) -> Audit:
 
 def sweep(tables: Tables, vectors_table: str) -> int:
     """See Library.sweep."""
-    videos = complete_videos(tables)
-    held = {name: count_rows(tables, name) for name in _uneven(tables, vectors_table, videos)}
-    orphans = _orphans(videos, held)
+    columns = promises(vectors_table)
+    videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
+    totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
+    uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested(name))) != total]
+    if not uneven:
+        return 0
+    complete = set(videos["video_id"].to_pylist())
+    held = {name: count_rows(tables, name) for name in uneven}
+    orphans = _orphans(complete, held)
     discard(tables, vectors_table, orphans)
     repaired = set()
     for name, counts in held.items():
-        twice = [video_id for video_id, count in counts.distinct.items() if count < counts.rows[video_id]]
-        twice = sorted(videos.keys() & twice)
+        twice = sorted(id_ for id_, count in counts.distinct.items() if id_ in complete and count < counts.rows[id_])
         _delete_doubles(tables, name, twice)
         repaired.update(twice)
     return len(orphans) + len(repaired)
 
 
-def _uneven(tables: Tables, vectors_table: str, videos: Mapping[str, VideoRow]) -> list[str]:
-    """The tables whose number of rows is not what the videos add up to."""
-    totals = {"frames": 0, vectors_table: 0, "segments": 0, "transcript": 0}
-    for row in videos.values():
-        for name, count in promised(row, vectors_table).items():
-            totals[name] += count
-    return [name for name, total in totals.items() if tables.count(name, all_of(ingested(name))) != total]
-
-
-def _orphans(videos: Mapping[str, VideoRow], held: Mapping[str, Counts]) -> list[str]:
-    return sorted(set().union(*(counts.rows for counts in held.values())).difference(videos))
+def _orphans(complete: Iterable[str], held: Mapping[str, Counts]) -> list[str]:
+    return sorted(set().union(*(counts.rows for counts in held.values())).difference(complete))
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> None:

@@ -1,0 +1,210 @@
+"""One run at a time: who holds a lease, who may take it over, and who learns that it was taken."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+
+import pytest
+from lancedb.expr import col, lit
+
+from index.errors import LeaseLost, LibraryBusy
+from index.leases import Pace
+from index.library import Library
+from index.processes import is_known, is_running, this_process
+from index.storage import connect
+from index.tables import Tables
+from tests.index_kit import SETTINGS, fingerprint
+
+BRISK = Pace(beat_s=0.1, patience_s=1.5)
+ROUNDS = 25
+HOLD = """
+import sys
+from index.errors import LeaseLost
+from index.leases import Pace
+from index.library import Library
+with Library.open(sys.argv[1]).lease("ingest", "the first run", Pace(0.1, 1.5)) as lease:
+    print(lease.token, flush=True)
+    for line in sys.stdin:
+        try:
+            lease.check()
+            print("held", flush=True)
+        except LeaseLost as error:
+            print(error, flush=True)
+"""
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+
+
+@pytest.fixture
+def tables(library) -> Tables:
+    return Tables(library.uri, connect(library.uri))
+
+
+class Holder:
+    """Another process that holds the lease, and can be asked whether it still does."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.token = self._reply()
+
+    def _reply(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def check(self) -> str:
+        assert self.process.stdin is not None
+        self.process.stdin.write("check\n")
+        self.process.stdin.flush()
+        return self._reply()
+
+
+@contextmanager
+def another_holder(library: Library) -> Iterator[Holder]:
+    command = [sys.executable, "-c", HOLD, library.uri]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Holder(process)
+        finally:
+            process.kill()
+
+
+def seem_far_away(tables: Tables) -> None:
+    """Let the lease look like one that a process on another machine holds, which nobody here can look up."""
+    assert tables.update("leases", col("name") == lit("ingest"), {"host": "far-away"}) == 1
+
+
+def test_one_holder_at_a_time(library):
+    with library.lease("ingest", "first") as lease:
+        lease.check()
+        library.check_lease("ingest", lease.token)
+        who = rf"ingest is at work already: first on .*, process {os.getpid()}, since 20.* UTC; wait until it ends"
+        with pytest.raises(LibraryBusy, match=who), library.lease("ingest", "second"):
+            pass
+        with library.lease("add captions", "second") as other:
+            other.check()
+        lease.check()
+    with pytest.raises(LeaseLost, match="nobody holds it"):
+        lease.check()
+    with library.lease("ingest", "second") as lease:
+        lease.check()
+
+
+def test_an_error_inside_lets_the_lease_go(library):
+    with pytest.raises(KeyError), library.lease("ingest", "first"):
+        raise KeyError
+    with library.lease("ingest", "second") as lease:
+        lease.check()
+
+
+def test_a_live_process_keeps_its_lease_and_a_killed_one_does_not(library):
+    with another_holder(library) as holder:
+        began = time.monotonic()
+        with pytest.raises(LibraryBusy, match=f"the first run on .*, process {holder.process.pid}"):
+            library.lease("ingest", "second").__enter__()
+        assert time.monotonic() - began < 2
+        assert holder.check() == "held"
+        holder.process.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, holder.process.pid, os.WEXITED | os.WNOWAIT)  # dead, and not yet asked after
+        began = time.monotonic()
+        with library.lease("ingest", "second") as lease:
+            assert time.monotonic() - began < 2
+            lease.check()
+            with pytest.raises(LeaseLost, match=r"lost the lease 'ingest' of .*: second on .* holds it"):
+                library.check_lease("ingest", holder.token)
+
+
+def test_a_process_elsewhere_is_watched(library, tables):
+    with another_holder(library) as holder:
+        seem_far_away(tables)
+        began = time.monotonic()
+        with pytest.raises(LibraryBusy, match="the first run on far-away"):
+            library.lease("ingest", "second", BRISK).__enter__()
+        assert time.monotonic() - began < BRISK.patience_s
+        holder.process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        with library.lease("ingest", "second", BRISK) as lease:
+            assert time.monotonic() - began >= BRISK.patience_s
+            holder.process.send_signal(signal.SIGCONT)
+            assert holder.check().startswith("lost the lease 'ingest'")
+            time.sleep(3 * BRISK.beat_s)  # the holder that woke up renews nothing
+            lease.check()
+        assert "nobody holds it" in holder.check()
+
+
+def test_a_lease_let_go_while_it_is_watched(library, tables):
+    with another_holder(library) as holder:
+        seem_far_away(tables)
+        holder.process.send_signal(signal.SIGSTOP)
+        tables.update("leases", col("name") == lit("ingest"), {"token": ""})
+        began = time.monotonic()
+        with library.lease("ingest", "second", BRISK) as lease:
+            lease.check()
+        assert time.monotonic() - began < BRISK.patience_s
+
+
+def test_a_holder_keeps_its_lease_while_it_works(library, tables):
+    with library.lease("ingest", "first", BRISK) as lease:
+        seem_far_away(tables)
+        time.sleep(2 * BRISK.patience_s)
+        with pytest.raises(LibraryBusy), library.lease("ingest", "second", BRISK):
+            pass
+        lease.check()
+
+
+def _race(uri: str, mine: int, start: Barrier, wins: list[list[int]]) -> None:
+    library = Library.open(uri)
+    for name in ("new", "known"):
+        for number in range(ROUNDS):
+            lease = library.lease(f"new {number}" if name == "new" else name, f"racer {mine}")
+            start.wait(30)
+            try:
+                lease.__enter__()
+            except LibraryBusy:
+                start.wait(30)
+            else:
+                wins.append([mine, number])
+                start.wait(30)
+                lease.check()
+                lease.__exit__(None, None, None)
+            start.wait(30)
+
+
+def test_of_several_that_race_one_wins(library):
+    context = get_context("spawn")
+    with context.Manager() as shared:
+        start, wins = context.Barrier(3), shared.list()
+        racers = [context.Process(target=_race, args=(library.uri, mine, start, wins)) for mine in range(3)]
+        for racer in racers:
+            racer.start()
+        for racer in racers:
+            racer.join()
+            assert racer.exitcode == 0
+        assert sorted(number for _, number in wins) == sorted([*range(ROUNDS)] * 2)
+        assert len({mine for mine, _ in wins}) > 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_processes_are_known_by_more_than_their_number():
+    me = this_process()
+    assert is_known(me)
+    assert is_running(me)
+    assert not is_running(replace(me, start=me.start - 1))  # an earlier process of this number
+    assert not is_known(replace(me, boot="before the machine was started anew"))
+    assert not is_known(replace(me, host="far-away"))
+    assert not is_known(replace(me, boot=""))
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_running(replace(me, pid=child.pid))
+    assert not is_running(replace(me, pid=child.pid))

@@ -70,7 +70,7 @@ class Reader:
         After an error, and when the caller stops early, this object reads the next piece as if nothing had been.
 
         Raises:
-            PipelineError: the same that reading in this process raises.
+            PipelineError, SpanDamaged: the same that reading in this process raises.
             DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it.
             ReaderBroken: a mistake in this program.
         """

@@ -19,15 +19,12 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.errors import DecoderOutOfMemory, PipelineError
-from pipeline.pieces import Picture, Piece, PieceSummary, Reading
+from pipeline.pieces import Picture, PieceSummary
 from pipeline.reader import OUT_OF_MEMORY, Message, Order
 from pipeline.reading import read_piece
-
-if TYPE_CHECKING:
-    from pipeline.spans import Span
+from pipeline.spans import SpanDamaged, cut
 
 LOOK_AT_MEMORY_S = 0.05
 HOLD_S = 2.0
@@ -54,18 +51,15 @@ def _answer(order: Order) -> Iterator[Message]:
     task, piece, reading = order
     try:
         if task == "cut":
-            yield _cut(piece, reading)
+            source = piece.identified.source
+            yield cut(Path(piece.identified.path), source.uri, reading.fps, reading.cut_s)
         else:
             with closing(read_piece(piece, reading)) as parts:
                 yield from _grouped(parts, reading.batch)
-    except PipelineError as error:
+    except (PipelineError, SpanDamaged) as error:
         yield error
     except MemoryError:
         yield DecoderOutOfMemory(f"{piece.identified.source.uri}: there is no memory left to decode it with")
-
-
-def _cut(piece: Piece, reading: Reading) -> tuple[Span, ...]:
-    return ()
 
 
 def _grouped(parts: Generator[Picture | PieceSummary, None, None], size: int) -> Iterator[list[Picture] | PieceSummary]:

@@ -36,11 +36,12 @@ def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSumma
 
     Raises:
         VideoError: nothing can be read from it; no picture has been given.
+        SpanDamaged: the span cannot be read by itself.
     """
     source, path = piece.identified.source, Path(piece.identified.path)
     seconds: Seconds = defaultdict(float)
     given = 0
-    with open_video(path, source.uri) as video:
+    with open_video(path, source.uri, decoder=reading.decoder) as video:
         with closing(ahead(decoded(video, piece, reading, seconds), DECODED_AHEAD)) as rgbs:
             for number, time_s, rgb in rgbs:
                 given += 1
@@ -57,7 +58,8 @@ def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSumma
         transcript=tuple(transcript),
         subtitle_errors=tuple(subtitle_errors),
         seconds=dict(seconds),
-        decoder=reading.decoder,
+        decoder=video.decoder,
+        fell_back=video.fell_back,
     )
 
 
@@ -69,7 +71,7 @@ def decoded(
 
     aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
     to_rgb = rgb_scaler(aspect, reading.jpeg_side_px, reading.input.side_px)
-    samples = video.samples(reading.fps)
+    samples = video.samples(reading.fps, piece.span)
     while True:
         with timed(seconds, "decode"):
             sample = next(samples, None)

@@ -13,31 +13,41 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pipeline.model_input import ModelInput
+from pipeline.pieces import Identified, Piece, Reading
+from pipeline.sources import Source, content_id
+
 needs_ffmpeg = pytest.mark.skipif(
     not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"
 )
 
 
+COLOURS = ModelInput(8, 8, "squash")
+"""What the ColourTower sees of a picture."""
+
+
 @dataclass(frozen=True)
 class ColourTower:
-    """A picture is its mean colours on an 8 x 8 grid, less their mean, under a fixed random projection."""
+    """A picture is its colours on an 8 x 8 grid, less their mean, under a fixed random projection."""
 
     dim: int = 32
-    input_side_px: int = 64
 
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        from PIL import Image
-
-        small = Image.fromarray(rgb).resize((8, 8), Image.Resampling.BOX)
-        return np.asarray(small, dtype=np.float32).transpose(2, 0, 1) / np.float32(255)
-
-    def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
-        flat = batch.reshape(len(batch), -1)
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        flat = batch.reshape(len(batch), -1).astype(np.float32) / 255
         flat = np.hstack([flat - flat.mean(axis=1, keepdims=True), np.full((len(batch), 1), 0.5, np.float32)])
         projection = np.random.default_rng(0).standard_normal((flat.shape[1], self.dim)).astype(np.float32)
         vectors = flat @ projection
         unit: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit.astype(np.float16)
+
+
+READING = Reading(fps=1.0, jpeg_side_px=512, jpeg_quality=85, decoder="pyav", input=COLOURS)
+
+
+def whole(path: Path, *sidecars: Path) -> Piece:
+    """A local video, to be read in one go."""
+    source = Source(str(path), path.stem, tuple(map(str, sidecars)))
+    return Piece(Identified(source, str(path), content_id(path), path.stat().st_size))
 
 
 def ffmpeg(*arguments: str | Path) -> bytes:

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMiss
 from index.model_names import BUILTIN, model_name
 from index.precision import quick_tower
 from index.spaces import DEFAULT_SPACE, Space, import_open_clip, load_space
+from pipeline.model_input import ModelInput
 from pipeline.pictures import rgb_scaler
 
 open_clip = import_open_clip()
@@ -79,13 +81,13 @@ def reference(name: str, images: list[Image.Image]) -> np.ndarray:
 def test_vectors_are_units_of_the_promised_kind(space):
     batch = np.stack([space.prepare(rgb) for rgb in pictures(5)])
     assert batch.shape == (5, 3, 64, 64)
-    assert batch.dtype == np.float32
+    assert batch.dtype == np.uint8
     vectors, texts = space.embed(batch), space.embed_text(["a red boat", "snow"])
     assert (vectors.shape, vectors.dtype.name) == ((5, 48), "float16")
     assert (texts.shape, texts.dtype.name) == ((2, 48), "float32")
     for each in (vectors, texts):
         np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1.0, atol=1e-3)
-    assert (space.dim, space.input_side_px) == (48, 64)
+    assert space.dim == 48
     assert space.embed(batch[:0]).shape == (0, 48)
     assert space.embed_text([]).shape == (0, 48)
 
@@ -107,8 +109,34 @@ def test_preparing_is_open_clips_own(tmp_path, mode, shape):
     name = write_model(tmp_path / "model", TINY, SIGLIP_LIKE | {"resize_mode": mode})
     rgb = pictures(1, *shape)[0]
     _, _, preprocess = open_clip.create_model_and_transforms(name)
-    ours = load_space(name, towers="image").prepare(rgb)
-    np.testing.assert_allclose(ours, preprocess(Image.fromarray(rgb)).numpy(), atol=1e-6)
+    space = load_space(name, towers="image")
+    with torch.inference_mode():
+        ours = space._normalised(space.prepare(rgb)[None])[0]
+    assert torch.equal(ours, preprocess(Image.fromarray(rgb)))
+
+
+def test_the_built_in_space_gives_the_vectors_that_open_clip_does():
+    space, rgbs = load_space("builtin", towers="image"), pictures(5)
+    expected = reference(f"local-dir:{BUILTIN}", [Image.fromarray(rgb) for rgb in rgbs])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    ours = space.embed(np.stack([space.prepare(rgb) for rgb in rgbs]))
+    np.testing.assert_allclose(ours.astype(np.float32), expected, atol=3e-4)  # float16 keeps no more
+
+
+def test_several_threads_embed_at_once(tiny):
+    space = load_space(tiny, towers="image")
+    batches = [np.stack([space.prepare(rgb) for rgb in pictures(4)]) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        vectors = list(pool.map(space.embed, batches))
+    assert all((each == vectors[0]).all() for each in vectors)
+
+
+def test_a_batch_that_others_hold_is_left_alone(space):
+    batch = np.stack([space.prepare(rgb) for rgb in pictures(2)])
+    batch.flags.writeable = False
+    kept = batch.copy()
+    assert space.embed(batch).shape == (2, 48)
+    np.testing.assert_array_equal(batch, kept)
 
 
 @pytest.mark.parametrize("clip", CLIPS)
@@ -127,7 +155,7 @@ def test_downscaled_real_frames_keep_their_vectors(media, tmp_path, clip, model,
         name = folder = write_model(tmp_path / "model", config, SIGLIP_LIKE if "siglip" in model else {})
     space = load_space(name, towers="image")
     decoded = decoded_frames(media / "clips" / clip)
-    to_rgb = rgb_scaler(Fraction(1), 512, space.input_side_px)
+    to_rgb = rgb_scaler(Fraction(1), 512, ModelInput.from_json(space.fingerprint.preprocess).side_px)
     full, scaled = [precise_rgb(frame) for frame in decoded], [to_rgb(frame) for frame in decoded]
     vectors = space.embed(np.stack([space.prepare(rgb) for rgb in scaled]))
     expected = reference(folder, [Image.fromarray(rgb) for rgb in full])

@@ -7,7 +7,10 @@ import io
 import subprocess
 import sys
 import threading
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,14 +23,18 @@ from pipeline.ahead import ahead
 from pipeline.decode import open_video
 from pipeline.errors import NotAVideo
 from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
+from pipeline.model_input import ModelInput
+from pipeline.pictures import rgb_scaler
+from pipeline.pieces import Picture
+from pipeline.reading import read_piece
 from pipeline.sources import Source, list_sources
-from tests.pipeline_kit import ColourTower, ffmpeg, needs_ffmpeg
+from tests.pipeline_kit import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, whole
 
 
 def ingest(path: Path, settings: IngestSettings | None = None) -> tuple[VideoSummary, list[FrameRow]]:
     rows: list[FrameRow] = []
     (source,) = list_sources([str(path)])
-    summary = read_video(path, source, settings or IngestSettings(), ColourTower(), rows.extend)
+    summary = read_video(path, source, settings or IngestSettings(), COLOURS, ColourTower(), rows.extend)
     return summary, rows
 
 
@@ -43,7 +50,7 @@ def test_rows_and_summary_of_a_clip(media: Path) -> None:
     assert vectors.shape == (53, 32)
     assert np.allclose(np.linalg.norm(vectors.astype(np.float32), axis=1), 1, atol=2e-3)
     assert summary.facts.codec == "h264"
-    assert set(summary.seconds) == {"decode", "jpeg", "embed", "subtitles", "total"}
+    assert set(summary.seconds) == {"decode", "jpeg", "prepare", "embed", "subtitles", "total"}
     assert max(summary.seconds.values()) == summary.seconds["total"]
 
 
@@ -61,24 +68,18 @@ def test_jpegs_are_upright_square_pixelled_and_never_enlarged(media: Path, name:
     assert (rows[0].width_px, rows[0].height_px) == size
 
 
-@dataclass(frozen=True)
-class WideTower(ColourTower):
-    """A tower that needs to see more than the JPEG keeps."""
-
-    input_side_px: int = 384
-    seen: list[tuple[int, ...]] = field(default_factory=list)
-
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        self.seen.append(rgb.shape)
-        return super().prepare(rgb)
-
-
 def test_a_tower_sees_as_many_pixels_as_it_needs(media: Path) -> None:
-    path, tower = media / "clips" / "moviepy__sintel_trailer_52s.mp4", WideTower()
-    rows: list[FrameRow] = []
-    read_video(path, Source(str(path), "sintel"), IngestSettings(fps=0.1), tower, rows.extend)
-    assert set(tower.seen) == {(384, 683, 3)}
-    assert (rows[0].width_px, rows[0].height_px) == (512, 288)
+    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    settings, wide = IngestSettings(fps=0.1), ModelInput(384, 384)
+    seen: list[Picture] = []
+    for part in read_piece(whole(path), replace(READING, fps=0.1, input=wide)):
+        seen += [part] if isinstance(part, Picture) else []
+    with open_video(path) as video:
+        to_rgb = rgb_scaler(Fraction(1), settings.jpeg_side_px, 384)
+        rgbs = [to_rgb(sample.frame) for sample in video.samples(0.1)]
+    assert {rgb.shape for rgb in rgbs} == {(384, 683, 3)}
+    assert all((picture.model_input == wide(rgb)).all() for picture, rgb in zip(seen, rgbs, strict=True))
+    assert (seen[0].width_px, seen[0].height_px) == (512, 288)
 
 
 def test_vectors_are_those_of_the_full_picture(media: Path) -> None:
@@ -86,7 +87,7 @@ def test_vectors_are_those_of_the_full_picture(media: Path) -> None:
     _, rows = ingest(path, IngestSettings(fps=0.1))
     with open_video(path) as video:
         frames = [sample.frame.to_ndarray(format="rgb24") for sample in video.samples(0.1)]
-    full = np.stack([tower.prepare(np.asarray(frame, dtype=np.uint8)) for frame in frames])
+    full = np.stack([COLOURS(np.asarray(frame, dtype=np.uint8)) for frame in frames])
     reference = tower.embed(full).astype(np.float32)
     ours = np.stack([row.vector for row in rows]).astype(np.float32)
     assert np.min(np.sum(reference * ours, axis=1)) > 0.995
@@ -134,54 +135,55 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
         replace(IngestSettings(), **wrong)
 
 
-@dataclass(frozen=True)
-class CountingTower(ColourTower):
-    """Counts how far preparation runs ahead of embedding."""
+def test_a_slow_reader_holds_the_decoder_back(media: Path) -> None:
 
-    prepared: list[int] = field(default_factory=list)
-    ahead: list[int] = field(default_factory=list)
-
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        self.prepared.append(1)
-        return super().prepare(rgb)
-
-    def embed(self, batch: NDArray[np.float32]) -> NDArray[np.float16]:
-        threading.Event().wait(0.05)
-        self.ahead.append(len(self.prepared))
-        return super().embed(batch)
+    made: list[int] = []
+    path = media / "awkward" / "mediabunny__frames.webm"
+    with closing(decoded_numbers(path, made)) as numbers, closing(ahead(numbers, 4)) as waiting:
+        for taken, _ in enumerate(waiting, 1):
+            threading.Event().wait(0.01)
+            assert len(made) <= taken + 4
+    assert len(made) == 100
 
 
-def test_a_slow_tower_holds_the_decoder_back(media: Path) -> None:
-    path, tower = media / "awkward" / "mediabunny__frames.webm", CountingTower()
-    settings = IngestSettings(fps=1000, batch_size=4)
-    summary = read_video(path, Source(str(path), "frames"), settings, tower, lambda rows: None)
-    assert summary.frames == 100
-    assert all(count - 4 * i <= 3 * settings.batch_size for i, count in enumerate(tower.ahead))
+def decoded_numbers(path: Path, made: list[int]) -> Generator[int, None, None]:
+    with open_video(path) as video:
+        for sample in video.samples(1000):
+            made.append(sample.number)
+            yield sample.number
 
 
 @dataclass(frozen=True)
 class BrokenTower(ColourTower):
-    """Fails on the picture with number `at`, in the worker's thread."""
+    """Fails on the batch with number `at`."""
 
     at: int = 0
-    prepared: list[int] = field(default_factory=list)
+    embedded: list[int] = field(default_factory=list)
 
-    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        self.prepared.append(1)
-        if len(self.prepared) > self.at:
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        self.embedded.append(len(batch))
+        if len(self.embedded) > self.at:
             raise ZeroDivisionError("a programming error")
-        return super().prepare(rgb)
+        return super().embed(batch)
 
 
-@pytest.mark.parametrize("at", [0, 9])
-def test_errors_in_a_worker_reach_the_caller_and_end_the_threads(media: Path, at: int) -> None:
+@pytest.mark.parametrize("at", [0, 2])
+def test_errors_of_a_tower_reach_the_caller_and_end_the_threads(media: Path, at: int) -> None:
     path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
     rows: list[FrameRow] = []
     threads = threading.active_count()
     settings = IngestSettings(batch_size=4)
     with pytest.raises(ZeroDivisionError, match="a programming error"):
-        read_video(path, Source(str(path), "sintel"), settings, BrokenTower(at=at), rows.extend)
-    assert len(rows) == at - at % 4
+        read_video(path, Source(str(path), "sintel"), settings, COLOURS, BrokenTower(at=at), rows.extend)
+    assert len(rows) == 4 * at
+    assert threading.active_count() == threads
+
+
+def test_errors_while_preparing_reach_the_caller_and_end_the_threads(media: Path) -> None:
+    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    threads, nonsense = threading.active_count(), ModelInput(-5, -5, "squash")
+    with pytest.raises(ValueError, match="height and width must be > 0"):
+        read_video(path, Source(str(path), "sintel"), IngestSettings(), nonsense, ColourTower(), lambda rows: None)
     assert threading.active_count() == threads
 
 
@@ -191,7 +193,7 @@ def test_errors_in_the_sink_end_the_threads(media: Path) -> None:
 
     path, threads = media / "clips" / "moviepy__sintel_trailer_52s.mp4", threading.active_count()
     with pytest.raises(OSError, match="no space left"):
-        read_video(path, Source(str(path), "sintel"), IngestSettings(), ColourTower(), full_disk)
+        read_video(path, Source(str(path), "sintel"), IngestSettings(), COLOURS, ColourTower(), full_disk)
     assert threading.active_count() == threads
 
 
@@ -221,9 +223,9 @@ from pathlib import Path
 from typing import Any
 from pipeline.ingest import IngestSettings, read_video
 from pipeline.sources import Source
-from tests.pipeline_kit import ColourTower
+from tests.pipeline_kit import COLOURS, ColourTower
 source, settings = Source(sys.argv[1], "film"), IngestSettings(fps=10)
-summary = read_video(Path(sys.argv[1]), source, settings, ColourTower(), lambda rows: None)
+summary = read_video(Path(sys.argv[1]), source, settings, COLOURS, ColourTower(), lambda rows: None)
 print(summary.frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

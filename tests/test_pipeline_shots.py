@@ -11,7 +11,7 @@ import pytest
 from pipeline.ingest import IngestSettings, read_video
 from pipeline.shots import Segment, find_segments
 from pipeline.sources import Source
-from tests.pipeline_kit import ColourTower
+from tests.pipeline_kit import COLOURS, ColourTower
 
 
 def times(count: int) -> list[float]:
@@ -82,5 +82,5 @@ def test_the_scenes_of_a_real_film(media: Path) -> None:
     """The counter clip changes its background at 1.0 and 2.0 s."""
     path = media / "awkward" / "pyscenedetect__counter.mp4"
     settings = IngestSettings(fps=5)
-    summary = read_video(path, Source(str(path), "counter"), settings, ColourTower(), lambda rows: None)
+    summary = read_video(path, Source(str(path), "counter"), settings, COLOURS, ColourTower(), lambda rows: None)
     assert summary.segments == (Segment(0.0, 1.0, "shot"), Segment(1.0, 2.0, "shot"), Segment(2.0, 3.0, "shot"))

@@ -226,7 +226,7 @@ class Library(LibraryReader):
 
     def refresh(self, when: Thresholds = PAYING) -> None:
         """Bring indexes up to date; call it from one process, after an ingest. Readers need not stop."""
-        refresh(self._tables, self._vectors, when)
+        refresh(self._tables, when)
 
 
 def _plain(settings: Any) -> dict[str, Any]:

@@ -10,10 +10,16 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from lancedb.index import FTS, BTree, HnswSq
+from lancedb.index import FTS, Bitmap, BTree, HnswSq
 
+from index.other_spaces import space_tables
 from index.storage import storage_errors
 from index.tables import Tables, patiently
+
+BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
+"""Tables that are asked for the rows of a video."""
+SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions")
+"""Tables whose fragments are quickly joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +28,16 @@ class Thresholds:
 
     scalar_rows: int = 20_000
     """From here on finding a video's rows by scanning takes longer than a search should."""
-    vector_rows: int = 200_000
-    """Above this a scan of all vectors takes over 0.3 s. Building takes 0.4 ms a row on one core, once."""
+    vector_rows: int = 100_000
+    """Above this a scan of all vectors takes over 0.1 s. Building takes 0.4 ms a row on one core, once."""
     stale_rows: int = 10_000
     """Rows that an index does not know yet are scanned: this many cost 10 ms."""
-    fragments: int = 200
-    """Each append is a fragment, and many slow every reader down."""
+    stale_lines: int = 2_000
+    """The same for words, where as many rows cost five times as much."""
+    fragments: int = 20
+    """Each append is a fragment, and many slow every reader down: 100 of ten rows cost 2 ms a look, joining them 8."""
+    vector_fragments: int = 200
+    """Joining the fragments of vectors copies as many as a million rows."""
     picture_fragments: int = 2_000
     """Joining the fragments of `frames` copies all pictures, so it is put off far longer."""
 
@@ -38,33 +48,40 @@ def index_text(table: Any) -> None:
     patiently(lambda: table.create_index("text", config=tokens, name="by_text"))
 
 
-def refresh(tables: Tables, vectors: str, when: Thresholds) -> None:
+def refresh(tables: Tables, when: Thresholds) -> None:
     """Create what indexes pay by now and bring stale ones up to date."""
     # Lance otherwise warns on stderr that asking after an index will soon leave out what nobody here reads.
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
+    spaces = list(space_tables(tables))
     with storage_errors(tables.uri):
-        for name, column in (("frames", "frame_key"), ("frames", "video_id"), (vectors, "video_id")):
-            _index_numbers(tables[name], column, when)
+        for name in (*BY_VIDEO, *spaces):
+            _index_values(tables[name], "video_id", BTree(), when)
+        _index_values(tables["frames"], "frame_key", BTree(), when)
+        _index_values(tables["detections"], "label", Bitmap(), when)
         _join_fragments(tables["frames"], when.picture_fragments)
-        for name in ("segments", "videos", vectors):
+        for name in SMALL:
             _join_fragments(tables[name], when.fragments)
-        _index_vectors(tables[vectors], when)
-        if _is_stale(tables["transcript"], "text", when):
-            patiently(tables["transcript"].optimize)
+        for name in spaces:
+            _join_fragments(tables[name], when.vector_fragments)
+        for name in (*spaces, "captions"):
+            _index_vectors(tables[name], when)
+        for name in ("transcript", "captions"):
+            if _unindexed(tables[name], "text") > when.stale_lines:
+                patiently(tables[name].optimize)
 
 
-def _index_numbers(table: Any, column: str, when: Thresholds) -> None:
+def _index_values(table: Any, column: str, kind: BTree | Bitmap, when: Thresholds) -> None:
     """Made anew when stale: that takes 0.1 s a million rows, and optimizing would copy pictures."""
     missing = not _indexes(table, column) and table.count_rows() >= when.scalar_rows
-    if missing or _is_stale(table, column, when):
-        patiently(lambda: table.create_index(column, config=BTree(), name=f"by_{column}"))
+    if missing or _unindexed(table, column) > when.stale_rows:
+        patiently(lambda: table.create_index(column, config=kind, name=f"by_{column}"))
 
 
 def _index_vectors(table: Any, when: Thresholds) -> None:
     if not _indexes(table, "vector") and table.count_rows() >= when.vector_rows:
         graph = HnswSq(distance_type="cosine")
         patiently(lambda: table.create_index("vector", config=graph, name="by_vector"))
-    elif _is_stale(table, "vector", when):
+    elif _unindexed(table, "vector") > when.stale_rows:
         patiently(table.optimize)
 
 
@@ -72,8 +89,9 @@ def _indexes(table: Any, column: str) -> list[Any]:
     return [index for index in table.list_indices() if index.columns == [column]]
 
 
-def _is_stale(table: Any, column: str, when: Thresholds) -> bool:
-    return any(index.num_unindexed_rows > when.stale_rows for index in _indexes(table, column))
+def _unindexed(table: Any, column: str) -> int:
+    """Rows that the index of a column does not know yet; 0 where there is no index."""
+    return max((index.num_unindexed_rows for index in _indexes(table, column)), default=0)
 
 
 def _join_fragments(table: Any, many: int) -> None:

@@ -36,7 +36,7 @@ def timed(frames: Iterable[VideoFrame], stream: VideoStream) -> Generator[tuple[
         if last is None:
             time = (stamp or 0) * base
         else:
-            follow_on = last[0] + duration_s(last[1], stream)
+            follow_on = last[0] + duration_s(last[1].duration, base, stream.average_rate)
             time = follow_on if stamp is None else stamp * base + shift
             if not -BACK_TO_BELIEVE_S <= time - last[0] <= GAP_TO_BELIEVE_S:
                 shift += follow_on - time
@@ -52,12 +52,12 @@ def time_base(stream: VideoStream) -> Fraction:
     return stream.time_base or Fraction(1, 1_000_000)
 
 
-def duration_s(frame: VideoFrame, stream: VideoStream) -> Fraction:
-    """How long a frame lasts by its own account, else by the stream's rate."""
-    claimed = frame.duration * time_base(stream)
+def duration_s(ticks: int, base: Fraction, average_rate: Fraction | None) -> Fraction:
+    """How long a frame lasts by its own account, `ticks` of the time base, else by the stream's rate."""
+    claimed = ticks * base
     if 0 < claimed <= GAP_TO_BELIEVE_S:
         return claimed
-    return 1 / stream.average_rate if stream.average_rate else NOMINAL_FRAME_S
+    return 1 / average_rate if average_rate else NOMINAL_FRAME_S
 
 
 class BestEffort:

@@ -1,0 +1,67 @@
+"""Which decoder reads a video, and why not another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.facts import VideoFacts
+
+DECODERS = ("pyav", "decord", "torchcodec", "nvdec")
+
+
+class PickError(Exception):
+    """A decoder other than PyAV cannot read a video, or reads it otherwise. Never leaves the room."""
+
+
+class FrameSource(Protocol):
+    """A video as a list of frames in the order of presentation."""
+
+    def __len__(self) -> int: ...
+
+    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        """Their times `[n]` in seconds after the first frame, and upright RGB pictures `[n, height, width, 3]`.
+
+        Indices rise.
+
+        Raises:
+            PickError: it cannot.
+        """
+
+
+def check(decoder: str) -> None:
+    """Raises ValueError if there is no such decoder."""
+    if decoder not in (*DECODERS, "auto"):
+        raise ValueError(f"decoder {decoder!r} is unknown; choose one of auto, {', '.join(DECODERS)}")
+
+
+def choose(decoder: str, facts: VideoFacts, fps: float) -> str:
+    """The decoder itself, or for "auto" the one to use."""
+    return "pyav" if decoder == "auto" else decoder
+
+
+def unfit(facts: VideoFacts) -> str | None:
+    """Why no decoder but PyAV gives the pictures of such a stream as a player shows them, if so."""
+    if facts.interlaced:
+        return "interlaced: its fields would be woven into one picture"
+    if facts.rotation_deg and facts.sample_aspect_ratio != 1:
+        return "rotated, with pixels that are not square"
+    if "yuva" in facts.pix_fmt or facts.pix_fmt.strip("0123456789bel") in ("rgba", "argb", "bgra", "abgr", "gbrap"):
+        return "transparent: what lies behind the picture would show"
+    return None
+
+
+def source(decoder: str) -> Callable[[Path, int], FrameSource]:
+    """The opener of a decoder other than PyAV: of a path and the index of a stream."""
+    if decoder == "decord":
+        from pipeline.decord_frames import DecordFrames
+
+        return DecordFrames
+    from pipeline.torchcodec_frames import TorchcodecFrames
+
+    return partial(TorchcodecFrames, device="cuda" if decoder == "nvdec" else "cpu")

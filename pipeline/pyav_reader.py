@@ -1,0 +1,216 @@
+"""The reference decoder: PyAV (FFmpeg), exact on everything, whole or by spans.
+
+What the samples do not need is not decoded, by `pipeline.plan`. Where no plan can be made, or the frames do not
+come out as planned, everything is decoded. Damage: a packet that cannot be read or decoded is counted and left
+out, and what follows it is still used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.clock import duration_s, time_base, timed
+from pipeline.container import choose_stream, open_container, read_facts
+from pipeline.decode import Sample
+from pipeline.errors import NothingDecodes
+from pipeline.pictures import display_size
+from pipeline.plan import Packets, Plan, SurpriseError, list_packets, plan_samples
+from pipeline.spans import Span, SpanDamaged, packets_of
+
+if TYPE_CHECKING:
+    from av import Packet, VideoFrame
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+FRUITLESS_READS = 32  # demuxer errors in a row before the rest of the file is given up
+# Codecs that write into the stream which frames are no reference; elsewhere skipping them gains little or nothing.
+SKIPPING_CODECS = frozenset({"h264", "hevc"})
+
+
+class PyavReader:
+    """A `pipeline.decode.VideoReader`. Holds no file open between passes.
+
+    `start` is `start_s` exactly, `base` the unit of timestamps in seconds, `size_px` width and height of an upright
+    frame before its pixels are made square.
+    """
+
+    fell_back: str | None = None
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        self.decoder, self.decode_errors = "pyav", 0
+        with self.opened() as (container, stream), closing(self._all_frames(container, stream)) as frames:
+            first = next(timed(frames, stream), None)
+            if first is None:
+                codec = stream.codec_context.codec.canonical_name
+                raise NothingDecodes(
+                    f"{name}: not one frame of its {codec} stream decodes ({self.decode_errors} errors); "
+                    "make the file anew from its source"
+                )
+            self.start, self.base, self._average_rate = first[0], time_base(stream), stream.average_rate
+            self.facts = read_facts(container, stream, first[1])
+            self.size_px = display_size(first[1], Fraction(1))
+            self.start_s = self.end_s = float(self.start)
+
+    def close(self) -> None:
+        """Nothing to do: a pass closes its file when it ends or is closed."""
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
+        """The file, opened anew, and its moving picture."""
+        with open_container(self.path, self.name) as container:
+            stream = choose_stream(container, self.name)
+            stream.codec_context.thread_count = 1  # the other cores embed, or decode other videos
+            yield container, stream
+
+    def packets(self, span: Span | None = None) -> Packets:
+        """The packets of the video or of a span. Raises SurpriseError where they are no ground to plan on."""
+        with self.opened() as (container, stream):
+            return list_packets(packets_of(container, stream, span, self.first_pts), self.base)
+
+    @property
+    def first_pts(self) -> int:
+        """Presentation time of the first frame in units of the time base."""
+        return round(self.start / self.base)
+
+    def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
+        """See `pipeline.decode.VideoReader`.
+
+        A decoder hides damage with what it decoded before, so what was left out then matters: on the first
+        damage or surprise the pass is made again with everything decoded, past the samples already given.
+        """
+        rate = Fraction(fps).limit_denominator(1_000_000)
+        given = -1
+        try:
+            first, until = (span.first_pts, span.until_pts) if span else (self.first_pts, None)
+            plan = plan_samples(self.packets(span), self.first_pts, rate * self.base, first, until)
+            for sample in self._planned(plan, rate, span):
+                given = sample.number
+                yield sample
+            return
+        except SurpriseError as surprise:
+            if span:
+                raise SpanDamaged(f"{self.name}: {surprise}") from surprise
+        for sample in self._everything(rate):
+            if sample.number > given:
+                yield sample
+
+    def _planned(self, plan: Plan, rate: Fraction, span: Span | None) -> Iterator[Sample]:
+        self.decode_errors = 0
+        given, ended, latest = 0, plan.last is None, -math.inf
+        with self.opened() as (container, stream):
+            for frame in _planned_frames(packets_of(container, stream, span, self.first_pts), stream, plan):
+                pts = frame.pts or 0
+                if pts <= latest:
+                    raise SurpriseError("frames come in another order than their times")
+                latest, time, number = pts, pts * self.base, plan.numbers.get(pts)
+                if number is not None:
+                    given += 1
+                    yield Sample(number, float(time), frame)
+                elif pts == plan.last:
+                    ended = True
+                    yield from self._last(time, frame, rate)
+        if not ended or given < len(plan.numbers):
+            raise SurpriseError("fewer frames come out than there are packets")
+
+    def _everything(self, rate: Fraction) -> Iterator[Sample]:
+        self.decode_errors = 0
+        with self.opened() as (container, stream):
+            frames = timed(self._all_frames(container, stream), stream)
+            time, shown = next(frames)
+            for next_time, next_frame in frames:
+                number = self.instant(time, next_time, rate)
+                if number is not None:
+                    yield Sample(number, float(time), shown)
+                time, shown = next_time, next_frame
+            yield from self._last(time, shown, rate)
+
+    def _last(self, time: Fraction, frame: VideoFrame, rate: Fraction) -> Iterator[Sample]:
+        """The last frame of the video, if it is a sample."""
+        end = self.end(time, frame.duration)
+        self.end_s = float(end)
+        number = self.instant(time, end, rate)
+        if number is not None:
+            yield Sample(number, float(time), frame)
+
+    def end(self, time: Fraction, ticks: int) -> Fraction:
+        """When the video ends: its last frame, shown from `time`, claims to last `ticks` of the time base."""
+        return time + duration_s(ticks, self.base, self._average_rate)
+
+    def instant(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
+        """The first `k` of which the instant `start + k / rate` is in `[time, until)`, if there is one."""
+        number = math.ceil((time - self.start) * rate)
+        return number if number < (until - self.start) * rate else None
+
+    def _all_frames(self, container: InputContainer, stream: VideoStream) -> Generator[VideoFrame, None, None]:
+        """Every frame that decodes."""
+        from av import FFmpegError
+
+        for packet in self._all_packets(container, stream):
+            try:
+                frames = stream.decode(packet)
+            except FFmpegError:
+                self.decode_errors += 1
+                continue
+            for frame in frames:
+                self.decode_errors += frame.is_corrupt
+                yield frame
+
+    def _all_packets(self, container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream] | None]:
+        """Packets of the stream to its end, then an empty one that drains the decoder."""
+        from av import FFmpegError
+
+        fruitless = 0
+        while fruitless < FRUITLESS_READS:
+            try:
+                for packet in container.demux(stream):
+                    fruitless = 0
+                    yield packet
+                return
+            except FFmpegError:
+                self.decode_errors += 1
+                fruitless += 1
+        yield None
+
+
+def _planned_frames(packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: Plan) -> Iterator[VideoFrame]:
+    """The frames that come of what the plan sends.
+
+    Raises:
+        SurpriseError: the file or a frame is damaged, or a key frame is none.
+    """
+    from av import FFmpegError
+
+    context = stream.codec_context
+    may_skip = context.codec.canonical_name in SKIPPING_CODECS
+    due: int | None = None  # a decoder that starts afresh gives the key frame first, else it was no key frame
+    try:
+        for index, packet in enumerate(packet for packet in packets if packet.size):
+            if index >= len(plan.pts) or packet.pts != plan.pts[index]:
+                raise SurpriseError("the file changes while it is read")
+            if not plan.sent[index]:
+                continue
+            if plan.fresh[index]:
+                yield from _checked(stream.decode(None), due)
+                context.flush_buffers()
+                due = packet.pts
+            context.skip_frame = "NONREF" if may_skip and not plan.wanted[index] else "DEFAULT"
+            for frame in _checked(stream.decode(packet), due):
+                due = None
+                yield frame
+        yield from _checked(stream.decode(None), due)
+    except FFmpegError as error:
+        raise SurpriseError(f"damage ({error.strerror})") from error
+
+
+def _checked(frames: list[VideoFrame], due: int | None) -> list[VideoFrame]:
+    if any(frame.is_corrupt or frame.pts is None for frame in frames):
+        raise SurpriseError("a damaged frame")
+    if frames and due is not None and frames[0].pts != due:
+        raise SurpriseError("a key frame that cannot be decoded by itself")
+    return frames

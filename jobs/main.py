@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from jobs import ask_command, bench_command, library_commands, sample_command
+from jobs import add_command, ask_command, bench_command, library_commands, sample_command
 
 app = typer.Typer(
     help="Index a video library once, then answer questions about it for the price of a few frames.",
@@ -21,6 +21,7 @@ app.command("search")(library_commands.search)
 app.command("frames")(library_commands.frames)
 app.command("ask")(ask_command.ask)
 app.command("demo")(sample_command.demo)
+app.add_typer(add_command.app, name="add")
 app.add_typer(bench_command.app, name="bench")
 
 

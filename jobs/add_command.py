@@ -1,0 +1,194 @@
+"""`kinodex add captions|detections|speech|vectors`: what more models have to say about a library's videos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from jobs.adding import Added, AddReport, Stage
+
+app = typer.Typer(
+    help="Add captions, detections, speech or another space to the videos of a library that lack them. Run again, "
+    "it does only what is new; it may run beside an ingest.",
+    no_args_is_help=True,
+)
+ModelOption = Annotated[str, typer.Option("--model", help="A model of transformers: a hub id or a local folder.")]
+DeviceOption = Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")]
+WorkersOption = Annotated[int, typer.Option("--ray", min=0, help="Ray actors that share the work; 0: this process.")]
+AddressOption = Annotated[
+    str | None, typer.Option("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here.")
+]
+
+
+@app.command()
+def captions(
+    library: LibraryArgument,
+    model: Annotated[
+        str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
+    ],
+    base_url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+    ] = None,
+    video: VideoOption = None,
+    frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
+    batch: Annotated[int, typer.Option(min=1, help="Segments at once.")] = 4,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
+    input_price: Annotated[float, typer.Option(help="Money for a million input tokens of the endpoint.")] = 0.0,
+    output_price: Annotated[float, typer.Option(help="Money for a million output tokens of the endpoint.")] = 0.0,
+    device: DeviceOption = "auto",
+    ray: WorkersOption = 0,
+    ray_address: AddressOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Describe every segment in words, from some of its stored frames."""
+    from jobs.add_captions import Captions
+
+    name = model if base_url else local_name(model)
+    stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, input_price, output_price)
+    run(library, stage, video, ray, ray_address, as_json=json)
+
+
+@app.command()
+def detections(
+    library: LibraryArgument,
+    model: ModelOption,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option("--labels", help='Look for these words with an open-vocabulary model: "red car, dog".'),
+    ] = None,
+    min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score that is kept.")] = 0.3,
+    video: VideoOption = None,
+    batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
+    device: DeviceOption = "auto",
+    ray: WorkersOption = 0,
+    ray_address: AddressOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Find things in every stored frame, with boxes, and follow them from frame to frame."""
+    from jobs.add_detections import Detections
+
+    words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
+    stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
+    run(library, stage, video, ray, ray_address, as_json=json)
+
+
+@app.command()
+def speech(
+    library: LibraryArgument,
+    model: ModelOption,
+    language: Annotated[str | None, typer.Option(help='Such as "en". Default: found out for each video.')] = None,
+    video: VideoOption = None,
+    batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
+    device: DeviceOption = "auto",
+    ray: WorkersOption = 0,
+    ray_address: AddressOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write down what is said, with times, from the sound of the sources (a Whisper model)."""
+    from jobs.add_speech import Speech
+
+    run(library, Speech(local_name(model), language, batch, device), video, ray, ray_address, as_json=json)
+
+
+@app.command()
+def vectors(
+    library: LibraryArgument,
+    space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
+    video: VideoOption = None,
+    batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 32,
+    device: DeviceOption = "auto",
+    ray: WorkersOption = 0,
+    ray_address: AddressOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Embed all stored frames in another space, beside the library's own."""
+    from jobs.add_vectors import Vectors
+
+    run(library, Vectors(space, batch, device), video, ray, ray_address, as_json=json)
+
+
+def local_name(model: str) -> str:
+    """A folder by its whole path, so that it is the same model wherever the command is given; a hub id as it is."""
+    from pathlib import Path
+
+    folder = Path(model).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else model
+
+
+def run(uri: str, stage: Stage, videos: list[str] | None, workers: int, address: str | None, as_json: bool) -> None:
+    """Add a stage, show what was done, and exit with 3 if it could not be done for some videos."""
+    from contextlib import ExitStack
+
+    from rich.console import Console
+
+    from index.library import Library
+    from jobs.add import add
+    from jobs.errors import OK, SOME_FAILED
+
+    library = Library.open(uri)
+    ids = [library.video(name).video_id for name in videos] if videos else None
+    with ExitStack() as stack:
+        crew = None
+        if workers:
+            from jobs.add_ray import ray_crew
+
+            crew = stack.enter_context(ray_crew(workers, address))
+        report = add(library, stage, ids, stack.enter_context(_watch(Console(stderr=True), stage)), crew)
+    _show(report, as_json)
+    raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
+def _show(report: AddReport, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from jobs.show import console, print_json
+
+    if as_json:
+        counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
+        print_json({**asdict(report), **counts, "usage": asdict(report.usage)})
+        return
+    from rich.markup import escape
+
+    out = console()
+    for outcome in report.outcomes:
+        if outcome.problem:
+            word = "failed" if outcome.is_failed else "in part"
+            out.print(f"[red]{word}[/] {escape(outcome.title)}: {escape(outcome.problem)}", soft_wrap=True)
+    if not report.outcomes:
+        out.print(f"nothing to do: every video has {report.stage} by {escape(report.model)} already")
+        return
+    spent = report.usage
+    tokens = f", {spent.input_tokens} tokens in, {spent.output_tokens} out" if spent.input_tokens else ""
+    cost = f", cost {spent.cost:.4f}" if spent.cost else ""
+    videos = f"{report.added} video{'s' * (report.added != 1)}"
+    out.print(f"added {report.rows} {report.stage} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+
+
+@contextmanager
+def _watch(console: Console, stage: Stage) -> Iterator[Callable[[int, int, Added], None]]:
+    """A bar of the videos that are done."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(f"adding {stage.name}", total=None)
+
+        def draw(done: int, total: int, last: Added) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield draw

@@ -1,0 +1,81 @@
+"""Detections in frames, with tracks from frame to frame, by a local model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from index.library import Library
+from index.rows import VideoRow
+from jobs.adding import Made, hub_for
+from jobs.stored_pictures import stored_pictures
+
+if TYPE_CHECKING:
+    from pipeline.boxes import Box
+    from pipeline.detector import Detector
+
+
+class Detected(NamedTuple):
+    """A row of detections; see index.detections.DetectionLike."""
+
+    frame_no: int
+    time_s: float
+    label: str
+    score: float
+    box: Box
+    track_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """Settings of the stage. With `labels` the detector is one that looks for any words."""
+
+    detector: str
+    labels: tuple[str, ...] = ()
+    min_score: float = 0.3
+    batch: int = 4
+    """Frames that the model sees at once."""
+    device: str = "auto"
+    name: str = "detections"
+
+    @property
+    def model(self) -> str:
+        """The detector's name; what an open one looked for belongs to it, so other labels are another addition."""
+        return f"{self.detector} for {', '.join(sorted(self.labels))}" if self.labels else self.detector
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"detector": self.detector, "labels": list(self.labels), "min_score": self.min_score}
+
+    def prepare(self, library: Library) -> None:
+        _detector(self.detector, self.labels, self.min_score, self.device)
+
+    def rows_of(self, library: Library, video: VideoRow) -> Made:
+        from pipeline.tracks import find_tracks
+
+        detector = _detector(self.detector, self.labels, self.min_score, self.device)
+        frames, found = [], []
+        for some in stored_pictures(library, video, self.batch):
+            frames += [(frame.frame_no, frame.time_s) for frame, _ in some]
+            found += detector.detect([picture for _, picture in some])
+        cuts_s = [segment.start_s for segment in library.segments(video.video_id) if segment.kind == "shot"]
+        numbers = find_tracks(found, [time_s for _, time_s in frames], cuts_s)
+        rows = [
+            Detected(frame_no, time_s, each.label, each.score, each.box, number)
+            for (frame_no, time_s), seen, given in zip(frames, found, numbers, strict=True)
+            for each, number in zip(seen, given, strict=True)
+        ]
+        return Made(rows, len(rows))
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        library.add_detections(rows, self.model)
+
+
+@lru_cache(maxsize=1)
+def _detector(name: str, labels: tuple[str, ...], min_score: float, device: str) -> Detector:
+    from pipeline.detector import load_detector
+
+    with hub_for(name):
+        return load_detector(name, labels, min_score, device)

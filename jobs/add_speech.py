@@ -1,0 +1,70 @@
+"""Speech by a local Whisper model: the one stage that goes back to the source, for its sound."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from index.library import Library
+from index.rows import VideoRow
+from jobs.adding import Made, hub_for
+from pipeline.errors import SourceMissing
+
+if TYPE_CHECKING:
+    from pipeline.speech import Recogniser
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """Settings of the stage; `language` is a code such as "en", None to have it found out for each video."""
+
+    model: str
+    language: str | None = None
+    batch: int = 4
+    """Windows of half a minute that the model hears at once."""
+    device: str = "auto"
+    name: str = "speech"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"model": self.model, "language": self.language}
+
+    def prepare(self, library: Library) -> None:
+        _recogniser(self.model, self.device, self.language, self.batch)
+
+    def rows_of(self, library: Library, video: VideoRow) -> Made:
+        from pipeline.audio import sound_windows
+
+        recogniser = _recogniser(self.model, self.device, self.language, self.batch)
+        with _source_of(video) as path:
+            rows = list(recogniser.transcribe(sound_windows(path, video.uri)))
+        return Made(rows, len(rows))
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        library.add_speech(rows, self.model)
+
+
+@contextmanager
+def _source_of(video: VideoRow) -> Iterator[Path]:
+    """The bytes that the video was made of; raises SourceError where they are gone or others by now."""
+    from pipeline.pieces import identify
+    from pipeline.sources import Source
+
+    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
+        found = identify(Source(video.uri, video.title), Path(folder))
+        if found.video_id != video.video_id:
+            raise SourceMissing(f"{video.uri}: holds another video by now; put the old one back, or ingest the new one")
+        yield Path(found.path)
+
+
+@lru_cache(maxsize=1)
+def _recogniser(model: str, device: str, language: str | None, batch: int) -> Recogniser:
+    from pipeline.speech import load_recogniser
+
+    with hub_for(model):
+        return load_recogniser(model, device, language, batch)

@@ -1,0 +1,61 @@
+"""Vectors of all stored frames in another space, without going back to a video."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from index.library import Library
+from index.rows import FrameVectors, VideoRow
+from jobs.adding import Made
+from jobs.stored_pictures import stored_pictures
+
+if TYPE_CHECKING:
+    from index.spaces import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Settings of the stage; `space` is what `load_space` takes."""
+
+    space: str
+    batch: int = 32
+    """Frames that the model sees at once."""
+    device: str = "auto"
+    name: str = "vectors"
+
+    @property
+    def model(self) -> str:
+        """The space's digest."""
+        return _tower(self.space, self.device).fingerprint.digest
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"space": self.space}
+
+    def prepare(self, library: Library) -> None:
+        library.add_space(_tower(self.space, self.device).fingerprint)
+
+    def rows_of(self, library: Library, video: VideoRow) -> Made:
+        tower = _tower(self.space, self.device)
+        held = library.vectors(video.video_id)
+        vectors = [
+            tower.embed(np.stack([tower.prepare(np.asarray(picture)) for _, picture in some]))
+            for some in stored_pictures(library, video, self.batch)
+        ]
+        made = np.concatenate(vectors) if vectors else np.empty((0, tower.dim), np.float16)
+        return Made(FrameVectors(held.frame_no, held.time_s, made), len(made))
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        library.add_vectors(rows, _tower(self.space, self.device).fingerprint)
+
+
+@lru_cache(maxsize=1)
+def _tower(space: str, device: str) -> Space:
+    from index.spaces import load_space
+
+    return load_space(space, device=device, towers="image")

@@ -1,0 +1,45 @@
+"""Frames as a library holds them, made pictures again for a model."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from index.library import Library
+from index.rows import StoredFrame, VideoRow
+from pipeline.errors import PictureError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+def stored_pictures(library: Library, video: VideoRow, batch: int) -> Iterator[list[tuple[StoredFrame, Image]]]:
+    """All frames of a video in time order, `batch` at a time; raises PictureError."""
+    numbers = library.vectors(video.video_id).frame_no.tolist()
+    for first in range(0, len(numbers), batch):
+        frames = library.frames(video.video_id, numbers[first : first + batch])
+        yield [(frame, picture_of(frame)) for frame in frames]
+
+
+def frames_between(
+    library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
+) -> list[list[StoredFrame]]:
+    """For each `[start_s, end_s)` what is on screen in the middle of each of `count` equal parts; no frame twice."""
+    times_s = [start_s + (end_s - start_s) * (n + 0.5) / count for start_s, end_s in spans_s for n in range(count)]
+    latest_s = video.end_s - 1e-6  # a segment may end by rounding a little after the video
+    frames = library.frames_at(video.video_id, [min(time_s, latest_s) for time_s in times_s], mode="shown")
+    shown = [frames[first : first + count] for first in range(0, len(frames), count)]
+    return [list({frame.frame_no: frame for frame in each}.values()) for each in shown]
+
+
+def picture_of(frame: StoredFrame) -> Image:
+    """A frame as an RGB picture."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(frame.jpeg)) as picture:
+            return picture.convert("RGB")
+    except (OSError, UnidentifiedImageError) as error:
+        where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
+        raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video anew") from error

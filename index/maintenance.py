@@ -78,9 +78,11 @@ def _index_values(table: Any, column: str, kind: BTree | Bitmap, when: Threshold
 
 
 def _index_vectors(table: Any, when: Thresholds) -> None:
-    if not _indexes(table, "vector") and table.count_rows() >= when.vector_rows:
-        graph = HnswSq(distance_type="cosine")
-        patiently(lambda: table.create_index("vector", config=graph, name="by_vector"))
+    """Rows without a vector, which captions may be, do not count: no index can be built of none."""
+    if not _indexes(table, "vector"):
+        if table.count_rows() >= when.vector_rows and table.count_rows("vector IS NOT NULL") >= when.vector_rows:
+            graph = HnswSq(distance_type="cosine")
+            patiently(lambda: table.create_index("vector", config=graph, name="by_vector"))
     elif _unindexed(table, "vector") > when.stale_rows:
         patiently(table.optimize)
 

@@ -133,8 +133,10 @@ def search_detections(
     def keep(rows: Rows) -> list[Hit]:
         shown = _visible(rows, catalogue, "detections")
         videos = catalogue.videos({row["video_id"] for row in shown})
-        best = {(row["video_id"], row["frame_no"]): row for row in reversed(shown)}
-        return spaced([_detection_hit(row, videos) for row in reversed(best.values())], min_gap_s)
+        best: dict[tuple[str, int], dict[str, Any]] = {}
+        for row in shown:
+            best.setdefault((row["video_id"], row["frame_no"]), row)
+        return spaced([_detection_hit(row, videos) for row in best.values()], min_gap_s)
 
     return widening(fetch, keep, k, first=4 * k)
 

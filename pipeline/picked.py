@@ -53,7 +53,7 @@ class PickedReader:
     def _picked(self, fps: float, span: Span | None) -> Iterator[Sample]:
         from av import VideoFrame
 
-        if reason := unfit(self.facts):
+        if reason := unfit(self.decoder, self.facts):
             raise PickError(reason)
         picks = picks_of(self._exact, fps, span)
         frames = source(self.decoder)(self._exact.path, self.facts.stream_index)

@@ -36,8 +36,7 @@ def rotation_deg(frame: VideoFrame) -> int:
 def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
     """A function from a decoded frame to its RGB picture `[height, width, 3]`.
 
-    The picture is the smallest one whose longest side is at least `longest_px` and whose shortest side is
-    at least `shortest_px`, and never larger than the frame. Transparent pixels are laid over black. Of an
+    The picture is of `working_size`. Transparent pixels are laid over black. Of an
     interlaced frame one field is used, so that moving edges do not comb. The function serves one video: all
     frames are set upright as its first one asks.
     """
@@ -52,13 +51,12 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
         # Once a video: a frame whose side data was read is part of a reference cycle in PyAV, so its picture
         # would stay in memory until the garbage collector happens to run.
         orientation = orientation or _orientation(frame)
-        width, height = frame.width * aspect, Fraction(frame.height)
-        shrink = min(Fraction(1), max(longest_px / max(width, height), shortest_px / min(width, height)))
+        width_px, height_px = working_size(frame.width * aspect, Fraction(frame.height), longest_px, shortest_px)
         transparent = any(component.is_alpha for component in frame.format.components)
         scaled = reformatter.reformat(
             _one_field(frame) if frame.interlaced_frame else frame,
-            width=max(1, round(width * shrink)),
-            height=max(1, round(height * shrink)),
+            width=width_px,
+            height=height_px,
             format="rgba" if transparent else "rgb24",
             interpolation=flags,
             threads=1,
@@ -67,6 +65,15 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
         return _upright(_over_black(pixels) if transparent else pixels, orientation)
 
     return to_rgb
+
+
+def working_size(width: Fraction, height: Fraction, longest_px: int, shortest_px: int) -> tuple[int, int]:
+    """Width and height in px of the smallest picture that serves all uses of a frame, never larger than the frame.
+
+    Its longest side is at least `longest_px`, its shortest side at least `shortest_px`.
+    """
+    shrink = min(Fraction(1), max(longest_px / max(width, height), shortest_px / min(width, height)))
+    return max(1, round(width * shrink)), max(1, round(height * shrink))
 
 
 def jpeg(rgb: NDArray[np.uint8], longest_px: int, quality: int) -> tuple[bytes, int, int]:

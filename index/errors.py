@@ -15,6 +15,7 @@
     │   ├── TimeOutside         a time or frame that the video does not have
     │   ├── QueryError          a search that cannot be run
     │   ├── StorageFull         no room left where the library lives
+    │   ├── UnsafeStore         an object store where commits can be lost
     │   └── StorageError        the place cannot be read or written for another reason
     └── SpaceError
         ├── UnknownModel        a name that open_clip does not know
@@ -76,6 +77,10 @@ class QueryError(LibraryError):
 
 class StorageFull(LibraryError):
     """No room is left where the library lives."""
+
+
+class UnsafeStore(LibraryError):
+    """An object store that loses one of two commits made at once."""
 
 
 class StorageError(LibraryError):

@@ -14,6 +14,7 @@ from typing import Any
 
 from index import additions, keeping, sweeping, writing
 from index.captions import CaptionLike, add_captions
+from index.commits import check_commits
 from index.completing import complete
 from index.detections import DetectionLike, add_detections
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
@@ -70,6 +71,8 @@ class Library(LibraryReader):
             raise LibraryError(f"got {uri}, where there is a library already; open it, or give a new place")
         check_vacant(where)
         database = connect(where)
+        if not is_local(where):
+            check_commits(database, where)
         with storage_errors(where):
             for name, schema in table_schemas(_plain(settings), fingerprint).items():
                 table = database.create_table(name, schema=schema, exist_ok=True)

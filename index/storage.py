@@ -17,6 +17,7 @@ import pyarrow as pa
 from index.errors import NewerLibrary, NotALibrary, OlderLibrary, StorageError, StorageFull
 from index.schema import FORMAT_KEY, FORMAT_VERSION, SETTINGS_KEY, SPACE_KEY, VECTORS_PREFIX
 from index.spaces import Fingerprint
+from index.store_messages import explain
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
@@ -109,6 +110,9 @@ def storage_errors(uri: str) -> Iterator[None]:
             raise StorageFull(
                 f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
             ) from error
+        meant = explain(str(error))
+        if meant is not None:
+            raise StorageError(f"cannot use {uri}: {meant}") from error
         if isinstance(error, OSError) or any(sign in text for sign in UNREACHABLE_SIGNS):
             raise StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it") from error
         raise

@@ -1,0 +1,125 @@
+"""A library in an S3-compatible store, over real HTTP: made, written, searched, kept to one ingest, and refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from index.errors import LeaseLost, LibraryBusy, StorageError, UnsafeStore
+from index.library import Library
+from index.maintenance import Thresholds
+from tests.index_kit import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
+from tests.s3_kit import environment, s3_server, send
+
+SOON = Thresholds(scalar_rows=10, vector_rows=1000, stale_rows=10, fragments=2, picture_fragments=2)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with s3_server() as address:
+        send(f"{address}/films", "PUT")
+        yield address
+
+
+@pytest.fixture
+def address(server, monkeypatch) -> str:
+    """The server's; whoever uses a library is told of it by the environment alone."""
+    for name, value in environment(server).items():
+        monkeypatch.setenv(name, value)
+    return str(server)
+
+
+@pytest.fixture
+def library(address, request) -> Library:
+    return Library.create(f"s3://films/{request.node.name}", SETTINGS, fingerprint())
+
+
+def test_a_library_is_written_and_searched(library):
+    videos = [made(f"{n:04d}", 40, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(4)]
+    for video in videos:
+        write(library, video)
+    write(library, made("left", 10, seed=9), complete=False)
+    assert library.sweep() == 1
+    query = unit_vectors(1, 99)[0].astype(np.float32)
+    for _ in range(2):
+        again = pickle.loads(pickle.dumps(library))
+        assert found(again.search_frames(query, k=8)) == numpy_search(videos, query, k=8)
+        assert [hit.video_id for hit in again.search_transcript("3")] == ["0003"]
+        assert again.frames("0002", [7])[0].jpeg == b"jpeg 0002 7"
+        library.refresh(SOON)
+    library.discard("0001")
+    assert library.audit().problems == ()
+    assert [row.video_id for row in library.videos()] == ["0000", "0002", "0003"]
+
+
+def test_a_lease_holds_there_too(library):
+    with library.lease("ingest", "first") as lease:
+        with pytest.raises(LibraryBusy, match="first on "), library.lease("ingest", "second"):
+            pass
+        lease.check()
+    with pytest.raises(LeaseLost):
+        lease.check()
+
+
+def _ingest(uri: str, worker: int) -> None:
+    library = Library.open(uri)
+    for number in range(3):
+        write(library, made(f"w{worker}v{number}", 10, seed=number))
+
+
+def test_two_write_at_once(library):
+    context = get_context("spawn")
+    workers = [context.Process(target=_ingest, args=(library.uri, worker)) for worker in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    assert len(library.videos()) == 6
+    assert library.audit().problems == ()
+
+
+def test_a_store_that_loses_commits_is_refused(address, monkeypatch):
+    with s3_server(careless=True) as careless:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", careless)
+        with pytest.raises(UnsafeStore, match=r"lost \d+ of 16 commits made at once: it does not honour If-None-Match"):
+            Library.create("s3://films/careless", SETTINGS, fingerprint())
+    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+    assert not Library.exists("s3://films/careless")
+
+
+def test_a_bucket_that_is_not_there(address):
+    with pytest.raises(StorageError, match=r"^cannot use s3://nothing/library: there is no such bucket; make it"):
+        Library.create("s3://nothing/library", SETTINGS, fingerprint())
+
+
+def test_an_endpoint_that_does_not_answer(address, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(
+        StorageError, match=r"^cannot use s3://films/library: http://127.0.0.1:9 does not answer; check"
+    ):
+        Library.open("s3://films/library")
+
+
+def test_an_endpoint_without_encryption_is_asked_for(address, monkeypatch):
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    with pytest.raises(StorageError, match=r": http://127.0.0.1:\d+ is plain http; set AWS_ALLOW_HTTP=true"):
+        Library.open("s3://films/library")
+
+
+def test_wrong_credentials(address):
+    before = json.loads(send(f"{address}/moto-api/reset-auth", "POST", b"0"))  # from now on they matter
+    try:
+        with pytest.raises(
+            StorageError, match=r": http://127.0.0.1:\d+ refuses these credentials \(InvalidAccessKeyId\)"
+        ):
+            Library.open("s3://films/library")
+    finally:
+        allowed = before["PREVIOUS_INITIAL_NO_AUTH_ACTION_COUNT"]
+        send(f"{address}/moto-api/reset-auth", "POST", str(allowed).encode())
+    assert not Library.exists("s3://films/library")

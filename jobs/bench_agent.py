@@ -22,11 +22,10 @@ from agent.environment import Environment
 from agent.uniform import UniformParameters
 from index.library import Library
 from index.spaces import load_space
-from jobs.ingest import ingest
+from jobs.config import IngestConfig
+from jobs.ingest import run_ingest
 from jobs.sample import sample
-from jobs.settings import library_settings
 from jobs.truth import Known, read_known
-from pipeline.ingest import IngestSettings
 from pipeline.sources import list_sources
 
 ABLATIONS = {
@@ -106,9 +105,9 @@ def _prepare(directory: Path, hours: float, limit: int, seed: int) -> tuple[list
     if not (films / "questions.jsonl").exists():
         sample(films, hours, seed)
     space = load_space("builtin")
-    settings = IngestSettings()
-    library = Library.open_or_create(str(directory / "library"), library_settings(settings), space.fingerprint)
-    ingest(list_sources([str(films)]), library, space, settings)
+    place = str(directory / "library")
+    run_ingest(IngestConfig(space=space.name), list_sources([str(films)]), place)
+    library = Library.open(place)
     environments = {Path(row.uri).name: Environment(library, [row], space.embed_text) for row in library.videos()}
     return _spread(read_known(films / "questions.jsonl"), limit), environments
 

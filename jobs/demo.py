@@ -17,15 +17,13 @@ from agent.events import Event
 from agent.trace import trace_to
 from index.library import Library
 from index.spaces import load_space
-from jobs.ingest import ingest
-from jobs.library_commands import total_video_s
+from jobs.config import IngestConfig
+from jobs.ingest import run_ingest
 from jobs.progress import progress_bar
 from jobs.sample import sample
-from jobs.settings import library_settings
 from jobs.show import clock, console, show_hits, show_report
 from jobs.tree_view import TreeView, show_answer
 from jobs.truth import Known, read_known
-from pipeline.ingest import IngestSettings
 from pipeline.sources import list_sources
 
 HOURS, SEED = 0.1, 1
@@ -74,11 +72,9 @@ def _step(out: Console, number: int, command: str) -> None:
 
 
 def _make_library(films: Path, place: Path) -> Library:
-    space, settings = load_space("builtin", towers="image"), IngestSettings()
-    library = Library.open_or_create(str(place), library_settings(settings), space.fingerprint)
-    sources = list_sources([str(films)])
-    with progress_bar(Console(stderr=True), total_video_s(sources)) as watch:
-        report = ingest(sources, library, space, settings, watch)
+    with progress_bar(Console(stderr=True)) as watch:
+        report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place), watch)
+    library = Library.open(str(place))
     show_report(report, library, as_json=False)
     return library
 

@@ -20,16 +20,10 @@ RAY = Path(sys.executable).with_name("ray")
 def cluster(cpus: int, folder: Path) -> Iterator[tuple[str, int]]:
     """The address of a running cluster and its first process; taken down at the end."""
     port = _free_port()
-    quiet = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
     command = [RAY, "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}", f"--temp-dir={folder}"]
-    command += [
-        "--include-dashboard=false",
-        "--object-store-memory=200000000",
-        "--min-worker-port=0",
-        "--max-worker-port=0",
-    ]
+    command += ["--include-dashboard=false", "--object-store-memory=200000000"]
     with (folder.parent / "ray.log").open("wb") as log:
-        head = subprocess.Popen(command, env=quiet, stdout=log, stderr=log, start_new_session=True)
+        head = subprocess.Popen(command, env=environment(), stdout=log, stderr=log, start_new_session=True)
         try:
             _wait_for(port, head, folder.parent / "ray.log")
             yield f"127.0.0.1:{port}", head.pid
@@ -44,7 +38,12 @@ def ingest(corpus: Path, library: Path, address: str | None, *options: str) -> s
     ray = ["--ray", "--ray-address", address] if address else []
     command = [sys.executable, "-c", "from jobs.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(library), "--space", "builtin", *ray, *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """Ours; both sides of a cluster that lives for one test do without a token."""
+    return {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
 
 
 def named(root: int, pattern: str) -> list[int]:

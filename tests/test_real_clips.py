@@ -37,19 +37,14 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="module")
 def library(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from index.library import Library
-    from index.spaces import load_space
-    from jobs.ingest import ingest
-    from jobs.settings import library_settings
-    from pipeline.ingest import IngestSettings
+    from jobs.config import IngestConfig
+    from jobs.ingest import run_ingest
     from pipeline.sources import list_sources
 
     wanted = {name for _, name, _ in QUESTIONS}
     clips = [path for path in (media / "clips").iterdir() if any(name in path.name for name in wanted)]
     place = tmp_path_factory.mktemp("clips") / "library"
-    space, settings = load_space("builtin", towers="image"), IngestSettings(fps=0.5)
-    made = Library.open_or_create(str(place), library_settings(settings), space.fingerprint)
-    report = ingest(list_sources(list(map(str, clips))), made, space, settings)
+    report = run_ingest(IngestConfig(space="builtin", fps=0.5), list_sources(list(map(str, clips))), str(place))
     assert report.count("failed") == 0
     return place
 

@@ -1,0 +1,38 @@
+"""A source is identified by its bytes, wherever they are; a remote one is fetched once, to a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from pipeline.errors import SourceMissing
+from pipeline.pieces import identify
+from pipeline.sources import Source, content_id
+
+WORDS = b"no video, but bytes"
+
+
+def test_a_local_file_stays_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "film.mp4"
+    path.write_bytes(WORDS)
+    found = identify(Source(str(path), "film"), tmp_path / "elsewhere")
+    assert (found.path, found.size_bytes, found.video_id) == (str(path), len(WORDS), content_id(path))
+
+
+def test_a_remote_file_is_fetched_under_a_name_of_its_own(tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe("/kinodex/film.mkv", WORDS)
+    first, second = (identify(Source("memory://kinodex/film.mkv", "film"), tmp_path) for _ in range(2))
+    assert first.path != second.path
+    assert first.video_id == second.video_id
+    for each in (first, second):
+        path = Path(each.path)
+        assert (path.parent, path.suffix, path.read_bytes()) == (tmp_path, ".mkv", WORDS)
+
+
+@pytest.mark.parametrize("uri", ["memory://kinodex/nothing.mp4", "/no/such/film.mp4"])
+def test_what_is_not_there_leaves_nothing(tmp_path: Path, uri: str) -> None:
+    with pytest.raises(SourceMissing, match="nothing is there"):
+        identify(Source(uri, "film"), tmp_path)
+    assert list(tmp_path.iterdir()) == []

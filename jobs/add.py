@@ -29,7 +29,9 @@ SECONDS_A_COMMIT = 30.0
 
 Watch = Callable[[int, int, Added], None]
 """Told how many of how many videos are done, and what became of the last one."""
-Crew = Callable[[Library, Stage, Sequence[VideoRow]], Iterator[list[Added]]]
+Held = tuple[str, str]
+"""Name and token of the lease under which rows are written."""
+Crew = Callable[[Library, Stage, Sequence[VideoRow], Held], Iterator[list[Added]]]
 """Makes and writes the rows of videos, a few at a time, in any order."""
 
 
@@ -52,7 +54,7 @@ def add(
         videos = [
             row for row in library.pending(stage.name, stage.model) if video_ids is None or row.video_id in video_ids
         ]
-        for some in (crew or add_here)(library, stage, videos):
+        for some in (crew or add_here)(library, stage, videos, (lease.name, lease.token)):
             lease.check()
             for outcome in settle(library, stage, some):
                 outcomes.append(outcome)
@@ -64,17 +66,20 @@ def add(
     return report
 
 
-def add_here(library: Library, stage: Stage, videos: Iterable[VideoRow]) -> Iterator[list[Added]]:
-    """Make and write the rows of videos in this process; gives what became of them as they are written."""
+def add_here(library: Library, stage: Stage, videos: Iterable[VideoRow], held: Held) -> Iterator[list[Added]]:
+    """Make and write the rows of videos in this process; gives what became of them as they are written.
+
+    Raises LeaseLost before it writes what another run is writing by now.
+    """
     waiting: list[tuple[Added, Made | None]] = []
     written = time.monotonic()
     for video in videos:
         waiting.append(add_to_video(library, stage, video))
         if len(waiting) >= VIDEOS_A_COMMIT or time.monotonic() - written >= SECONDS_A_COMMIT:
-            yield _write(library, stage, waiting)
+            yield _write(library, stage, waiting, held)
             waiting, written = [], time.monotonic()
     if waiting:
-        yield _write(library, stage, waiting)
+        yield _write(library, stage, waiting, held)
 
 
 def add_to_video(library: Library, stage: Stage, video: VideoRow) -> tuple[Added, Made | None]:
@@ -107,7 +112,8 @@ def settle(library: Library, stage: Stage, outcomes: Sequence[Added]) -> list[Ad
     return [each for each in outcomes if each.video_id not in rejected] + lost
 
 
-def _write(library: Library, stage: Stage, waiting: Sequence[tuple[Added, Made | None]]) -> list[Added]:
+def _write(library: Library, stage: Stage, waiting: Sequence[tuple[Added, Made | None]], held: Held) -> list[Added]:
+    library.check_lease(*held)
     rows = {outcome.video_id: made.rows for outcome, made in waiting if made is not None and made.count}
     if rows:
         stage.write(library, rows)

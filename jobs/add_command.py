@@ -51,7 +51,7 @@ def captions(
     """Describe every segment in words, from some of its stored frames."""
     from jobs.add_captions import Captions
 
-    name = model if base_url else local_name(model)
+    name, device = (model, "cpu") if base_url else (local_name(model), device)
     stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, input_price, output_price)
     run(library, stage, video, ray, ray_address, as_json=json)
 

@@ -40,6 +40,10 @@ class Stage(Protocol):
         """What a library calls the model in rows and additions: the same name, the same rows."""
 
     @property
+    def device(self) -> str:
+        """Where its model is to run: auto, cpu, cuda, ..."""
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """What the rows depend on, as JSON can hold it; kept with every addition."""
 

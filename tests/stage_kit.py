@@ -1,17 +1,23 @@
-"""Tiny models of the real architectures, with random weights, saved as a hub's model is and loaded as one.
+"""Tiny models of the real architectures, with random weights, saved as a hub's model is; and libraries for them.
 
-Each maker writes a folder that `from_pretrained` takes: config, weights, processor and a tokenizer trained on a
-few words. They say nonsense, but by the code that says sense with real weights.
+Each maker of a model writes a folder that `from_pretrained` takes: config, weights, processor and a tokenizer
+trained on a few words. They talk nonsense of real words, by the code that talks sense with real weights.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from index.library import Library
+from index.rows import VideoRow
 from pipeline.hub_models import import_transformers
+from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
+from pipeline.model_input import ModelInput
+from pipeline.sources import Source, content_id
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
 CHAT = (
@@ -56,7 +62,7 @@ def llava(folder: Path, seed: int = 0) -> Path:
         image_token="<image>",
         num_additional_image_tokens=1,
     )
-    return saved(folder, t.LlavaForConditionalGeneration(config), processor)
+    return saved(folder, t.LlavaForConditionalGeneration(config), processor, not_words(tokenizer))
 
 
 def idefics3(folder: Path, seed: int = 0) -> Path:
@@ -74,7 +80,7 @@ def idefics3(folder: Path, seed: int = 0) -> Path:
     edge = {"longest_edge": 32}
     pictures = t.Idefics3ImageProcessor(size=edge, max_image_size=edge, do_image_splitting=False)
     processor = t.Idefics3Processor(pictures, tokenizer, image_seq_len=4, chat_template=CHAT)
-    return saved(folder, t.Idefics3ForConditionalGeneration(config), processor)
+    return saved(folder, t.Idefics3ForConditionalGeneration(config), processor, not_words(tokenizer))
 
 
 def rt_detr(folder: Path, labels: Sequence[str] = ("boat", "kite", "cat"), seed: int = 0) -> Path:
@@ -190,7 +196,7 @@ def whisper(folder: Path, seed: int = 0) -> Path:
         prev_sot_token_id=ids["<|startofprev|>"],
         return_timestamps=False,
         max_initial_timestamp_index=50,
-        suppress_tokens=[],
+        suppress_tokens=not_words(tokenizer),
         begin_suppress_tokens=[end],
     )
     return saved(folder, model, t.WhisperProcessor(feature_extractor=t.WhisperFeatureExtractor(), tokenizer=tokenizer))
@@ -233,7 +239,59 @@ def seeded(seed: int) -> Any:
     return transformers
 
 
-def saved(folder: Path, model: Any, processor: Any) -> Path:
+def not_words(tokenizer: Any) -> list[int]:
+    """Entries of a tokenizer that are never to be said: bytes and pieces of words."""
+    names = {f"\u0120{word}" for word in WORDS.split() if len(word) > 2}  # byte-level BPE writes a space so
+    kept = {number for name, number in tokenizer.get_vocab().items() if name in names or name[0] == "<"}
+    return [number for number in range(len(tokenizer)) if number not in kept]
+
+
+def saved(folder: Path, model: Any, processor: Any, never_said: Sequence[int] = ()) -> Path:
+    if never_said:
+        model.generation_config.suppress_tokens = list(never_said)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
+
+
+def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
+    """A library in the built-in space, as an ingest leaves it."""
+    from index.spaces import load_space
+
+    space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps)
+    library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)
+    for path in paths:
+        rows: list[FrameRow] = []
+        source, video_id = Source(str(path), path.stem), content_id(path)
+        summary = read_video(
+            path, source, settings, ModelInput.from_json(space.fingerprint.preprocess), space, rows.extend
+        )
+        library.add_frames({video_id: rows})
+        library.add_segments({video_id: summary.segments})
+        library.add_transcript({video_id: summary.transcript})
+        rejected = library.complete([video_row(video_id, source, summary, fps)])
+        assert not rejected
+    return library
+
+
+def video_row(video_id: str, source: Source, summary: VideoSummary, fps: float) -> VideoRow:
+    facts = summary.facts
+    return VideoRow(
+        video_id=video_id,
+        uri=source.uri,
+        title=source.title,
+        start_s=summary.start_s,
+        duration_s=summary.duration_s,
+        fps=facts.fps,
+        width_px=facts.width_px,
+        height_px=facts.height_px,
+        codec=facts.codec,
+        frames=summary.frames,
+        segments=len(summary.segments),
+        transcript_lines=len(summary.transcript),
+        decode_errors=summary.decode_errors,
+        sample_fps=fps,
+        space="builtin",
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )

@@ -30,7 +30,7 @@ from pipeline.spans import Span, SpanDamaged
 EMBEDDED_AHEAD = 2
 """Batches that wait to be embedded or appended; together with those in the child's pipe they bound the memory."""
 
-CUT_FROM_BYTES = 2_000_000
+CUT_FROM_BYTES = 300_000
 """Smaller files are never looked at for cutting: they are short, and looking costs a second opening."""
 
 Embed = Callable[[NDArray[np.uint8]], NDArray[np.float16]]

@@ -1,0 +1,165 @@
+"""Ingest as a whole: many sources, each once, in parts or whole, on threads or on Ray, with the same rows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from index.errors import LibraryBusy, SettingsMismatch
+from index.library import Library
+from jobs.config import IngestConfig
+from jobs.ingest import run_ingest
+from jobs.outcomes import Progress, Report
+from jobs.worker import CUT_FROM_BYTES
+from pipeline.sketch.film import write_script
+from pipeline.sketch.shoot import shoot
+from pipeline.sources import list_sources
+from tests.cluster_kit import environment
+from tests.corpus_kit import assert_same, make_corpus
+
+SMALL = {"space": "builtin", "workers": 2}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten sketch films, one double, one film that breaks off."""
+    return make_corpus(tmp_path_factory.mktemp("corpus") / "films", 12, None)
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """The corpus in a library: one worker, one video after the other, nothing cut."""
+    place = tmp_path_factory.mktemp("whole") / "library"
+    ingest(corpus, place, workers=1, bundle=1, cut_s=0.0)
+    return Library.open(str(place))
+
+
+def ingest(sources: Path, place: Path, **settings: object) -> Report:
+    return run_ingest(IngestConfig(**{**SMALL, **settings}), list_sources([str(sources)]), str(place))
+
+
+def counts(report: Report) -> tuple[int, int, int]:
+    return report.count("indexed"), report.count("already there"), report.count("failed")
+
+
+def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Path, tmp_path: Path) -> None:
+    report = ingest(corpus, tmp_path / "library")
+    library = Library.open(str(tmp_path / "library"))
+    assert counts(report) == (10, 1, 1)
+    assert len(library.videos()) == 10
+    assert [row.uri for row in library.failures()] == [str(corpus / "poison-000.mp4")]
+    named = {Path(uri).name: row.video_id for uri, row in library.sources().items()}
+    assert named["again-000.mp4"] == named["film-000.mp4"] != ""
+    assert named["poison-000.mp4"] == ""
+
+
+def test_the_rows_do_not_depend_on_workers_bundles_or_cuts(corpus: Path, whole: Library, tmp_path: Path) -> None:
+    ingest(corpus, tmp_path / "library", workers=3, bundle=5, frames_a_commit=7)
+    assert_same(Library.open(str(tmp_path / "library")), whole)
+
+
+def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
+    films = tmp_path / "films"
+    films.mkdir()
+    shoot(write_script("long", 240.0, 3), films / "long.mp4")
+    assert (films / "long.mp4").stat().st_size > CUT_FROM_BYTES, "too small to be looked at for cutting"
+    parts = ingest(films, tmp_path / "parts", cut_s=40.0)
+    ingest(films, tmp_path / "one", cut_s=0.0)
+    assert_same(Library.open(str(tmp_path / "parts")), Library.open(str(tmp_path / "one")))
+    assert counts(parts) == (1, 0, 0)
+
+
+def test_again_only_what_is_new_is_looked_into(corpus: Path, tmp_path: Path) -> None:
+    films = tmp_path / "films"
+    shutil.copytree(corpus, films)
+    assert counts(ingest(films, tmp_path / "library")) == (10, 1, 1)
+    again = ingest(films, tmp_path / "library")
+    assert (counts(again), again.left_out) == ((0, 0, 0), 12)
+
+    shutil.copy(films / "film-001.mp4", films / "new-name.mp4")
+    (films / "film-002.mp4").write_bytes((films / "film-003.mp4").read_bytes())
+    changed = ingest(films, tmp_path / "library")
+    assert (counts(changed), changed.left_out) == ((0, 2, 0), 11)
+    assert ingest(films, tmp_path / "library", check_content=True).count("already there") == 12
+
+
+def test_what_failed_is_tried_again_when_asked_or_when_it_has_changed(corpus: Path, tmp_path: Path) -> None:
+    films = tmp_path / "films"
+    shutil.copytree(corpus, films)
+    ingest(films, tmp_path / "library")
+    assert counts(ingest(films, tmp_path / "library", retry_failed=True)) == (0, 0, 1)
+    library = Library.open(str(tmp_path / "library"))
+    assert [row.attempts for row in library.failures()] == [2]
+
+    shoot(write_script("mended", 4.0, 99), films / "poison-000.mp4")
+    assert counts(ingest(films, tmp_path / "library")) == (1, 0, 0)
+    assert library.failures() == []
+
+
+def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: Path) -> None:
+    films = tmp_path / "films"
+    films.mkdir()
+    shutil.copy(corpus / "film-000.mp4", films / "a-film.mp4")
+    for number in range(6):
+        (films / f"noise-{number}.mp4").write_text(f"no video {number}")
+    report = ingest(films, tmp_path / "library", workers=1, bundle=1, fail_fast=True)
+    assert report.stopped is not None and report.count("failed") < 6
+    assert Library.open(str(tmp_path / "library")).runs()[-1].state == "stopped"
+    report = ingest(films, tmp_path / "library", max_failures=6)
+    assert report.stopped is None
+    assert not Library.open(str(tmp_path / "library")).audit().problems
+
+
+def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
+    (row,) = whole.runs()
+    report = row.report
+    assert report["counts"] == {"indexed": 10, "already there": 1, "failed": 1}
+    assert report["settings"]["cut_s"] == 0.0 and report["versions"]["av"]
+    assert {"decode", "jpeg", "prepare", "embed", "write", "fetch"} <= set(report["seconds_by_stage"])
+    assert 0 < report["utilisation"]["decode"] <= 1.05
+
+
+def test_progress_tells_how_far_a_run_is(corpus: Path, tmp_path: Path) -> None:
+    told: list[Progress] = []
+    run_ingest(IngestConfig(**SMALL), list_sources([str(corpus)]), str(tmp_path / "library"), told.append)
+    assert told[-1].done == told[-1].total == 12 and told[-1].failed == 1
+    assert told[-1].bytes_done == told[-1].bytes_total
+    assert told[-1].frames > 0 and told[-1].video_s > 30
+
+
+def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path: Path) -> None:
+    ingest(corpus / "film-000.mp4", tmp_path / "library")
+    library = Library.open(str(tmp_path / "library"))
+    hold = "import sys; from index.library import Library\n"
+    hold += "with Library.open(sys.argv[1]).lease('ingest', 'kinodex ingest of another'): print('held', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, library.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+        with pytest.raises(LibraryBusy, match=f"kinodex ingest of another.*{holder.pid}"):
+            ingest(corpus, tmp_path / "library")
+        holder.kill()
+    assert counts(ingest(corpus, tmp_path / "library")) == (9, 1, 1)
+
+
+def test_other_settings_than_the_librarys_are_refused_before_anything_is_read(whole: Library, corpus: Path) -> None:
+    with pytest.raises(SettingsMismatch, match="fps"):
+        ingest(corpus, Path(whole.uri), fps=2.0)
+
+
+@pytest.mark.timeout(180)
+def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from jobs.main import main; main()", "ingest", str(corpus)]
+    command += ["--library", str(tmp_path / "library"), "--space", "builtin", "--ray", "--workers", "2"]
+    run = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert run.returncode == 3, run.stderr
+    assert "Traceback" not in run.stderr
+    assert_same(Library.open(str(tmp_path / "library")), whole)
+    report = Library.open(str(tmp_path / "library")).runs()[-1].report
+    assert report["settings"]["ray"] is True and report["workers"] == 2
+    assert "RAY_ADDRESS" not in os.environ

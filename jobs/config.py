@@ -32,35 +32,43 @@ class IngestConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    space: str = Field(DEFAULT_SPACE, min_length=1, description="embedding space")
-    fps: float = Field(1.0, ge=0.001, le=1000, description="frames sampled a second")
-    jpeg_side_px: int = Field(512, ge=16, le=16384, description="longest side of stored frames")
-    jpeg_quality: int = Field(85, ge=1, le=100, description="of stored frames")
-    window_s: float = Field(10.0, ge=0.1, description="length of segments where there are no shots")
+    space: str = Field(default=DEFAULT_SPACE, min_length=1, description="embedding space")
+    fps: float = Field(default=1.0, ge=0.001, le=1000, description="frames sampled a second")
+    jpeg_side_px: int = Field(default=512, ge=16, le=16384, description="longest side of stored frames")
+    jpeg_quality: int = Field(default=85, ge=1, le=100, description="of stored frames")
+    window_s: float = Field(default=10.0, ge=0.1, description="length of segments where there are no shots")
     batch_size: int | None = Field(
-        None, ge=1, le=4096, description="frames embedded at a time; 16 on a CPU, 64 on a GPU"
+        default=None, ge=1, le=4096, description="frames embedded at a time; 16 on a CPU, 64 on a GPU"
     )
-    device: Device = Field("auto", description="where the model runs")
-    decoder: Decoder = Field("auto", description="what decodes; auto: what was measured to be quickest and is right")
-    ray: bool = Field(False, description="whether the work is done on Ray")
+    device: Device = Field(default="auto", description="where the model runs")
+    decoder: Decoder = Field(
+        default="auto", description="what decodes; auto: what was measured to be quickest and is right"
+    )
+    ray: bool = Field(default=False, description="whether the work is done on Ray")
     ray_address: str | None = Field(
-        None, min_length=1, description="Ray cluster; RAY_ADDRESS or one of its own if not set"
+        default=None, min_length=1, description="Ray cluster; RAY_ADDRESS or one of its own if not set"
     )
-    workers: int | None = Field(None, ge=1, description="processes that decode; one a core if not set")
-    embedders: int | None = Field(None, ge=1, description="embed actors on Ray; one a GPU share if not set")
-    gpus_per_embedder: float = Field(1.0, ge=0.0, le=64, description="GPUs of each embed actor, where there are any")
-    cpus_per_worker: float = Field(1.0, gt=0.0, le=1024, description="CPUs that Ray sets aside for each worker")
-    cut_s: float = Field(600.0, ge=0.0, description="length of the parts that long videos are cut into; 0: never cut")
-    bundle: int = Field(8, ge=1, le=10_000, description="sources that a worker is given at a time")
-    video_base_s: float = Field(120.0, gt=0.0, description="a video may take so long, and")
-    video_rate: float = Field(2.0, ge=0.0, description="so many seconds more for each second of its length")
-    silence_s: float = Field(120.0, gt=0.0, description="a decoder that says nothing for so long has hung")
-    video_memory_mb: int = Field(1500, ge=100, description="memory that decoding one video may take")
-    retry_failed: bool = Field(False, description="whether sources that failed before are tried again")
-    fail_fast: bool = Field(False, description="whether the first failure ends the run")
-    max_failures: int | None = Field(None, ge=0, description="more failures than this end the run")
-    check_content: bool = Field(False, description="whether known sources are read again though they look unchanged")
-    frames_a_commit: int = Field(2048, ge=1, description="frames that a worker gathers before it writes them")
+    workers: int | None = Field(default=None, ge=1, description="processes that decode; one a core if not set")
+    embedders: int | None = Field(default=None, ge=1, description="embed actors on Ray; one a GPU share if not set")
+    gpus_per_embedder: float = Field(
+        default=1.0, ge=0.0, le=64, description="GPUs of each embed actor, where there are any"
+    )
+    cpus_per_worker: float = Field(default=1.0, gt=0.0, le=1024, description="CPUs that Ray sets aside for each worker")
+    cut_s: float = Field(
+        default=600.0, ge=0.0, description="length of the parts that long videos are cut into; 0: never cut"
+    )
+    bundle: int = Field(default=8, ge=1, le=10_000, description="sources that a worker is given at a time")
+    video_base_s: float = Field(default=120.0, gt=0.0, description="a video may take so long, and")
+    video_rate: float = Field(default=2.0, ge=0.0, description="so many seconds more for each second of its length")
+    silence_s: float = Field(default=120.0, gt=0.0, description="a decoder that says nothing for so long has hung")
+    video_memory_mb: int = Field(default=1500, ge=100, description="memory that decoding one video may take")
+    retry_failed: bool = Field(default=False, description="whether sources that failed before are tried again")
+    fail_fast: bool = Field(default=False, description="whether the first failure ends the run")
+    max_failures: int | None = Field(default=None, ge=0, description="more failures than this end the run")
+    check_content: bool = Field(
+        default=False, description="whether known sources are read again though they look unchanged"
+    )
+    frames_a_commit: int = Field(default=2048, ge=1, description="frames that a worker gathers before it writes them")
 
     def settings(self) -> IngestSettings:
         """The part of it that rows depend on."""
@@ -76,23 +84,25 @@ class Resolved:
 
 
 def resolve(
-    flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None, held: Mapping[str, Any]
+    flags: Mapping[str, Any],
+    pairs: Mapping[str, str],
+    environment: Mapping[str, str],
+    file: Path | None,
+    held: Mapping[str, Any],
 ) -> Resolved:
-    """Put the layers together; None among `flags` and an empty variable count as not given.
+    """Put the layers together, `pairs` being those of --set; a flag of None and an empty variable are not given.
 
     Raises:
         UsageError: a file that cannot be read, an unknown name, or a value of the wrong type or out of range.
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    told = {
-        name.removeprefix(PREFIX).lower(): value
-        for name, value in environment.items()
-        if name.startswith(PREFIX) and value
-    }
+    named = {name for name in environment if name.startswith(PREFIX) and environment[name]}
+    told = {name.removeprefix(PREFIX).lower(): environment[name] for name in named}
     layers = [
         ("the library", _checked("the library", held)),
         *([(str(file), _checked(str(file), read_file(file)))] if file is not None else []),
         ("environment", _checked("environment", told, as_text=True)),
+        ("--set", _checked("--set", pairs, as_text=True)),
         ("command line", _checked("command line", given)),
     ]
     values = {name: value for _, layer in layers for name, value in layer.items()}

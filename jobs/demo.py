@@ -20,8 +20,9 @@ from index.spaces import load_space
 from jobs.config import IngestConfig
 from jobs.ingest import run_ingest
 from jobs.progress import progress_bar
+from jobs.report import show_report
 from jobs.sample import sample
-from jobs.show import clock, console, show_hits, show_report
+from jobs.show import clock, console, show_hits
 from jobs.tree_view import TreeView, show_answer
 from jobs.truth import Known, read_known
 from pipeline.sources import list_sources

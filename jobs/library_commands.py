@@ -1,4 +1,4 @@
-"""`kinodex ingest`, `info`, `search` and `frames`: making a library and looking into it."""
+"""`kinodex info`, `report`, `search` and `frames`: looking into a library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from index.library import Library
     from index.rows import Hit, Scope
-    from pipeline.sources import Source
 
 LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that LanceDB takes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -25,73 +24,28 @@ FromOption = Annotated[float | None, typer.Option("--from", help="Only from this
 ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
 
 
-def ingest(
-    sources: Annotated[list[str], typer.Argument(help="Video files, folders, globs, or fsspec URIs.")],
-    library: Annotated[str, typer.Option(help="The library to make or to add to.")],
-    space: Annotated[
-        str | None,
-        typer.Option(
-            help="Embedding space: MODEL/PRETRAINED of open_clip, hf-hub:ID, local-dir:PATH, ARCH/CHECKPOINT, "
-            "or builtin (knows only the sketch world). Default: the library's own, else ViT-B-32-SigLIP2-256/webli."
-        ),
-    ] = None,
-    fps: Annotated[
-        float | None, typer.Option(help="Frames sampled a second. Default: the library's own, else 1.")
-    ] = None,
-    jpeg_side: Annotated[
-        int | None,
-        typer.Option(help="Longest side of stored frames in px. Default: the library's own, else 512."),
-    ] = None,
-    device: Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")] = "auto",
-    local: Annotated[bool, typer.Option("--local", help="In this process (so far the only way).")] = True,
+def info(
+    library: LibraryArgument,
+    limit: Annotated[int, typer.Option(min=0, help="Videos and failures shown of each at most; 0: all.")] = 100,
     json: JsonOption = False,
 ) -> None:
-    """Index videos: sampled frames, their embeddings, shots and subtitles. Run again, it does only what is new."""
-    from rich.console import Console
-
-    from index.library import Library
-    from index.spaces import load_space
-    from jobs.errors import OK, SOME_FAILED
-    from jobs.ingest import ingest as run
-    from jobs.progress import progress_bar
-    from jobs.settings import ingest_plan, library_settings
-    from jobs.show import show_report
-    from pipeline.sources import list_sources
-
-    found = list_sources(sources)
-    settings, space_name = ingest_plan(library, fps, jpeg_side, space)
-    video_s = total_video_s(found)
-    tower = load_space(space_name, device=device, towers="image")
-    opened = Library.open_or_create(library, library_settings(settings), tower.fingerprint)
-    with progress_bar(Console(stderr=True), video_s) as watch:
-        report = run(found, opened, tower, settings, watch)
-    show_report(report, opened, as_json=json)
-    raise typer.Exit(SOME_FAILED if report.count("failed") else OK)
-
-
-def total_video_s(sources: list[Source]) -> float | None:
-    """Seconds of video in local sources as their headers claim, or None if some source does not say."""
-    from pipeline.decode import probe
-    from pipeline.errors import PipelineError
-
-    total = 0.0
-    for source in sources:
-        try:
-            claimed_s = probe(Path(source.uri)).claimed_duration_s if "://" not in source.uri else None
-        except PipelineError:
-            continue  # it will be a failure row with its reason; here only the time left is at stake
-        if claimed_s is None:
-            return None
-        total += claimed_s
-    return total
-
-
-def info(library: LibraryArgument, json: JsonOption = False) -> None:
     """What a library holds: videos, counts, spaces, settings, failures."""
     from index.library import Library
     from jobs.show import show_library
 
-    show_library(Library.open(library), as_json=json)
+    show_library(Library.open(library), limit or None, as_json=json)
+
+
+def report(
+    library: LibraryArgument,
+    run: Annotated[str | None, typer.Option(help="Only this run: its id, or the first digits of it.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """What the runs that wrote a library did, how long it took, and where the time went."""
+    from index.library import Library
+    from jobs.report import show_runs
+
+    show_runs(Library.open(library), run, as_json=json)
 
 
 def search(

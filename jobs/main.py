@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from jobs import add_command, ask_command, bench_command, library_commands, sample_command
+from jobs import add_command, ask_command, bench_command, ingest_command, library_commands, sample_command
+from jobs.ingest_options import spread_ray
 
 app = typer.Typer(
     help="Index a video library once, then answer questions about it for the price of a few frames.",
@@ -15,8 +16,9 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("sample")(sample_command.sample)
-app.command("ingest")(library_commands.ingest)
+app.command("ingest")(ingest_command.ingest)
 app.command("info")(library_commands.info)
+app.command("report")(library_commands.report)
 app.command("search")(library_commands.search)
 app.command("frames")(library_commands.frames)
 app.command("ask")(ask_command.ask)
@@ -32,7 +34,7 @@ def main() -> None:
     from pipeline.errors import PipelineError
 
     try:
-        app()
+        app(spread_ray(sys.argv[1:]))
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise

@@ -1,4 +1,4 @@
-"""What a person sees while videos are indexed: videos done, rate, time left."""
+"""What a person sees while videos are indexed: videos and hours done, rate, time left, failures, what holds it up."""
 
 from __future__ import annotations
 
@@ -7,39 +7,84 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
-from jobs.ingest import Progress as IngestProgress
+from jobs.outcomes import Progress
+
+LINE_EVERY_S = 30.0
+
+Watch = Callable[[Progress], None]
 
 
 @contextmanager
-def progress_bar(console: Console, total_video_s: float | None) -> Iterator[Callable[[IngestProgress], None]]:
-    """Give a function that draws each progress; the time left needs `total_video_s`, the length of it all."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("indexing", total=None, rate="", left="")
+def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
+    """Give a function that shows each progress: a bar on a terminal, else a line every `every_s` seconds."""
+    with _bar(console) if console.is_terminal else _lines(console, every_s) as watch:
+        yield watch
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Watch]:
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TextColumn("{task.fields[text]}"))
+    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None, text="")
         began = time.monotonic()
 
-        def draw(progress: IngestProgress) -> None:
-            seconds = max(time.monotonic() - began, 1e-3)
-            speed = progress.video_s / seconds
-            left = ""
-            if total_video_s is not None and speed > 0:
-                left = f"{max(total_video_s - progress.video_s, 0) / speed:.0f} s left"
-            bar.update(
-                task,
-                completed=progress.done,
-                total=progress.total,
-                description=progress.source.title[:40],
-                rate=f"{progress.frames} frames, {progress.frames / seconds:.0f}/s, {speed:.0f}x real time",
-                left=left,
-            )
+        def draw(progress: Progress) -> None:
+            text = escape(described(progress, time.monotonic() - began))
+            part, title = part_done(progress), escape(progress.current[:24])
+            bar.update(task, total=1.0, completed=part, description=title, text=text)
 
         yield draw
+
+
+@contextmanager
+def _lines(console: Console, every_s: float) -> Iterator[Watch]:
+    began = shown = time.monotonic()
+
+    def draw(progress: Progress) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= every_s:
+            shown = now
+            console.print(described(progress, now - began), soft_wrap=True, markup=False, highlight=False)
+
+    yield draw
+
+
+def described(progress: Progress, seconds: float) -> str:
+    """A run in one line, `seconds` after it began."""
+    rate = progress.frames / max(seconds, 1e-3)
+    speed = progress.video_s / max(seconds, 1e-3)
+    parts = [
+        f"{progress.done:,} of {progress.total:,} videos",
+        f"{progress.video_s / 3600:.1f} hours",
+        f"{rate:.0f} frames/s",
+        f"{speed:.0f}x real time",
+    ]
+    part = part_done(progress)
+    if part > 0:
+        parts.append(f"{duration(seconds * (1 - part) / part)} left")
+    if progress.failed:
+        parts.append(f"{progress.failed:,} failed")
+    if progress.bottleneck:
+        parts.append(f"{progress.bottleneck} is the slowest ({progress.busy.get(progress.bottleneck, 0.0):.0%} busy)")
+    return ", ".join(parts)
+
+
+def part_done(progress: Progress) -> float:
+    """How much of a run is done, 0 to 1: of its bytes, or of its sources where not all tell their size."""
+    if progress.bytes_total:
+        return min(progress.bytes_done / progress.bytes_total, 1.0)
+    return progress.done / progress.total if progress.total else 0.0
+
+
+def duration(seconds: float) -> str:
+    """About how long, for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
+    for unit, size, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, None)):
+        if most is None or seconds < most * size:
+            break
+    count = seconds / size
+    return f"{count:.1f} {unit}" if count < 10 else f"{count:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""Which settings an ingest runs with: what the user asked for, else the library's own, else the defaults."""
+"""Which settings a library's rows depend on, and those that it has."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ from dataclasses import asdict
 from typing import Any
 
 from index.library import Library
-from index.spaces import DEFAULT_SPACE
 from jobs.errors import UsageError
 from pipeline.ingest import IngestSettings
 
 
-def ingest_plan(uri: str, fps: float | None, jpeg_side_px: int | None, space: str | None) -> tuple[IngestSettings, str]:
-    """Settings and the name of the space for one ingest into the library at `uri`, which need not exist yet.
-
-    An existing library refuses settings other than its own when it is opened; asked for nothing, it keeps its own.
-    """
-    wanted: dict[str, Any] = {"fps": fps, "jpeg_side_px": jpeg_side_px}
-    settings, name = {}, DEFAULT_SPACE
-    if Library.exists(uri):
-        held = Library.open(uri)
-        settings, name = dict(held.settings), held.space_name
-    settings |= {key: value for key, value in wanted.items() if value is not None}
-    return checked_settings(**settings), space or name
+def held_settings(uri: str | None) -> dict[str, Any]:
+    """What the library at `uri` was made with, for whoever adds to it without asking for anything else; {} if none."""
+    if uri is None or not Library.exists(uri):
+        return {}
+    held = Library.open(uri)
+    return dict(held.settings) | {"space": held.space_name}
 
 
 def checked_settings(**settings: Any) -> IngestSettings:

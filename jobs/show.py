@@ -14,7 +14,6 @@ from rich.table import Table
 
 from index.library import Library
 from index.rows import Hit, StoredFrame, VideoRow
-from jobs.ingest import Report
 
 WIDE = 180
 
@@ -39,68 +38,47 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, default=str, ensure_ascii=False, indent=2))
 
 
-def _table(*columns: str) -> Table:
+def plain_table(*columns: str) -> Table:
+    """A table without lines; columns of numbers are set to the right."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in columns:
-        right = name in ("frames", "score", "at", "length", "seconds")
+        right = name in ("frames", "score", "at", "length", "seconds", "part", "took")
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     return table
 
 
-def show_report(report: Report, library: Library, as_json: bool) -> None:
-    """What an ingest did, source by source."""
-    if as_json:
-        rows = [asdict(outcome) | {"source": outcome.source.uri} for outcome in report.outcomes]
-        print_json({"library": library.uri, "seconds": round(report.seconds, 3), "sources": rows})
-        return
-    out = console()
-    for outcome in report.outcomes:
-        name = escape(outcome.source.title)
-        if outcome.state == "failed":
-            out.print(f"[red]failed[/]         {name}: {escape(outcome.problem or '')}", soft_wrap=True)
-        elif outcome.state == "indexed":
-            damage = f", {outcome.decode_errors} damaged packets skipped" if outcome.decode_errors else ""
-            note = f" [yellow]({escape(outcome.problem)})[/]" if outcome.problem else ""
-            out.print(
-                f"[green]indexed[/]        {name}: {outcome.frames} frames of {clock(outcome.duration_s)}"
-                f"{damage}{note}",
-                soft_wrap=True,
-            )
-    out.print(_summary(report), soft_wrap=True)
-
-
-def _summary(report: Report) -> str:
-    new, held, bad = (report.count(state) for state in ("indexed", "already there", "failed"))
-    if not new and not bad:
-        return f"nothing to do: all {held} videos are in the library already"
-    speed = report.video_s / max(report.seconds, 1e-9)
-    parts = [f"{new} indexed", f"{held} already there", f"{bad} failed"]
-    text = f"{', '.join(parts)}; {report.frames} frames in {report.seconds:.1f} s ({speed:.0f}x real time)"
-    return text + ("; `kinodex info` lists why" if bad else "")
-
-
-def show_library(library: Library, as_json: bool) -> None:
-    """Videos, counts, settings and failures of a library."""
+def show_library(library: Library, limit: int | None, as_json: bool) -> None:
+    """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
     videos, failures, facts = library.videos(), library.failures(), library.info()
     if as_json:
-        rows = {"videos": [asdict(row) for row in videos], "failures": [asdict(row) for row in failures]}
-        print_json(asdict(facts) | rows)
+        told = {
+            "videos": [asdict(row) for row in videos[:limit]],
+            "failures": [asdict(row) for row in failures[:limit]],
+        }
+        print_json(asdict(facts) | told)
         return
     out = console()
-    out.print(f"{escape(library.uri)}: {len(videos)} videos, {facts.frames} frames, {facts.hours:.2f} hours")
+    out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
-    table = _table("video", "title", "length", "frames", "segments", "lines", "picture")
-    for row in videos:
+    table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
+    for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}"
         length = clock(row.duration_s)
         counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
         table.add_row(row.video_id[:12], escape(row.title), length, *counts, picture)
     out.print(table)
+    _show_more(len(videos), limit, out)
     if failures:
-        out.print(f"\n{len(failures)} failed:")
-    for failure in failures:
+        out.print(f"\n{len(failures):,} failed:")
+    for failure in failures[:limit]:
         times = f" ({failure.attempts} attempts)" if failure.attempts > 1 else ""
         out.print(f"[red]{failure.error_class}[/]{times}: {escape(failure.message)}", soft_wrap=True)
+    _show_more(len(failures), limit, out)
+
+
+def _show_more(count: int, limit: int | None, out: Console) -> None:
+    if limit is not None and count > limit:
+        out.print(f"and {count - limit:,} more; --limit 0 shows all")
 
 
 def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
@@ -108,8 +86,8 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     if as_json:
         print_json([asdict(hit) for hit in hits])
         return
-    titles = {row.video_id: row.title for row in library.videos()}
-    table = _table("score", "at", "video", "found in", "text")
+    titles = {video_id: library.video(video_id).title for video_id in {hit.video_id for hit in hits}}
+    table = plain_table("score", "at", "video", "found in", "text")
     for hit in hits:
         found = {"frame": "picture", "transcript": "transcript", "both": "both"}[hit.source]
         table.add_row(

@@ -1,0 +1,117 @@
+"""`kinodex ingest`: many sources into one library, here or on Ray."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from jobs import ingest_options as options
+from jobs.library_commands import JsonOption
+
+if TYPE_CHECKING:
+    from pipeline.sources import Source
+
+
+def ingest(
+    sources: options.SourcesArgument = None,
+    library: options.LibraryOption = None,
+    manifest: options.ManifestOption = None,
+    space: options.SpaceOption = None,
+    fps: options.FpsOption = None,
+    jpeg_side: options.JpegSideOption = None,
+    device: options.DeviceOption = None,
+    decoder: options.DecoderOption = None,
+    batch_size: options.BatchOption = None,
+    ray: options.RayOption = None,
+    ray_address: options.RayAddressOption = None,
+    workers: options.WorkersOption = None,
+    embedders: options.EmbeddersOption = None,
+    retry_failed: options.RetryFailedOption = None,
+    fail_fast: options.FailFastOption = None,
+    max_failures: options.MaxFailuresOption = None,
+    check_content: options.CheckContentOption = None,
+    setting: options.SetOption = None,
+    config: options.ConfigOption = None,
+    print_config: options.PrintConfigOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Index videos: sampled frames, their embeddings, shots and subtitles. Run again, it does only what is new."""
+    import os
+
+    from jobs.config import as_toml, resolve
+    from jobs.errors import UsageError
+    from jobs.settings import held_settings
+
+    flags = {
+        "space": space,
+        "fps": fps,
+        "jpeg_side_px": jpeg_side,
+        "device": device,
+        "decoder": decoder,
+        "batch_size": batch_size,
+        "ray": ray,
+        "ray_address": ray_address,
+        "workers": workers,
+        "embedders": embedders,
+        "retry_failed": retry_failed,
+        "fail_fast": fail_fast,
+        "max_failures": max_failures,
+        "check_content": check_content,
+    }
+    resolved = resolve(flags, _pairs(setting or []), os.environ, config, held_settings(library))
+    if print_config:
+        print(as_toml(resolved))
+        return
+    if library is None:
+        raise UsageError("got no --library; give the folder or URI of the library to make or to add to")
+    if not sources and not manifest and not resolved.config.retry_failed:
+        raise UsageError("got nothing to index; give files, folders, globs, URIs, --manifest, or --retry-failed")
+    found = _listed(sources or [], manifest or []) if sources or manifest else _failed(library)
+    _run(resolved.config, found, library, json)
+
+
+def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> None:
+    from rich.console import Console
+
+    from index.library import Library
+    from jobs.errors import OK, SOME_FAILED
+    from jobs.ingest import run_ingest
+    from jobs.progress import progress_bar
+    from jobs.report import show_report
+
+    with progress_bar(Console(stderr=True)) as watch:
+        report = run_ingest(config, sources, library, watch)
+    show_report(report, Library.open(library), as_json)
+    raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)
+
+
+def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:
+    """Sources by URI, each once; what a manifest says of one counts more than what lies in a folder."""
+    from jobs.manifest import is_manifest, read_manifest
+    from pipeline.sources import list_sources
+
+    manifests = [*filter(is_manifest, arguments), *manifests]
+    found = {source.uri: source for source in list_sources([each for each in arguments if not is_manifest(each)])}
+    found |= {source.uri: source for manifest in manifests for source in read_manifest(manifest)}
+    return [found[uri] for uri in sorted(found)]
+
+
+def _failed(library: str) -> list[Source]:
+    """What the library's failures say was no video, or could not be had."""
+    from index.library import Library
+    from jobs.settling import READING_STAGES
+    from pipeline.sources import named_sources
+
+    failures = Library.open(library).failures()
+    return named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES))
+
+
+def _pairs(settings: list[str]) -> dict[str, str]:
+    from jobs.errors import UsageError
+
+    pairs = [setting.partition("=") for setting in settings]
+    for name, equals, value in pairs:
+        if not equals or not value:
+            raise UsageError(f"got --set {name}{equals}; write --set NAME=VALUE, such as --set cut_s=300")
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,162 @@
+"""The report of a run: kept in the library as numbers, shown to people as a few lines and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, get_args
+
+from rich.console import Console
+from rich.markup import escape
+
+from index.library import Library
+from index.rows import RunRow
+from jobs.errors import UsageError
+from jobs.outcomes import Outcome, Report, State
+from jobs.progress import duration
+from jobs.show import clock, console, plain_table, print_json
+
+MOST_LINES = 50
+"""Of outcomes; a million lines tell nobody anything, and the failures stand in the library."""
+
+MOST_RUNS = 20
+STATES: tuple[State, ...] = get_args(State)
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """A report in numbers, as `runs` keeps it: outcomes counted, failures by class."""
+    plain = {each.name: getattr(report, each.name) for each in fields(report) if each.name != "outcomes"}
+    counts = {state: report.count(state) for state in STATES}
+    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
+    return plain | {
+        "counts": counts,
+        "failures_by_class": dict(classes.most_common()),
+        "frames": report.frames,
+        "video_s": report.video_s,
+    }
+
+
+def show_report(report: Report, library: Library, as_json: bool) -> None:
+    """What an ingest did: source by source as far as that can be read, then in numbers."""
+    told = summary(report)
+    if as_json:
+        print_json(told | {"library": library.uri, "sources": [asdict(outcome) for outcome in report.outcomes]})
+        return
+    out = console()
+    _show_outcomes(report.outcomes, out)
+    if report.outcomes:
+        _show_numbers(told, out)
+    else:
+        failures = library.info().failures
+        before = f"; {failures} failed before, --retry-failed tries them again" if failures else ""
+        out.print(f"nothing to do: the library knows all {report.left_out} sources{before}", soft_wrap=True)
+
+
+def show_runs(library: Library, run_id: str | None, as_json: bool) -> None:
+    """One run of a library, or all of them and the latest in numbers.
+
+    Raises:
+        UsageError: no run has that id, or more than one begins with it.
+    """
+    runs = library.runs()
+    if run_id is not None:
+        run = _run(runs, run_id, library)
+        if as_json:
+            print_json(asdict(run))
+        else:
+            _show_run(run, console())
+    elif as_json:
+        print_json([asdict(run) for run in runs])
+    else:
+        _show_list(runs, console())
+
+
+def _run(runs: Sequence[RunRow], run_id: str, library: Library) -> RunRow:
+    named = [run for run in runs if run.run_id.startswith(run_id)]
+    if len(named) != 1:
+        known = ", ".join(run.run_id for run in runs[:5]) or "none"
+        many = "begins the ids of several runs" if named else "is no run"
+        raise UsageError(f"got --run {run_id}, which {many} of {library.uri}; its latest are: {known}")
+    return named[0]
+
+
+def _show_list(runs: Sequence[RunRow], out: Console) -> None:
+    if not runs:
+        out.print("no run has left a report yet")
+        return
+    table = plain_table("run", "what", "state", "began", "took")
+    for run in runs[:MOST_RUNS]:
+        took = duration((run.ended_at - run.started_at).total_seconds()) if run.ended_at else ""
+        table.add_row(run.run_id, run.kind, run.state, f"{run.started_at:%Y-%m-%d %H:%M} UTC", took)
+    out.print(table)
+    if len(runs) > MOST_RUNS:
+        out.print(f"and {len(runs) - MOST_RUNS:,} earlier ones")
+    out.print()
+    _show_run(runs[0], out)
+
+
+def _show_run(run: RunRow, out: Console) -> None:
+    out.print(f"[bold]{run.run_id}[/] {run.kind}, {run.state}, began {run.started_at:%Y-%m-%d %H:%M:%S} UTC")
+    if "counts" in run.report:
+        _show_numbers(run.report, out)
+        _show_named("settings", run.report.get("settings", {}), out)
+        _show_named("versions", run.report.get("versions", {}), out)
+    else:
+        _show_named("report", run.report, out)
+
+
+def _show_outcomes(outcomes: Sequence[Outcome], out: Console) -> None:
+    """The failures first, where there are more outcomes than anybody reads."""
+    telling = [outcome for outcome in outcomes if outcome.state != "already there"]
+    if len(telling) > MOST_LINES:
+        telling.sort(key=lambda outcome: outcome.state != "failed")
+    for outcome in telling[:MOST_LINES]:
+        out.print(_outcome_line(outcome), soft_wrap=True)
+    if len(telling) > MOST_LINES:
+        out.print(f"and {len(telling) - MOST_LINES:,} more; `kinodex info` lists what failed")
+
+
+def _outcome_line(outcome: Outcome) -> str:
+    name = escape(outcome.title)
+    if outcome.state == "failed":
+        return f"[red]failed[/]         {name}: {escape(outcome.problem or '')}"
+    damage = f", {outcome.decode_errors} damaged packets skipped" if outcome.decode_errors else ""
+    note = f" [yellow]({escape(outcome.problem)})[/]" if outcome.problem else ""
+    return f"[green]indexed[/]        {name}: {outcome.frames} frames of {clock(outcome.duration_s)}{damage}{note}"
+
+
+def _show_numbers(told: Mapping[str, Any], out: Console) -> None:
+    """A report's numbers: what came of the sources, failures by class, where the time went."""
+    seconds = max(told["seconds"], 1e-9)
+    counts = [f"{told['counts'][state]:,} {state}" for state in STATES]
+    if told["left_out"]:
+        counts.append(f"{told['left_out']:,} left out as known")
+    speed = f"{told['video_s'] / 3600:.2f} hours in {duration(seconds)} ({told['video_s'] / seconds:.0f}x real time)"
+    out.print(f"{', '.join(counts)}; {told['frames']:,} frames, {speed}", soft_wrap=True)
+    if told["stopped"]:
+        out.print(f"[red]stopped early[/]: {escape(told['stopped'])}", soft_wrap=True)
+    _show_named("failures by class", told["failures_by_class"], out)
+    _show_named("read by PyAV instead, because", told["fell_back"], out)
+    if told["retried"]:
+        out.print(f"{told['retried']:,} pieces of work were done again because a worker was lost")
+    if told["seconds_by_stage"]:
+        _show_stages(told, out)
+
+
+def _show_stages(told: Mapping[str, Any], out: Console) -> None:
+    stages = {stage: seconds for stage, seconds in told["seconds_by_stage"].items() if stage != "total"}
+    total = max(sum(stages.values()), 1e-9)
+    table = plain_table("stage", "seconds", "part")
+    for stage, seconds in sorted(stages.items(), key=lambda each: -each[1]):
+        table.add_row(stage, f"{seconds:,.1f}", f"{seconds / total:.0%}")
+    out.print(table)
+    busy = ", ".join(f"{name} {part:.0%}" for name, part in told["utilisation"].items())
+    hands = f"{told['workers']} workers, {told['embedders']} embedders"
+    out.print(f"{hands}; of the time they were there, busy with: {busy or 'not measured'}")
+
+
+def _show_named(title: str, values: Mapping[str, Any], out: Console) -> None:
+    told = ", ".join(f"{escape(str(name))} {escape(str(each))}" for name, each in values.items() if each is not None)
+    if told:
+        out.print(f"{title}: {told}", soft_wrap=True)

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,6 +30,7 @@ Message = list[Picture] | PieceSummary | tuple["Span", ...] | Exception
 OUT_OF_MEMORY = 77
 """The child's exit status when it takes more memory than it may."""
 SLOWEST_DISK_BYTES_S = 10_000_000
+STUCK_S = 30
 CLOSING_S = 2.0
 
 
@@ -59,10 +61,8 @@ class Reader:
 
     def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]:
         """The spans that a video is cut into; none where it is short or cannot be cut. Raises as `read`."""
-        for message in self._answer(("cut", piece, reading)):
-            if isinstance(message, tuple):
-                return message
-        raise ReaderBroken("the reader did not say how to cut")
+        (spans,) = self._answer(("cut", piece, reading))
+        return spans if isinstance(spans, tuple) else ()
 
     def read(self, piece: Piece, reading: Reading) -> Generator[list[Picture] | PieceSummary, None, None]:
         """The pictures of a piece in order, at most `reading.batch` at a time, then its summary.
@@ -74,9 +74,10 @@ class Reader:
             DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it.
             ReaderBroken: a mistake in this program.
         """
-        for message in self._answer(("read", piece, reading)):
-            if isinstance(message, list | PieceSummary):
-                yield message
+        with closing(self._answer(("read", piece, reading))) as messages:
+            for message in messages:
+                if isinstance(message, list | PieceSummary):
+                    yield message
 
     def close(self) -> None:
         """End the child; a later call starts another."""
@@ -84,13 +85,13 @@ class Reader:
         if child:
             child.close()
 
-    def _answer(self, order: Order) -> Iterator[Message]:
+    def _answer(self, order: Order) -> Generator[Message, None, None]:
         _, piece, reading = order
         name, patience = piece.identified.source.uri, _Patience(self._limits, piece, reading)
         child = self._child = self._child or _Child(self._limits.memory_bytes)
         answered = False
         try:
-            child.connection.send(order)
+            child.send(order)
             while not answered:
                 message = patience.wait_for(child.connection)
                 answered = not isinstance(message, list)
@@ -114,28 +115,32 @@ class _Patience:
         extra_s = limits.per_video_s / reading.fps + piece.identified.size_bytes / SLOWEST_DISK_BYTES_S
         self._silence_s = limits.silence_s + extra_s
         self._left_s = limits.base_s + extra_s
-        self._seen_s: float | None = None
+        self._spent_s = self._seen_s = 0.0
+        self._until_s: float | None = None
 
     def wait_for(self, connection: Connection) -> Message:
+        """The child's next message; raises DecoderHung if it does not come in time."""
         began = time.monotonic()
-        allowed_s = min(self._silence_s, self._left_s)
-        if not connection.poll(allowed_s):
-            raise DecoderHung(
-                f"{self._name}: its decoder gave nothing more within {allowed_s:.0f} s; "
-                "make the file anew, or allow more time"
-            )
+        if not connection.poll(max(0.0, min(self._silence_s, self._left_s))):
+            raise DecoderHung(f"{self._name}: {self._what_was_too_long()}; make the file anew, or allow more time")
         try:
             message: Message = connection.recv()
         except BlockingIOError as error:
-            raise DecoderHung(f"{self._name}: its decoder stopped in the middle of a message; try again") from error
-        self._left_s -= time.monotonic() - began
+            raise DecoderHung(f"{self._name}: its decoder stopped in the middle of a picture; try again") from error
+        spent_s = time.monotonic() - began
+        self._spent_s += spent_s
+        self._left_s -= spent_s
         if isinstance(message, list):
-            until_s = message[-1].time_s
-            self._left_s += self._per_video_s * (
-                until_s - (message[0].time_s if self._seen_s is None else self._seen_s)
-            )
-            self._seen_s = until_s
+            seen_s = message[-1].time_s - (message[0].time_s if self._until_s is None else self._until_s)
+            self._left_s += seen_s * self._per_video_s
+            self._seen_s += seen_s
+            self._until_s = message[-1].time_s
         return message
+
+    def _what_was_too_long(self) -> str:
+        if self._silence_s <= self._left_s:
+            return f"its decoder gave nothing for {self._silence_s:.0f} s"
+        return f"{self._spent_s:.0f} s were not enough to decode more than {self._seen_s:.0f} s of it"
 
 
 class _Child:
@@ -145,7 +150,7 @@ class _Child:
         self._memory_bytes = memory_bytes
         ours, theirs = socket.socketpair()
         # A child that stops in the middle of a message must not keep its parent for ever.
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 60, 0))
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", STUCK_S, 0))
         self._words: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed in _release)
         with theirs:
             self._process = subprocess.Popen(
@@ -157,6 +162,10 @@ class _Child:
                 env=_environment(),
             )
         self.connection = Connection(ours.detach())
+
+    def send(self, order: Order) -> None:
+        self._words.truncate(0)
+        self.connection.send(order)
 
     def close(self) -> None:
         """End it as soon as it has nothing to do, which is at once between two pieces."""

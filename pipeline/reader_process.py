@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -34,6 +34,8 @@ HOLD_S = 2.0
 def main() -> None:
     socket_fd, memory_bytes = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent says what to do
+    with suppress(OSError):  # where memory runs out, this process is the one to lose
+        Path("/proc/self/oom_score_adj").write_text("500")
     _end_with_parent()
     threading.Thread(target=_watch_memory, args=(memory_bytes,), daemon=True).start()
     with Connection(socket_fd) as parent:

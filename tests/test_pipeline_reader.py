@@ -23,6 +23,7 @@ from pipeline.reading import read_piece
 from tests.pipeline_kit import READING, whole
 
 SHORT = Limits(base_s=5, silence_s=1)
+FEW = replace(READING, fps=0.2)
 EVERYTHING = replace(READING, fps=1000, batch=4)
 """Of every frame a picture: enough that a child stands in the middle of them until its parent takes more."""
 
@@ -119,13 +120,13 @@ def test_spans_give_what_the_whole_gives(media: Path, reader: Reader) -> None:
 
 
 def test_a_killed_child_is_one_failure(sintel: Piece, reader: Reader) -> None:
-    expected = outcome(reader.read(sintel, READING))
+    expected = outcome(reader.read(sintel, FEW))
     parts = reader.read(sintel, EVERYTHING)
     next(parts)
     os.kill(child(), signal.SIGKILL)
     with pytest.raises(DecoderDied, match=r"sintel_trailer_52s\.mp4: .* SIGKILL"):
         list(parts)
-    assert outcome(reader.read(sintel, READING)) == expected
+    assert outcome(reader.read(sintel, FEW)) == expected
 
 
 def test_a_crash_in_native_code_is_one_failure(sintel: Piece, reader: Reader) -> None:
@@ -134,7 +135,7 @@ def test_a_crash_in_native_code_is_one_failure(sintel: Piece, reader: Reader) ->
     os.kill(child(), signal.SIGSEGV)
     with pytest.raises(DecoderDied, match="SIGSEGV"):
         list(parts)
-    assert len(pictures(reader, sintel)) == 53
+    assert len(pictures(reader, sintel, FEW)) == 11
 
 
 @pytest.fixture
@@ -147,11 +148,11 @@ def endless(sintel: Piece, tmp_path: Path) -> Piece:
 def test_a_hang_is_one_failure(sintel: Piece, endless: Piece) -> None:
     with closing(Reader(SHORT)) as reader:
         began = time.monotonic()
-        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: .* within [34] s"):
+        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder gave nothing for 3 s"):
             pictures(reader, endless)
         assert time.monotonic() - began < 15
         assert children(os.getpid()) == []
-        assert len(pictures(reader, sintel)) == 53
+        assert len(pictures(reader, sintel, FEW)) == 11
 
 
 def test_a_child_that_stops_is_a_hang(sintel: Piece) -> None:
@@ -161,26 +162,29 @@ def test_a_child_that_stops_is_a_hang(sintel: Piece) -> None:
         os.kill(child(), signal.SIGSTOP)
         with pytest.raises(DecoderHung):
             list(parts)
-        assert len(pictures(reader, sintel)) == 53
+        assert len(pictures(reader, sintel, FEW)) == 11
 
 
 def test_slower_than_allowed_is_a_hang(sintel: Piece) -> None:
-    with closing(Reader(Limits(base_s=0.0, per_video_s=0.001))) as reader, pytest.raises(DecoderHung):
+    with (
+        closing(Reader(Limits(base_s=0.0, per_video_s=0.001))) as reader,
+        pytest.raises(DecoderHung, match="not enough"),
+    ):
         pictures(reader, sintel)
 
 
 def test_only_waiting_for_the_child_counts(sintel: Piece) -> None:
-    with closing(Reader(Limits(base_s=2, per_video_s=0.01, silence_s=2))) as reader:
-        for part in reader.read(sintel, replace(READING, batch=53)):
+    with closing(Reader(Limits(base_s=2, per_video_s=0.001, silence_s=2))) as reader:
+        for part in reader.read(sintel, replace(FEW, batch=11)):
             assert part
-            time.sleep(2.5)
+            time.sleep(2.2)
 
 
 def test_too_much_memory_is_one_failure(sintel: Piece, tmp_path: Path) -> None:
     with closing(Reader(Limits(memory_bytes=180_000_000))) as reader:
         with pytest.raises(DecoderOutOfMemory, match="more than 180 MB"):
             pictures(reader, whole(huge_video(tmp_path / "huge.mkv")))
-        assert len(pictures(reader, sintel)) == 53
+        assert len(pictures(reader, sintel, FEW)) == 11
 
 
 def huge_video(path: Path) -> Path:
@@ -212,27 +216,28 @@ def test_stopping_early_ends_the_child_and_nothing_else(sintel: Piece, reader: R
     next(parts)
     parts.close()
     assert children(os.getpid()) == []
-    assert len(pictures(reader, sintel)) == 53
+    assert len(pictures(reader, sintel, FEW)) == 11
 
 
 def test_one_child_serves_all_threads_and_survives_them(sintel: Piece, reader: Reader) -> None:
     found: list[int] = []
     for _ in range(2):
-        thread = threading.Thread(target=lambda: found.append(len(pictures(reader, sintel))))
+        thread = threading.Thread(target=lambda: found.append(len(pictures(reader, sintel, FEW))))
         thread.start()
         thread.join()
         found.append(child())
-    assert found == [53, found[1], 53, found[1]]
+    assert found == [11, found[1], 11, found[1]]
 
 
 def test_a_parent_that_is_slow_holds_the_child_back(sintel: Piece, reader: Reader) -> None:
     parts = reader.read(sintel, replace(EVERYTHING, fps=24))
     next(parts)
-    time.sleep(1)  # the child fills its side of the socket, then waits
+    time.sleep(0.5)  # the child fills its side of the socket, then waits
     before_s = cpu_s(child())
     time.sleep(0.5)
     assert cpu_s(child()) - before_s < 0.1
-    assert sum(len(part) for part in parts if isinstance(part, list)) == 1253 - 4
+    assert next(parts)
+    parts.close()
 
 
 def cpu_s(pid: int) -> float:
@@ -241,25 +246,24 @@ def cpu_s(pid: int) -> float:
 
 
 def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Piece, reader: Reader) -> None:
-    parts = reader.read(sintel, EVERYTHING)
-    first = next(parts)
+    parts = reader.read(sintel, replace(READING, batch=4))
+    assert next(parts)
     os.kill(child(), signal.SIGINT)
-    assert isinstance(first, list)
-    assert len(first) + sum(len(part) for part in parts if isinstance(part, list)) == 1253
+    assert sum(len(part) for part in parts if isinstance(part, list)) == 53 - 4
 
 
 def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Piece, reader: Reader) -> None:
     wrong: Any = "eighty-five"
     with pytest.raises(ReaderBroken, match=r"(?s)Traceback.*Invalid quality setting"):
         pictures(reader, sintel, replace(READING, jpeg_quality=wrong))
-    assert len(pictures(reader, sintel)) == 53
+    assert len(pictures(reader, sintel, FEW)) == 11
 
 
 def test_closing_leaves_nothing_behind(sintel: Piece) -> None:
     before = open_fds()
     reader = Reader(Limits())
     reader.close()
-    assert len(pictures(reader, sintel)) == 53
+    assert len(pictures(reader, sintel, FEW)) == 11
     reader.close()
     reader.close()
     assert children(os.getpid()) == []

@@ -19,7 +19,7 @@ from index.completing import complete
 from index.detections import DetectionLike, add_detections
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
 from index.leases import UNHURRIED, Lease, Pace, check_lease
-from index.maintenance import Thresholds, index_text, refresh
+from index.maintenance import PAYING, Thresholds, index_text, refresh
 from index.other_spaces import add_space, add_vectors
 from index.reader import LibraryReader
 from index.rows import (
@@ -37,8 +37,6 @@ from index.speech import SpeechLike, add_speech
 from index.storage import check_vacant, connect, is_local, place, storage_errors, table_names
 
 __all__ = ["Hit", "Library", "Scope"]
-
-PAYING = Thresholds()
 
 
 class Library(LibraryReader):
@@ -228,7 +226,10 @@ class Library(LibraryReader):
         keeping.add_run(self._tables, row)
 
     def refresh(self, when: Thresholds = PAYING) -> None:
-        """Bring indexes up to date; call it from one process, after an ingest. Readers need not stop."""
+        """Bring indexes up to date, join small files and delete outdated ones, from one process.
+
+        Writers and readers need not stop. `when` is PAYING after a run, BESIDE_INGEST now and then in a long one.
+        """
         refresh(self._tables, when)
 
 

@@ -1,4 +1,4 @@
-"""Indexes of a library, kept by one process: made once they pay, brought up to date after appends.
+"""Indexes and files of a library, kept by one process: made once they pay, brought up to date after appends.
 
 Until then searches scan, which is right but slower. Only the vector index changes what is found: over many
 videos it gives 999 of 1,000 true nearest frames (measured on a million).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from lancedb.index import FTS, Bitmap, BTree, HnswSq
@@ -18,7 +19,7 @@ from index.tables import Tables, patiently
 
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
 """Tables that are asked for the rows of a video."""
-SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions")
+SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
 """Tables whose fragments are quickly joined."""
 
 
@@ -34,12 +35,22 @@ class Thresholds:
     """Rows that an index does not know yet are scanned: this many cost 10 ms."""
     stale_lines: int = 2_000
     """The same for words, where as many rows cost five times as much."""
-    fragments: int = 20
+    fragments: int = 5
     """Each append is a fragment, and many slow every reader down: 100 of ten rows cost 2 ms a look, joining them 8."""
     vector_fragments: int = 200
     """Joining the fragments of vectors copies as many as a million rows."""
     picture_fragments: int = 2_000
     """Joining the fragments of `frames` copies all pictures, so it is put off far longer."""
+    stale_share: float = 0.0
+    """An index is not stale either before this share of its rows is new to it."""
+    keep_s: float = 3600.0
+    """Files that only older states of a table hold are deleted after so long: no reader needs them by then."""
+
+
+PAYING = Thresholds()
+"""At the end of a run: whoever searches next should not wait."""
+BESIDE_INGEST = Thresholds(vector_rows=2**62, stale_rows=100_000, stale_lines=100_000, stale_share=0.1)
+"""Now and then in a long run: its own counting stays quick, tables stay small, and the graphs are left for the end."""
 
 
 def index_text(table: Any) -> None:
@@ -49,7 +60,7 @@ def index_text(table: Any) -> None:
 
 
 def refresh(tables: Tables, when: Thresholds) -> None:
-    """Create what indexes pay by now and bring stale ones up to date."""
+    """Create what indexes pay by now and bring stale ones up to date; join fragments and drop what is outdated."""
     # Lance otherwise warns on stderr that asking after an index will soon leave out what nobody here reads.
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
     spaces = list(space_tables(tables))
@@ -58,22 +69,23 @@ def refresh(tables: Tables, when: Thresholds) -> None:
             _index_values(tables[name], "video_id", BTree(), when)
         _index_values(tables["frames"], "frame_key", BTree(), when)
         _index_values(tables["detections"], "label", Bitmap(), when)
-        _join_fragments(tables["frames"], when.picture_fragments)
+        _join_fragments(tables["frames"], when.picture_fragments, when)
         for name in SMALL:
-            _join_fragments(tables[name], when.fragments)
+            _join_fragments(tables[name], when.fragments, when)
         for name in spaces:
-            _join_fragments(tables[name], when.vector_fragments)
+            _join_fragments(tables[name], when.vector_fragments, when)
         for name in (*spaces, "captions"):
             _index_vectors(tables[name], when)
         for name in ("transcript", "captions"):
-            if _unindexed(tables[name], "text") > when.stale_lines:
-                patiently(tables[name].optimize)
+            if _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
+                _optimize(tables[name], when)
+        _optimize(tables["leases"], when)  # renewed every few seconds, each time as a new state of the table
 
 
 def _index_values(table: Any, column: str, kind: BTree | Bitmap, when: Thresholds) -> None:
     """Made anew when stale: that takes 0.1 s a million rows, and optimizing would copy pictures."""
     missing = not _indexes(table, column) and table.count_rows() >= when.scalar_rows
-    if missing or _unindexed(table, column) > when.stale_rows:
+    if missing or _is_stale(table, column, when.stale_rows, when.stale_share):
         patiently(lambda: table.create_index(column, config=kind, name=f"by_{column}"))
 
 
@@ -83,19 +95,25 @@ def _index_vectors(table: Any, when: Thresholds) -> None:
         if table.count_rows() >= when.vector_rows and table.count_rows("vector IS NOT NULL") >= when.vector_rows:
             graph = HnswSq(distance_type="cosine")
             patiently(lambda: table.create_index("vector", config=graph, name="by_vector"))
-    elif _unindexed(table, "vector") > when.stale_rows:
-        patiently(table.optimize)
+    elif _is_stale(table, "vector", when.stale_rows, when.stale_share):
+        _optimize(table, when)
 
 
 def _indexes(table: Any, column: str) -> list[Any]:
     return [index for index in table.list_indices() if index.columns == [column]]
 
 
-def _unindexed(table: Any, column: str) -> int:
-    """Rows that the index of a column does not know yet; 0 where there is no index."""
-    return max((index.num_unindexed_rows for index in _indexes(table, column)), default=0)
+def _is_stale(table: Any, column: str, rows: int, share: float) -> bool:
+    """Whether the index of a column, if there is one, lacks more rows than this and a larger share of them."""
+    lacking = max((index.num_unindexed_rows for index in _indexes(table, column)), default=0)
+    return lacking > rows and lacking > share * table.count_rows()
 
 
-def _join_fragments(table: Any, many: int) -> None:
+def _join_fragments(table: Any, many: int, when: Thresholds) -> None:
     if table.stats()["fragment_stats"]["num_small_fragments"] > many:
-        patiently(table.optimize)
+        _optimize(table, when)
+
+
+def _optimize(table: Any, when: Thresholds) -> None:
+    """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
+    patiently(lambda: table.optimize(cleanup_older_than=timedelta(seconds=when.keep_s)))

@@ -25,6 +25,7 @@ OUR_TABLES = (
 )  # fmt: skip
 UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found")
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
+CONFLICT_SIGNS = ("commit conflict", "concurrent writers")
 FULL_SIGNS = ("No space left", "os error 28", "Disk quota exceeded", "os error 122")
 
 
@@ -109,6 +110,10 @@ def storage_errors(uri: str) -> Iterator[None]:
         if any(sign in text for sign in FULL_SIGNS):
             raise StorageFull(
                 f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
+            ) from error
+        if any(sign in text for sign in CONFLICT_SIGNS):
+            raise StorageError(
+                f"cannot commit to {uri}: other writers kept coming first; run again when fewer write at once"
             ) from error
         meant = explain(str(error))
         if meant is not None:

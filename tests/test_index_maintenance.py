@@ -1,0 +1,113 @@
+"""Maintenance beside those who write and read: nobody fails, nothing is lost, and what is outdated goes."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.library import Library
+from index.maintenance import BESIDE_INGEST, Thresholds
+from index.rows import SourceRow
+from tests.index_kit import SETTINGS, fingerprint, made, unit_vectors, write
+
+ROUNDS = 12
+VIDEOS = 4
+EAGER = Thresholds(
+    scalar_rows=10, vector_rows=300, stale_rows=50, stale_lines=50, fragments=2, vector_fragments=2,
+    picture_fragments=2, keep_s=2.0,
+)  # fmt: skip
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+
+
+def _write(uri: str, worker: int) -> None:
+    """As an ingest does: appends, one video of each round deleted and done again, rows completed, sources seen."""
+    library = Library.open(uri)
+    for number in range(ROUNDS):
+        videos = [made(f"w{worker}r{number}v{v}", 10, seed=v, lines=((0.0, 1.0, "hello"),)) for v in range(VIDEOS)]
+        write(library, videos[0], complete=False)
+        library.discard(videos[0].video_id)
+        for video in videos:
+            write(library, video, complete=False)
+        assert library.complete([video.video_row() for video in videos]) == ()
+        now = datetime.now(UTC)
+        library.add_sources([SourceRow(f"/{v.video_id}.mp4", v.video_id, None, "", now) for v in videos])
+        time.sleep(0.05)
+
+
+def _read(uri: str, ended: Event) -> None:
+    library = Library.open(uri)
+    query = unit_vectors(1, 99)[0].astype(np.float32)
+    while not ended.is_set():
+        for row in library.videos()[-3:]:
+            assert library.vectors(row.video_id).frame_no.tolist() == list(range(10))
+            assert library.frames(row.video_id, [9])[0].jpeg == f"jpeg {row.video_id} 9".encode()
+            assert library.transcript(row.video_id)[0].text == "hello"
+        assert len(library.search_frames(query, k=10)) in (0, 10)
+
+
+def test_beside_writers_and_readers(library):
+    context = get_context("spawn")
+    ended = context.Event()
+    writers = [context.Process(target=_write, args=(library.uri, worker)) for worker in range(2)]
+    reader = context.Process(target=_read, args=(library.uri, ended))
+    for process in (*writers, reader):
+        process.start()
+    rounds = 0
+    while any(writer.is_alive() for writer in writers):
+        library.refresh(EAGER)
+        rounds += 1
+        time.sleep(0.1)
+    ended.set()
+    for process in (*writers, reader):
+        process.join()
+        assert process.exitcode == 0
+    assert rounds > 2
+    assert len(library.videos()) == len(library.sources()) == 2 * ROUNDS * VIDEOS
+    assert library.audit().problems == ()
+
+
+def files(library: Library, table: str) -> int:
+    return sum(path.is_file() for path in (Path(library.uri) / f"{table}.lance").rglob("*"))
+
+
+def test_what_is_outdated_goes(library):
+    with library.lease("ingest", "a run") as lease:
+        for number in range(10):
+            write(library, made(f"{number:04d}", 5, seed=number))
+            lease.check()
+        before = {table: files(library, table) for table in ("frames", "videos")}
+        time.sleep(0.2)
+        library.refresh(Thresholds(fragments=2, picture_fragments=2, keep_s=0.1))
+        for table, count in before.items():
+            assert files(library, table) < count / 2
+        lease.check()
+    assert library.audit().problems == ()
+    assert library.frames("0003", [4])[0].jpeg == b"jpeg 0003 4"
+
+
+def test_what_old_readers_may_need_stays(library):
+    for number in range(4):
+        write(library, made(f"{number:04d}", 5, seed=number))
+    before = files(library, "frames")
+    library.refresh(Thresholds(fragments=2, picture_fragments=2))
+    assert files(library, "frames") > before
+
+
+def test_beside_an_ingest_no_graph_is_built(library):
+    for number in range(3):
+        write(library, made(f"{number:04d}", 200, seed=number))
+    library.refresh(BESIDE_INGEST)
+    vectors = next(path for path in Path(library.uri).iterdir() if path.name.startswith("vectors_"))
+    assert not (vectors / "_indices").exists()
+    library.refresh(EAGER)
+    assert (vectors / "_indices").exists()

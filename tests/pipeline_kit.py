@@ -90,3 +90,32 @@ def psnr_db(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
     """Peak signal-to-noise ratio of two pictures of one size; 99 for equal ones."""
     error = float(np.mean((one.astype(np.float32) - other.astype(np.float32)) ** 2))
     return 99.0 if error == 0 else 10 * float(np.log10(255**2 / error))
+
+
+MADE: dict[str, list[str]] = {
+    "h264.mp4": ["libx264", "-x264-params", "keyint=48:bframes=3:b-pyramid=normal"],
+    "h264_open.mkv": ["libx264", "-x264-params", "keyint=40:open-gop=1:bframes=5:b-pyramid=normal:ref=5:scenecut=0"],
+    "h264_open.ts": ["libx264", "-x264-params", "keyint=40:open-gop=1:bframes=3:b-pyramid=none:scenecut=0"],
+    "h264_fields.mkv": ["libx264", "-flags", "+ilme+ildct", "-x264-params", "keyint=40:open-gop=1:bframes=3"],
+    "hevc.mp4": ["libx265", "-x265-params", "log-level=none:keyint=40:open-gop=0:bframes=4:b-pyramid=1"],
+    "hevc_open.mkv": ["libx265", "-x265-params", "log-level=none:keyint=40:open-gop=1:bframes=4:b-pyramid=1"],
+    "vp9.webm": ["libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-g", "40"],
+    "av1.mkv": ["libsvtav1", "-preset", "12", "-g", "40"],
+    "mpeg2.ts": ["mpeg2video", "-g", "15", "-bf", "2"],
+    "mpeg2.mpg": ["mpeg2video", "-g", "15", "-bf", "2"],
+    "mpeg4.mp4": ["mpeg4", "-g", "30", "-bf", "2"],
+}
+"""Small videos of 10 s in many codecs, with closed and open groups of pictures, and how ffmpeg makes them."""
+
+
+def make(kind: str, media: Path, folder: Path) -> Path:
+    """The file of `MADE`; skips the test where ffmpeg has no such encoder."""
+    path = folder / kind
+    clip = media / "clips" / "torchcodec__dog_eating_854132.mp4"
+    try:
+        ffmpeg("-i", clip, "-an", "-vf", "scale=160:96", "-pix_fmt", "yuv420p", "-c:v", *MADE[kind], path)
+    except subprocess.CalledProcessError as error:
+        if b"Unknown encoder" not in error.stderr:
+            raise
+        pytest.skip(f"ffmpeg has no {MADE[kind][0]}")
+    return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -51,3 +52,30 @@ def agent(
         print_json([asdict(row) for row in rows])
     else:
         print(table(rows))
+
+
+@app.command()
+def search(
+    directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; what is there is used.")],
+    videos: Annotated[int, typer.Option(min=1, help="Videos in it.")] = 1000,
+    frames: Annotated[int, typer.Option(min=20, help="Frames a video.")] = 1000,
+    lines: Annotated[int, typer.Option(min=1, help="Transcript lines a video, and as many captions.")] = 100,
+    dim: Annotated[int, typer.Option(min=8, help="Numbers in a vector.")] = 512,
+    jpeg_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a stored picture.")] = 1000,
+    queries: Annotated[int, typer.Option(min=1, help="Questions of each kind.")] = 100,
+    json: JsonOption = False,
+) -> None:
+    """Searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
+    from jobs.bench_search import bench_search, table
+    from jobs.made_library import Size
+    from jobs.show import print_json
+
+    def told(done: int) -> None:
+        print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)
+
+    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes), queries, told)
+    print(file=sys.stderr)
+    if json:
+        print_json(asdict(figures))
+    else:
+        print(table(figures))

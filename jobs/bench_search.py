@@ -1,0 +1,207 @@
+"""How fast a library of a million frames is searched: `kinodex bench search`.
+
+Every question is put to an open library ("warm"), to one opened anew for it ("fresh"), and to one opened anew after
+its files were dropped from the system's memory ("cold", see jobs/file_cache.py). Questions to one video go to another
+video each time, so that none is answered from what an earlier one read; "in memory" is a video read once and asked
+again, against numpy on the same rows. Recall is against numpy on all rows. The rows are made up: see made_library.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.library import Library
+from index.rows import Scope
+from jobs.file_cache import forget_files
+from jobs.made_library import Size, make_library, queries, video_id, words
+
+K = 10
+FRAMES_ASKED = 16
+FRESH_ASKED, COLD_ASKED = 20, 5
+ONE_VIDEO_GOAL_MS, IN_MEMORY_GOAL, RECALL_GOAL = 5.0, 2.0, 0.95
+WHOLE_GOAL_MS = {1_000_000: 5.0, 10_000_000: 20.0}
+"""By the number of frames up to which it holds."""
+
+Floats = NDArray[np.float32]
+Ask = Callable[[Library, int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long one question takes, in milliseconds: `warm_ms` and `p95_ms` warm, the others medians too."""
+
+    question: str
+    warm_ms: float
+    p95_ms: float
+    fresh_ms: float
+    cold_ms: float
+    goal_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFigures:
+    """`ratio` is a search in memory to numpy's over the same rows; `recall` of the ten nearest frames of all."""
+
+    size: Size
+    write_s: float
+    index_s: float
+    stored_bytes: int
+    times: tuple[Times, ...]
+    in_memory_ms: float
+    numpy_ms: float
+    ratio: float
+    recall: float
+    machine: str
+
+
+def bench_search(directory: Path, size: Size, asked: int, told: Callable[[int], None]) -> SearchFigures:
+    """Make the library in `directory`, or take the one that is there, and put `asked` questions of each kind to it."""
+    library, write_s = make_library(str(directory), size, told)
+    began = time.perf_counter()
+    library.refresh()
+    index_s = time.perf_counter() - began
+    vectors, texts = queries(asked, size), words(asked, seed=2)
+    in_memory_ms, numpy_ms = _in_memory(library, vectors)
+    return SearchFigures(
+        size=size,
+        write_s=write_s,
+        index_s=index_s,
+        stored_bytes=library.info().stored_bytes,
+        times=tuple(_times(directory, library, *question, asked) for question in _questions(size, vectors, texts)),
+        in_memory_ms=in_memory_ms,
+        numpy_ms=numpy_ms,
+        ratio=in_memory_ms / numpy_ms,
+        recall=_recall(library, size, vectors),
+        machine=f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores; "
+        f"lancedb {version('lancedb')}, numpy {version('numpy')}",
+    )
+
+
+def table(figures: SearchFigures) -> str:
+    """The figures as Markdown, for people."""
+    f = figures
+    lines = [
+        f"{f.size.videos} videos of {f.size.frames} frames, {f.size.dim} dimensions, {f.size.lines} transcript lines "
+        f"and captions a video, {f.stored_bytes / 1e9:.2f} GB; written in {f.write_s:.0f} s, indexed in "
+        f"{f.index_s:.0f} s; {f.machine}",
+        "",
+        "| question | warm p50 ms | warm p95 ms | fresh p50 ms | cold p50 ms | goal, warm p50 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for t in f.times:
+        goal = "" if t.goal_ms is None else f"{t.goal_ms:g} ms: {_verdict(t.warm_ms <= t.goal_ms)}"
+        lines.append(
+            f"| {t.question} | {t.warm_ms:.2f} | {t.p95_ms:.2f} | {t.fresh_ms:.1f} | {t.cold_ms:.1f} | {goal} |"
+        )
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"top {K} in one video again, in memory: {f.in_memory_ms:.3f} ms, numpy {f.numpy_ms:.3f} ms, ratio "
+            f"{f.ratio:.2f} (goal {IN_MEMORY_GOAL:g}: {_verdict(f.ratio <= IN_MEMORY_GOAL)})",
+            f"recall@{K} over all frames: {f.recall:.3f} (goal {RECALL_GOAL:g}: {_verdict(f.recall >= RECALL_GOAL)})",
+        ]
+    )
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "missed"
+
+
+def _questions(size: Size, vectors: Floats, texts: Sequence[str]) -> list[tuple[str, Ask, float | None]]:
+    """What is asked, how the n-th time, and the goal in milliseconds."""
+    order = np.random.default_rng(3).permutation(size.videos)
+    times_s = np.linspace(0, size.frames, FRAMES_ASKED, endpoint=False)
+    whole_goal_ms = next((goal for frames, goal in WHOLE_GOAL_MS.items() if size.videos * size.frames <= frames), None)
+
+    def video(n: int) -> str:
+        return video_id(int(order[n % size.videos]))
+
+    def one(n: int) -> Scope:
+        return Scope((video(n),))
+
+    def vector(n: int) -> Floats:
+        query: Floats = vectors[n % len(vectors)]
+        return query
+
+    def text(n: int) -> str:
+        return texts[n % len(texts)]
+
+    return [
+        (f"top {K} in one video", lambda held, n: held.search_frames(vector(n), one(n), K), ONE_VIDEO_GOAL_MS),
+        ("all vectors of a video", lambda held, n: held.in_memory(video(n)), None),
+        (f"top {K} of all frames", lambda held, n: held.search_frames(vector(n), k=K), whole_goal_ms),
+        (f"{FRAMES_ASKED} frames of a video by time", lambda held, n: held.frames_at(video(n), list(times_s)), None),
+        ("two words in all transcripts", lambda held, n: held.search_transcript(text(n)), None),
+        ("two words in one transcript", lambda held, n: held.search_transcript(text(n), one(n)), None),
+        ("two words in all captions", lambda held, n: held.search_captions(text(n)), None),
+        ("words and vector in all captions", lambda held, n: held.search_captions(text(n), vector(n)), None),
+        ("frames, transcript and captions, fused", lambda held, n: held.search(text(n), vector(n)), None),
+    ]
+
+
+def _times(directory: Path, library: Library, name: str, ask: Ask, goal_ms: float | None, asked: int) -> Times:
+    ask(library, asked)  # what only the first question of this kind pays is shown by "fresh"
+    warm = [_ms(ask, library, n) for n in range(asked)]
+    fresh = [_ms(_opened(directory, ask), library, asked + n) for n in range(min(asked, FRESH_ASKED))]
+    cold = []
+    for n in range(min(asked, COLD_ASKED)):
+        forget_files(directory)
+        cold.append(_ms(_opened(directory, ask), library, 2 * asked + n))
+    p50_ms, p95_ms = np.quantile(warm, [0.5, 0.95])
+    return Times(name, float(p50_ms), float(p95_ms), float(np.median(fresh)), float(np.median(cold)), goal_ms)
+
+
+def _opened(directory: Path, ask: Ask) -> Ask:
+    return lambda _, n: ask(Library.open(str(directory)), n)
+
+
+def _ms(ask: Ask, library: Library, n: int) -> float:
+    began = time.perf_counter()
+    ask(library, n)
+    return 1000 * (time.perf_counter() - began)
+
+
+def _in_memory(library: Library, vectors: Floats) -> tuple[float, float]:
+    """Medians in milliseconds of the top ten of one video in memory, by us and by numpy, in turn."""
+    in_memory = library.in_memory(video_id(0))
+    rows = in_memory.units
+
+    def by_numpy(n: int) -> NDArray[np.intp]:
+        cosines = rows @ vectors[n]
+        top = np.argpartition(-cosines, K)[:K]
+        best: NDArray[np.intp] = top[np.argsort(-cosines[top])]
+        return best
+
+    ours, numpys = [], []
+    for n in range(len(vectors)):
+        ours.append(_ms(lambda _, n: in_memory.search(vectors[n], K), library, n))
+        numpys.append(_ms(lambda _, n: by_numpy(n), library, n))
+    return float(np.median(ours)), float(np.median(numpys))
+
+
+def _recall(library: Library, size: Size, vectors: Floats) -> float:
+    """Which part of the exact ten nearest frames of all a search finds."""
+    best = np.full((len(vectors), K), -np.inf, np.float32)
+    keys = np.zeros((len(vectors), K), np.int64)
+    for number in range(size.videos):
+        cosines = vectors @ library.in_memory(video_id(number)).units.T
+        together = np.hstack([best, cosines])
+        numbered = np.broadcast_to(number * size.frames + np.arange(size.frames), cosines.shape)
+        top = np.argpartition(-together, K, axis=1)[:, :K]
+        best = np.take_along_axis(together, top, axis=1)
+        keys = np.take_along_axis(np.hstack([keys, numbered]), top, axis=1)
+    found = 0
+    for vector, exact in zip(vectors, keys.tolist(), strict=True):
+        hits = library.search_frames(vector, k=K)
+        found += len({int(hit.video_id, 16) * size.frames + (hit.frame_no or 0) for hit in hits} & set(exact))
+    return found / keys.size

@@ -1,0 +1,180 @@
+"""A library of made-up rows for measuring search: no video, no model, only numbers that lie as real ones do.
+
+Each video has scenes, each scene a direction near one of the library's topics, each frame a direction near its
+scene's: so frames crowd together as those of real videos do, and a query has near and far neighbours. Words are drawn
+by Zipf's law.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.library import Library
+from index.rows import VideoRow
+from index.spaces import Fingerprint
+
+TOPICS, SCENES = 300, 20
+SCENE_SPREAD, FRAME_SPREAD = 0.8, 0.5
+WORDS, WORDS_A_LINE = 20_000, 8
+VIDEOS_A_COMMIT = 10
+MODEL = "made up"
+Vectors = NDArray[np.float16]
+
+
+class Size(NamedTuple):
+    """How much is made: `lines` transcript lines and as many captions a video, a `jpeg_bytes` picture a frame."""
+
+    videos: int
+    frames: int
+    lines: int
+    dim: int
+    jpeg_bytes: int
+
+
+class _Frame(NamedTuple):
+    frame_no: int
+    time_s: float
+    jpeg: bytes
+    vector: Vectors
+    width_px: int = 512
+    height_px: int = 288
+
+
+class _Line(NamedTuple):
+    start_s: float
+    end_s: float
+    text: str
+    source: str = "sidecar"
+    language: str | None = None
+    speaker: str | None = None
+
+
+class _Caption(NamedTuple):
+    segment_no: int
+    start_s: float
+    end_s: float
+    text: str
+    vector: Vectors
+    confidence: float | None = None
+
+
+def make_library(uri: str, size: Size, told: Callable[[int], None]) -> tuple[Library, float]:
+    """The library at `uri`, made where it is not, and the seconds spent; what is there already stays.
+
+    `told` hears how many videos are there. Raises SettingsMismatch if the library there is of another size.
+    """
+    fingerprint = Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', size.dim)
+    library = Library.open_or_create(uri, size._asdict(), fingerprint)
+    began = time.perf_counter()
+    missing = [number for number in range(size.videos) if not library.has_video(video_id(number))]
+    library.sweep()
+    for first in range(0, len(missing), VIDEOS_A_COMMIT):
+        _write(library, missing[first : first + VIDEOS_A_COMMIT], size)
+        told(size.videos - len(missing) + min(first + VIDEOS_A_COMMIT, len(missing)))
+    return library, time.perf_counter() - began
+
+
+def video_id(number: int) -> str:
+    return f"{number:064x}"
+
+
+def queries(count: int, size: Size) -> NDArray[np.float32]:
+    """Unit vectors [count, dim], each near a frame of another video."""
+    random = np.random.default_rng(1)
+    numbers = random.integers(size.videos, size=count)
+    frames = np.stack([frame_vectors(int(n), size)[random.integers(size.frames)] for n in numbers])
+    return _unit(frames.astype(np.float32) + FRAME_SPREAD * _directions(random, count, size.dim))
+
+
+def words(count: int, seed: int) -> list[str]:
+    """Texts of two words, neither the commonest nor the rarest."""
+    random = np.random.default_rng(seed)
+    return [" ".join(_word(int(n)) for n in random.integers(10, 2_000, size=2)) for _ in range(count)]
+
+
+def frame_vectors(number: int, size: Size) -> Vectors:
+    """The vectors [frames, dim] of one video."""
+    random = np.random.default_rng([0, number])
+    topics = _directions(np.random.default_rng(0), TOPICS, size.dim)[random.integers(TOPICS, size=SCENES)]
+    scenes = _unit(topics + SCENE_SPREAD * _directions(random, SCENES, size.dim))
+    shown = np.sort(random.integers(SCENES, size=size.frames))
+    return _unit(scenes[shown] + FRAME_SPREAD * _directions(random, size.frames, size.dim)).astype(np.float16)
+
+
+def _write(library: Library, numbers: Sequence[int], size: Size) -> None:
+    vectors = {number: frame_vectors(number, size) for number in numbers}
+    library.add_frames({video_id(number): _frames(number, size, vectors[number]) for number in numbers})
+    library.add_transcript({video_id(number): list(_lines(number, size)) for number in numbers})
+    captions = {video_id(number): list(_captions(number, size, vectors[number])) for number in numbers}
+    library.complete([_row(number, size) for number in numbers])
+    library.add_captions(captions, MODEL)
+    library.complete_addition("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})
+
+
+def _frames(number: int, size: Size, vectors: Vectors) -> list[_Frame]:
+    noise = np.random.default_rng(number).bytes(size.frames * size.jpeg_bytes)
+    cuts = range(0, len(noise), size.jpeg_bytes)
+    pictures = [noise[first : first + size.jpeg_bytes] for first in cuts]
+    return [_Frame(n, float(n), jpeg, vector) for n, (jpeg, vector) in enumerate(zip(pictures, vectors, strict=True))]
+
+
+def _row(number: int, size: Size) -> VideoRow:
+    return VideoRow(
+        video_id=video_id(number),
+        uri=f"made-up://{number}",
+        title=f"video {number}",
+        start_s=0.0,
+        duration_s=float(size.frames),
+        fps=25.0,
+        width_px=512,
+        height_px=288,
+        codec="none",
+        frames=size.frames,
+        segments=0,
+        transcript_lines=size.lines,
+        decode_errors=0,
+        sample_fps=1.0,
+        space="made-up",
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )
+
+
+def _lines(number: int, size: Size) -> Iterator[_Line]:
+    for at, text in enumerate(_texts(2 * number, size.lines)):
+        yield _Line(at * size.frames / size.lines, (at + 1) * size.frames / size.lines, text)
+
+
+def _captions(number: int, size: Size, vectors: Vectors) -> Iterator[_Caption]:
+    for at, text in enumerate(_texts(2 * number + 1, size.lines)):
+        start_s, end_s = at * size.frames / size.lines, (at + 1) * size.frames / size.lines
+        yield _Caption(at, start_s, end_s, text, vectors[int(start_s)])
+
+
+def _texts(seed: int, count: int) -> list[str]:
+    numbers = np.random.default_rng([1, seed]).zipf(1.3, size=(count, WORDS_A_LINE)) % WORDS
+    return [" ".join(_word(int(number)) for number in line) for line in numbers]
+
+
+def _word(number: int) -> str:
+    """A word of its own for each number: its digits to the base of 20 as syllables."""
+    word = ""
+    while number or not word:
+        number, digit = divmod(number, 20)
+        word += "bdfgklmnprstvzjhcxwy"[digit] + "aeiou"[digit % 5]
+    return word
+
+
+def _directions(random: np.random.Generator, count: int, dim: int) -> NDArray[np.float32]:
+    return _unit(random.standard_normal((count, dim), dtype=np.float32))
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    units: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return units

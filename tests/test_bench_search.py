@@ -1,0 +1,66 @@
+"""`kinodex bench search` on a tiny library: what it makes is what it says, and it finds what is there."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from index.errors import SettingsMismatch
+from index.library import Library
+from jobs.bench_search import bench_search, table
+from jobs.file_cache import forget_files
+from jobs.made_library import Size, frame_vectors, make_library, queries, video_id, words
+from tests.command_kit import runner
+
+SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
+
+
+def test_a_made_library_is_whole_and_made_once(tmp_path):
+    told: list[int] = []
+    library, _ = make_library(str(tmp_path / "library"), SIZE, told.append)
+    assert told == [10, 12]
+    assert not library.audit().problems
+    assert (library.info().videos, library.info().frames) == (12, 360)
+    np.testing.assert_array_equal(library.vectors(video_id(11)).vectors, frame_vectors(11, SIZE))
+    pictures = {frame.jpeg for frame in library.frames(video_id(3), range(30))}
+    assert {len(jpeg) for jpeg in pictures} == {50}
+    assert len(pictures) == 30
+    assert len(library.captions(video_id(3))) == len(library.transcript(video_id(3))) == 5
+    library.discard(video_id(4))
+    make_library(str(tmp_path / "library"), SIZE, told.append)
+    assert told[2:] == [12]
+    assert Library.open(library.uri).has_video(video_id(4))
+    with pytest.raises(SettingsMismatch, match="dim=8"):
+        make_library(str(tmp_path / "library"), SIZE._replace(dim=8), told.append)
+
+
+def test_questions_have_answers(tmp_path):
+    library, _ = make_library(str(tmp_path / "library"), SIZE._replace(lines=200), lambda done: None)
+    hits = [library.search_frames(query, k=1)[0] for query in queries(20, SIZE)]
+    assert min(hit.score for hit in hits) > 0.5
+    assert any(library.search_transcript(text) for text in words(20, seed=2))
+    assert any(library.search_captions(text) for text in words(20, seed=2))
+
+
+def test_forgotten_files_are_still_there(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "file").write_bytes(b"x" * 10_000)
+    forget_files(tmp_path)
+    assert (tmp_path / "sub" / "file").read_bytes() == b"x" * 10_000
+
+
+def test_figures(tmp_path):
+    figures = bench_search(tmp_path / "library", SIZE, 3, lambda done: None)
+    assert figures.recall == pytest.approx(1.0)
+    assert all(t.warm_ms > 0 and t.fresh_ms > 0 and t.cold_ms > 0 and t.warm_ms <= t.p95_ms for t in figures.times)
+    lines = table(figures).splitlines()
+    assert lines[0].startswith("12 videos of 30 frames, 16 dimensions, 5 transcript lines")
+    assert "recall@10 over all frames: 1.000 (goal 0.95: met)" in lines[-1]
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    tiny = ("--videos", "3", "--frames", "20", "--lines", "2", "--dim", "8", "--queries", "2", "--json")
+    done = runner(monkeypatch, capsys)("bench", "search", tmp_path / "library", *tiny)
+    assert json.loads(done.out)["size"] == [3, 20, 2, 8, 1000]

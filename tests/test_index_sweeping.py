@@ -1,0 +1,133 @@
+"""What interrupted ingests leave goes, what zombies wrote twice goes, and an audit says what is wrong."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from lancedb.expr import col, lit
+
+from index.filters import equal
+from index.library import Library
+from index.rows import SegmentRow, SourceRow
+from index.schema import vectors_table
+from index.storage import connect
+from index.tables import Tables
+from tests.index_kit import DIM, SETTINGS, WHEN, fingerprint, made, write
+
+VECTORS = vectors_table(fingerprint())
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+
+
+@pytest.fixture
+def tables(library) -> Tables:
+    return Tables(library.uri, connect(library.uri))
+
+
+def test_nothing_to_sweep(library):
+    assert library.sweep() == 0
+    assert library.audit().problems == ()
+    write(library, made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),)))
+    assert library.sweep() == 0
+    assert library.audit().videos == 1
+
+
+def test_leftovers_of_every_table_go(library):
+    kept = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
+    write(library, kept)
+    library.add_frames({"frames only": kept.frame_rows()})
+    library.add_segments({"segments only": [SegmentRow("", 0, 0.0, 1.0, "shot")]})
+    library.add_transcript({"lines only": kept.transcript()})
+    write(library, made("all", 7, seed=2, lines=((0.0, 1.0, "hello"),)), complete=False)
+    left = ("all", "frames only", "lines only", "segments only")
+    assert library.audit().orphans == left
+    assert library.audit().problems == tuple(f"video {name} has rows but is not complete" for name in left)
+    assert library.sweep() == 4
+    assert library.audit().problems == ()
+    assert len(library.vectors("aaaa").frame_no) == len(library.frames("aaaa", range(5))) == 5
+    assert [hit.video_id for hit in library.search_transcript("hello")] == ["aaaa"]
+    assert library.sweep() == 0
+
+
+def test_a_discarded_source_is_looked_into_again(library):
+    write(library, made("aaaa", 5, seed=1))
+    library.add_sources([SourceRow("/films/a.mp4", "aaaa", 1, "", WHEN)])
+    library.discard("aaaa")
+    assert library.sources() == {}
+
+
+def test_rows_that_a_zombie_wrote_again_go(library, tables):
+    video, other = made("aaaa", 40, seed=1), made("bbbb", 40, seed=2)
+    write(library, video)
+    write(library, other)
+    library.add_frames({"aaaa": video.frame_rows()[10:]})  # by a run that was taken for dead
+    library.add_frames({"bbbb": other.frame_rows()[:5]})
+    assert library.audit().doubled == ("aaaa", "bbbb")
+    assert library.sweep() == 2
+    assert library.audit().problems == ()
+    assert tables.count("frames") == tables.count(VECTORS) == 80
+    np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
+    assert library.frames("aaaa", [12])[0].jpeg == b"jpeg aaaa 12"
+
+
+def test_lost_rows_are_reported_and_left(library, tables):
+    for video_id in ("aaaa", "bbbb", "cccc"):
+        write(library, made(video_id, 5, seed=1))
+    tables.delete("frames", equal("video_id", "aaaa") & (col("frame_no") == lit(3)))
+    tables.delete(VECTORS, equal("video_id", "bbbb"))
+    library.add_frames({"bbbb": made("bbbb", 6, seed=1).frame_rows()[5:]})
+    audit = library.audit()
+    assert (audit.orphans, audit.doubled, audit.broken) == ((), (), ("aaaa", "bbbb"))
+    assert audit.problems == ("video aaaa is broken", "video bbbb is broken")
+    assert library.sweep() == 0
+    assert len(library.videos()) == 3
+
+
+def test_speech_that_was_added_is_not_counted(library, tables):
+    video = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
+    write(library, video)
+    heard = asdict(video.transcript()[0]) | {"source": "asr", "model": "whisper"}
+    tables.append("transcript", [heard, heard])
+    assert library.audit().problems == ()
+    assert library.sweep() == 0
+    assert library.complete([video.video_row()]) == ()
+
+
+def test_a_large_library_is_swept_quickly(library, tables):
+    """200,000 frames: the numbers of rows tell that nothing is left, and a scan finds what is."""
+    videos, frames = 2000, 100
+    row = asdict(made("", frames, seed=1).video_row())
+    ids = [f"{number:064d}" for number in range(videos)]
+    tables.append("videos", [row | {"video_id": video_id} for video_id in ids])
+    write_all(tables, [*ids, "left"], frames)
+    swept_s = measured(library.sweep, 1)
+    clean_s = measured(library.sweep, 0)
+    began = time.monotonic()
+    assert library.audit().problems == ()
+    print(f"sweep {swept_s:.2f} s, of nothing {clean_s:.3f} s, audit {time.monotonic() - began:.2f} s")
+    assert clean_s < 1
+    assert swept_s < 5
+
+
+def write_all(tables: Tables, ids: list[str], frames: int) -> None:
+    count = len(ids) * frames
+    owners = pa.array(np.repeat(ids, frames).tolist(), pa.string())
+    numbers = pa.array(np.tile(np.arange(frames, dtype=np.int32), len(ids)))
+    times, sizes = numbers.cast(pa.float64()), pa.array(np.ones(count, np.int32))
+    pictures = [owners, numbers, pa.array(np.arange(count)), times, sizes, sizes, pa.array([b"jpeg"] * count)]
+    tables.append("frames", pa.Table.from_arrays(pictures, schema=tables["frames"].schema))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(count * DIM, np.float16)), DIM)
+    tables.append(VECTORS, pa.Table.from_arrays([owners, numbers, times, vectors], schema=tables[VECTORS].schema))
+
+
+def measured(sweep, expected: int) -> float:
+    began = time.monotonic()
+    assert sweep() == expected
+    return time.monotonic() - began

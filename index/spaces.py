@@ -121,7 +121,7 @@ class Space:
 
     @property
     def device_type(self) -> str:
-        """"cpu", "cuda" or another kind that torch knows."""
+        """ "cpu", "cuda" or another kind that torch knows."""
         return self._device.type
 
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -133,8 +133,11 @@ class Space:
             picture = step(picture)
         return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 
-    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
-        """Unit vectors float16 [n, dim] for prepared pictures [n, 3, h, w]. Several threads may call it at once."""
+    def embed(self, batch: NDArray[np.uint8] | torch.Tensor) -> NDArray[np.float16]:
+        """Unit vectors float16 [n, dim] for prepared pictures [n, 3, h, w], in memory or on the device already.
+
+        Several threads may call it at once.
+        """
         import torch
 
         if not len(batch):
@@ -156,12 +159,13 @@ class Space:
                 batches.append(_unit(self._model.encode_text(tokens)).cpu().numpy())
         return np.concatenate(batches)
 
-    def _normalised(self, batch: NDArray[np.uint8]) -> torch.Tensor:
+    def _normalised(self, batch: NDArray[np.uint8] | torch.Tensor) -> torch.Tensor:
         """What ToTensor and Normalize make of pictures, on this space's device, to which they go as whole bytes."""
         import torch
 
-        writable = np.require(batch, requirements="W")  # torch warns of memory that others may hold
-        images = torch.from_numpy(writable).to(self._device).float().div_(255)
+        if not isinstance(batch, torch.Tensor):
+            batch = torch.from_numpy(np.require(batch, requirements="W"))  # torch warns of memory that others may hold
+        images = batch.to(self._device).float().div_(255)
         normalize = self._transform.transforms[-1]
         mean, std = (torch.tensor(each, device=self._device).view(3, 1, 1) for each in (normalize.mean, normalize.std))
         return images.sub_(mean).div_(std)

@@ -55,20 +55,23 @@ class ModelInput:
     def __call__(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The model's input `[3, height_px, width_px]` for a picture `[H, W, 3]`; not normalised."""
         picture = Image.fromarray(rgb)
-        width_px, height_px = self._scaled_size(picture.width, picture.height)
+        width_px, height_px = self.scaled_size(picture.width, picture.height)
         if (width_px, height_px) != picture.size:
-            resampling = Image.Resampling.BILINEAR if self._is_bilinear() else Image.Resampling.BICUBIC
+            resampling = Image.Resampling.BILINEAR if self.is_bilinear else Image.Resampling.BICUBIC
             picture = picture.resize((width_px, height_px), resampling)
         if (width_px, height_px) != (self.width_px, self.height_px):
             picture = self._framed(picture)
         return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 
-    def _is_bilinear(self) -> bool:
+    @property
+    def is_bilinear(self) -> bool:
+        """Whether the scaling is bilinear; it is bicubic otherwise."""
         # open_clip leaves the resampling at its default where it cuts to a model input that is not square.
         is_square = self.height_px == self.width_px
         return self.resampling == "bilinear" and (is_square or self.fit != "shortest")
 
-    def _scaled_size(self, width: int, height: int) -> tuple[int, int]:
+    def scaled_size(self, width: int, height: int) -> tuple[int, int]:
+        """Width and height in px that a picture is scaled to, before anything is cut off or filled."""
         if self.fit == "squash":
             return self.width_px, self.height_px
         if self.fit == "shortest" and self.width_px == self.height_px:

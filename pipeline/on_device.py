@@ -120,8 +120,8 @@ def fitted(frames: torch.Tensor, working_px: tuple[int, int], model_input: Model
     """What `model_input` would make of pictures of a width and height in px, straight from the frames."""
     from torch.nn.functional import pad
 
-    width_px, height_px = model_input._scaled_size(*working_px)
-    frames = scaled(frames, width_px, height_px, "bilinear" if model_input._is_bilinear() else "bicubic")
+    width_px, height_px = model_input.scaled_size(*working_px)
+    frames = scaled(frames, width_px, height_px, "bilinear" if model_input.is_bilinear else "bicubic")
     wide, high = model_input.width_px - width_px, model_input.height_px - height_px
     filling = [max(0, wide) // 2, max(0, wide) - max(0, wide) // 2, max(0, high) // 2, max(0, high) - max(0, high) // 2]
     frames = pad(frames, filling, value=model_input.fill)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SAME_THING = 0.7
 """Two boxes of one label that overlap more than this are one thing found twice."""
 
+SAME_WORD = 0.25
+"""Grounding DINO's own least score for a word to be part of what it names."""
+
 
 class Detector:
     """A loaded detector. Its weights stay fp32: boxes of half precision would be off by pixels.
@@ -59,7 +62,7 @@ class Detector:
             "target_sizes": sizes,
             "text_labels": texts,
             "input_ids": batch.get("input_ids"),
-            "text_threshold": self._min_score,
+            "text_threshold": min(self._min_score, SAME_WORD),
         }
         found: list[dict[str, Any]] = finish(outputs, **_taken(finish, known))
         return [{**each, "names": each["text_labels"]} for each in found]

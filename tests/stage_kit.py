@@ -242,7 +242,8 @@ def seeded(seed: int) -> Any:
 def not_words(tokenizer: Any) -> list[int]:
     """Entries of a tokenizer that are never to be said: bytes and pieces of words."""
     names = {f"\u0120{word}" for word in WORDS.split() if len(word) > 2}  # byte-level BPE writes a space so
-    kept = {number for name, number in tokenizer.get_vocab().items() if name in names or name[0] == "<"}
+    names |= {*tokenizer.all_special_tokens}
+    kept = {number for name, number in tokenizer.get_vocab().items() if name in names or name.startswith("<|")}
     return [number for number in range(len(tokenizer)) if number not in kept]
 
 

@@ -1,0 +1,156 @@
+"""Captions by local models: the right words for the right segment, confidence, and models that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pipeline.captioner import Captioner, Shown, load_captioner
+from pipeline.errors import ModelMissing, NoSuchDevice, WrongModel
+from tests import stage_kit
+
+MAKERS = {"llava": stage_kit.llava, "idefics3": stage_kit.idefics3}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return {name: make(folder / name) for name, make in MAKERS.items()}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def captioner(request, models) -> Captioner:
+    return load_captioner(str(models[request.param]), "cpu", max_new_tokens=12)
+
+
+def pictures(count: int, seed: int) -> tuple[Image.Image, ...]:
+    random = np.random.default_rng(seed)
+    return tuple(Image.fromarray(random.integers(0, 255, (36, 64, 3), dtype=np.uint8)) for _ in range(count))
+
+
+SEGMENTS = [Shown(pictures(1, 1), 3.0), Shown(pictures(4, 2), 10.0), Shown(pictures(2, 3), 5.0)]
+
+
+def test_a_batch_says_what_each_segment_alone_says(captioner):
+    together = captioner.caption(SEGMENTS)
+    alone = [captioner.caption([segment])[0] for segment in SEGMENTS]
+    assert [caption.text for caption in together] == [caption.text for caption in alone]
+    for one, other in zip(together, alone, strict=True):
+        assert one.confidence == pytest.approx(other.confidence, rel=1e-4)
+    assert all(set(caption.text.split()) <= set(stage_kit.WORDS.split()) for caption in together)
+    assert captioner.caption([]) == []
+
+
+def test_confidence_is_the_geometric_mean_of_what_transformers_itself_reckons(captioner):
+    import torch
+
+    from pipeline.captioner import _chat
+
+    processor, model = captioner._loaded.processor, captioner._loaded.model
+    asked = processor.apply_chat_template(
+        [_chat(SEGMENTS[1])], add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+    )
+    with torch.inference_mode():
+        out = model.generate(
+            **asked, max_new_tokens=12, do_sample=False, output_scores=True, return_dict_in_generate=True
+        )
+    likelihoods = model.compute_transition_scores(out.sequences, out.scores, normalize_logits=True)
+    caption = captioner.caption([SEGMENTS[1]])[0]
+    assert caption.confidence == pytest.approx(math.exp(likelihoods.mean()), rel=1e-4)
+    words = processor.batch_decode(out.sequences[:, asked["input_ids"].shape[1] :], skip_special_tokens=True)
+    assert caption.text == " ".join(words[0].split())
+
+
+def test_confidence_counts_a_row_to_its_end_and_not_its_padding():
+    import torch
+
+    from pipeline.captioner import _Likelihoods
+
+    steps = [torch.tensor([math.log(0.5), math.log(0.9)]), torch.tensor([math.log(0.5), math.log(0.4)])]
+    likelihoods = _Likelihoods([*steps, torch.tensor([math.log(0.01), math.log(0.3)])])
+    written = torch.tensor([[7, 1, 2], [7, 8, 9]])  # 1 is the end, 2 the padding
+    assert likelihoods.confidences(written, 1) == pytest.approx([0.5, (0.9 * 0.4 * 0.3) ** (1 / 3)])
+    assert likelihoods.confidences(written, [1, 8])[1] == pytest.approx((0.9 * 0.4) ** (1 / 2))
+    assert likelihoods.confidences(written, None)[0] == pytest.approx((0.5 * 0.5 * 0.01) ** (1 / 3))
+
+
+def test_a_model_that_samples_by_default_is_greedy_here(models, tmp_path):
+    folder = shutil.copytree(models["llava"], tmp_path / "sampling")
+    settings = json.loads((folder / "generation_config.json").read_text())
+    lively = {"do_sample": True, "temperature": 5.0, "top_p": 0.9, "num_beams": 3, "max_length": 20}
+    (folder / "generation_config.json").write_text(json.dumps({**settings, **lively}))
+    told = [load_captioner(str(each), "cpu", 12).caption(SEGMENTS) for each in (folder, models["llava"])]
+    assert told[0] == told[1]
+
+
+def test_the_prompt_speaks_of_as_many_frames_as_are_shown():
+    from pipeline.captioner import _chat
+
+    one, four = _chat(SEGMENTS[0])[0]["content"], _chat(SEGMENTS[1])[0]["content"]
+    assert [part["type"] for part in four] == ["image"] * 4 + ["text"]
+    assert "4 frames" in four[-1]["text"]
+    assert "(10 seconds)" in four[-1]["text"]
+    assert "a frame" in one[-1]["text"]
+
+
+def test_places_without_a_model(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelMissing, match="there is no folder; give a folder that holds config.json or a hub id"):
+        load_captioner(f"{tmp_path}/nothing", "cpu")
+    with pytest.raises(ModelMissing, match=r"a folder without config\.json"):
+        load_captioner(f"{tmp_path}/empty", "cpu")
+
+
+def test_files_missing_from_a_folder(models, tmp_path):
+    folder = shutil.copytree(models["llava"], tmp_path / "half")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelMissing, match="cannot get the model .*half: .*model.safetensors") as error:
+        load_captioner(str(folder), "cpu")
+    assert "\n" not in str(error.value)
+
+
+def test_weights_that_are_not_all_there(models, tmp_path):
+    """transformers would leave the rest at random and only warn."""
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(models["llava"], tmp_path / "headless")
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: tensor for name, tensor in weights.items() if "lm_head" not in name}
+    assert len(kept) < len(weights)
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WrongModel, match=r"lack 1 tensors \(lm_head.weight, \.\.\.\), which would stay at random"):
+        load_captioner(str(folder), "cpu")
+
+
+def test_damaged_weights(models, tmp_path):
+    folder = shutil.copytree(models["llava"], tmp_path / "damaged")
+    (folder / "model.safetensors").write_bytes(b"\0" * 100)
+    with pytest.raises((WrongModel, ModelMissing), match="damaged") as error:
+        load_captioner(str(folder), "cpu")
+    assert "\n" not in str(error.value)
+
+
+def test_models_for_another_task(tmp_path):
+    folder = stage_kit.rt_detr(tmp_path / "detector")
+    with pytest.raises(
+        WrongModel, match=r"\(RTDetrForObjectDetection\): it is no model for AutoModelForImageTextToText"
+    ):
+        load_captioner(str(folder), "cpu")
+
+
+def test_a_model_without_a_chat_template(models, tmp_path):
+    folder = shutil.copytree(models["llava"], tmp_path / "mute")
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(WrongModel, match="no chat template"):
+        load_captioner(str(folder), "cpu")
+
+
+def test_a_device_that_is_not_there(models):
+    with pytest.raises(NoSuchDevice, match="got device 'cuda:9'"):
+        load_captioner(str(models["llava"]), "cuda:9")

@@ -1,8 +1,8 @@
 """Lists of videos in a file: CSV, Parquet or JSON lines, a row a video.
 
 Columns: `uri`; if wanted `id` (what its owner calls it), `title`, and `sidecars` (subtitle files: a list, or text with
-";" between them). A relative URI is relative to the manifest. Other columns are left alone, unless their name looks
-like one of these misspelt.
+";" between them; others that may lie beside the video are not looked for, as that would be a listing a row). A relative
+URI is relative to the manifest. Other columns are left alone, unless their name looks like one of these misspelt.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _source(row: Mapping[str, Any], manifest: str) -> Source:
         sidecars = [part for part in map(str.strip, sidecars.split(";")) if part]
     if not isinstance(sidecars, list | tuple) or not all(isinstance(each, str) and each for each in sidecars):
         raise ValueError(f"got sidecars {sidecars!r}; give a list of URIs, or text with ';' between them")
-    stem = PurePosixPath(uri.partition("?")[0] if is_remote(uri) else uri).stem
+    stem, _ = posixpath.splitext(posixpath.basename(uri.partition("?")[0] if is_remote(uri) else uri))
     return Source(
         _placed(uri, manifest), title or id_ or stem, tuple(_placed(each, manifest) for each in sidecars), id_
     )
@@ -145,7 +145,8 @@ def _text(row: Mapping[str, Any], name: str) -> str | None:
 def _placed(uri: str, manifest: str) -> str:
     """A URI as it stands, or one relative to the manifest; `file://` is a path."""
     uri = uri.removeprefix("file://")
-    if is_remote(uri) or uri.startswith("/") or not is_remote(manifest):
-        return uri if is_remote(uri) else os.path.normpath(Path(manifest).parent / uri)
-    protocol, _, path = manifest.partition("://")
-    return f"{protocol}://{posixpath.normpath(posixpath.join(posixpath.dirname(path), uri))}"
+    if is_remote(uri):
+        return uri
+    protocol, between, path = manifest.rpartition("://")
+    placed = posixpath.normpath(posixpath.join(posixpath.dirname(path), uri))
+    return placed if posixpath.isabs(uri) else f"{protocol}{between}{placed}"

@@ -14,6 +14,7 @@ from rich.progress import Progress as Bar
 from jobs.outcomes import Progress
 
 LINE_EVERY_S = 30.0
+UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))
 
 Watch = Callable[[Progress], None]
 
@@ -83,8 +84,6 @@ def part_done(progress: Progress) -> float:
 
 def duration(seconds: float) -> str:
     """About how long, for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
-    for unit, size, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, None)):
-        if most is None or seconds < most * size:
-            break
+    unit, size = next((unit, size) for unit, size, most in UNITS if seconds < most * size)
     count = seconds / size
     return f"{count:.1f} {unit}" if count < 10 else f"{count:.0f} {unit}"

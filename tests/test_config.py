@@ -1,0 +1,137 @@
+"""Settings come from flags, environment, file and library, in this order; what is wrong is one line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.config import IngestConfig, Resolved, as_toml, resolve
+from jobs.errors import UsageError
+from jobs.ingest_options import spread_ray
+
+
+def layered(
+    flags: dict[str, Any] | None = None,
+    pairs: dict[str, str] | None = None,
+    environment: dict[str, str] | None = None,
+    file: Path | None = None,
+    held: dict[str, Any] | None = None,
+) -> Resolved:
+    return resolve(flags or {}, pairs or {}, environment or {}, file, held or {})
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_each_layer_outranks_the_next(tmp_path: Path) -> None:
+    layers: dict[str, Any] = {
+        "flags": {"fps": 5.0, "space": None},
+        "pairs": {"fps": "4"},
+        "environment": {"KINODEX_INGEST_FPS": "3", "KINODEX_INGEST_BUNDLE": "9", "PATH": "/bin", "KINODEX_CACHE": "x"},
+        "file": written(tmp_path / "c.toml", "fps = 2\ncut_s = 300"),
+        "held": {"fps": 1.5, "space": "builtin"},
+    }
+    everything = layered(**layers).config
+    assert (everything.bundle, everything.cut_s, everything.space) == (9, 300, "builtin")
+    for name, fps in (("flags", 5), ("pairs", 4), ("environment", 3), ("file", 2), ("held", 1.5)):
+        assert layered(**layers).config.fps == fps
+        del layers[name]
+    assert layered(**layers).config == IngestConfig()
+
+
+def test_yaml_and_toml_say_the_same(tmp_path: Path) -> None:
+    yaml = written(tmp_path / "c.yaml", "fps: 2\nray: true\nspace: builtin\nworkers: null\n")
+    toml = written(tmp_path / "c.toml", 'fps = 2\nray = true\nspace = "builtin"')
+    assert layered(file=yaml).config == layered(file=toml).config == IngestConfig(fps=2, ray=True, space="builtin")
+    assert layered(file=written(tmp_path / "empty.yml", "")).config == IngestConfig()
+
+
+def test_what_is_printed_can_be_given_back_and_says_where_from(tmp_path: Path) -> None:
+    first = layered({"fps": 2.5, "space": 'hf-hub:"odd"\\name'}, {"cut_s": "0"}, {"KINODEX_INGEST_RAY": "true"})
+    printed = as_toml(first)
+    assert layered(file=written(tmp_path / "again.toml", printed)).config == first.config
+    lines = {line.split(" =")[0]: line for line in printed.splitlines()}
+    assert "# command line" in lines["fps"]
+    assert "# --set" in lines["cut_s"]
+    assert "# environment" in lines["ray"]
+    assert "# default" in lines["bundle"]
+    assert len(lines) == len(IngestConfig.model_fields)
+    assert set(tomllib.loads(printed)) == {name for name, value in first.config if value is not None}
+
+
+def test_every_setting_can_come_from_the_environment() -> None:
+    config = IngestConfig(batch_size=4, ray_address="auto", workers=2, embedders=1, max_failures=0)
+    told = {f"KINODEX_INGEST_{name.upper()}": str(value) for name, value in config}
+    assert layered(environment=told).config == config
+    assert layered(environment={"KINODEX_INGEST_FPS": ""}).config == IngestConfig()
+
+
+def test_an_address_means_ray_unless_a_higher_layer_says_local() -> None:
+    assert layered({"ray_address": "auto"}).config.ray
+    assert layered(pairs={"ray_address": "auto"}).config.ray
+    assert not layered({"ray": False}, environment={"KINODEX_INGEST_RAY_ADDRESS": "auto"}).config.ray
+
+
+@pytest.mark.parametrize(
+    ("layers", "says"),
+    [
+        ({"pairs": {"fsp": "2"}}, ["--set: got fsp", "did you mean fps?", "--print-config"]),
+        ({"environment": {"KINODEX_INGEST_WORKER": "2"}}, ["environment: got worker", "did you mean workers?"]),
+        ({"environment": {"KINODEX_INGEST_FPS": "two"}}, ["environment: got fps=two", "valid number"]),
+        ({"pairs": {"fps": "nan"}}, ["fps=nan", "finite"]),
+        ({"flags": {"fps": -1.0}}, ["command line: got fps=-1.0", "greater than or equal to 0.001"]),
+        ({"flags": {"decoder": "pyaw"}}, ["decoder=pyaw", "'torchcodec' or 'nvdec'", "did you mean pyav?"]),
+        ({"flags": {"jpeg_quality": 101}}, ["jpeg_quality=101", "less than or equal to 100"]),
+        ({"flags": {"workers": 0}}, ["workers=0", "greater than or equal to 1"]),
+    ],
+)
+def test_what_is_wrong_is_one_line(layers: dict[str, Any], says: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        layered(**layers)
+    for each in says:
+        assert each in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("c.toml", "fps = ", "cannot read"),
+        ("c.toml", "[ingest]\nfps = 2", "got ingest, which is no setting"),
+        ("c.toml", 'fps = "2"', "got fps=2; input should be a valid number"),
+        ("c.toml", "workers = true", "got workers=True; input should be a valid integer"),
+        ("c.yaml", "fps: [", "cannot read"),
+        ("c.yaml", "- fps", "holds a list"),
+        ("c.ini", "fps = 2", "must end in .toml, .yaml or .yml"),
+        (None, "", "cannot read"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, name: str | None, text: str, says: str) -> None:
+    path = written(tmp_path / name, text) if name else tmp_path / "none.toml"
+    with pytest.raises(UsageError) as caught:
+        layered(file=path)
+    assert says in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "spread"),
+    [
+        (["films", "--ray", "--fps", "2"], ["films", "--ray", "--fps", "2"]),
+        (["--ray", "films"], ["--ray", "films"]),
+        (["--ray", "films/a.mp4"], ["--ray", "films/a.mp4"]),
+        (["--ray", "auto", "films"], ["--ray-address", "auto", "films"]),
+        (["--ray", "ray://head:10001"], ["--ray-address", "ray://head:10001"]),
+        (["--ray", "10.0.0.1:6379"], ["--ray-address", "10.0.0.1:6379"]),
+        (["--ray=head"], ["--ray-address", "head"]),
+        (["films", "auto"], ["films", "auto"]),
+    ],
+)
+def test_an_address_may_follow_ray(given: list[str], spread: list[str]) -> None:
+    assert spread_ray(given) == spread

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,7 @@ from index.queries import unit_query
 from index.rows import FrameVectors
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(NamedTuple):
     """A frame that a query is near to: its place in the video's `FrameVectors`, and the cosine."""
 
     at: int

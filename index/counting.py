@@ -1,7 +1,8 @@
-"""How many rows each video has in a table, by one scan that keeps no column whole: for checks, never for readers."""
+"""How many rows each video has in a table, by one scan of its ids and numbers: for checks, never for readers."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,9 +30,21 @@ def count_rows(tables: Tables, name: str, where: Sequence[Expr] = ()) -> Counts:
     positions: dict[str, int] = {}
     parts = tables.batches(name, all_of([*where, *ingested(name)]), numbered(name))
     keys = [_keys(part, positions) for part in parts]
-    found = np.concatenate(keys) if keys else np.empty(0, np.int64)
+    found = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
     rows = _by_video(found, positions)
-    return Counts(rows, rows if name == "transcript" else _by_video(np.unique(found), positions))
+    if name == "transcript":
+        return Counts(rows, rows)
+    once = found[np.diff(found, prepend=-1) > 0]  # np.unique takes ten times as long
+    return Counts(rows, _by_video(once, positions))
+
+
+def rows_by_video(tables: Tables, name: str) -> Counter[str]:
+    """The same for all videos and without telling rows apart, in little memory."""
+    counted: Counter[str] = Counter()
+    for part in tables.batches(name, all_of(ingested(name)), ["video_id"]):
+        values = part.column("video_id").value_counts()
+        counted.update(dict(zip(values.field("values").to_pylist(), values.field("counts").to_pylist(), strict=True)))
+    return counted
 
 
 def numbered(name: str) -> list[str]:

@@ -5,7 +5,7 @@ Only columns of ids and numbers are read, and by a sweep not even those where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lancedb.expr import col
 
 from index.completing import counts_of, is_whole, promises
-from index.counting import Counts, count_rows, ingested, numbered
+from index.counting import Counts, ingested, numbered, rows_by_video
 from index.filters import all_of, equal, one_of, portions
 from index.reading import complete_videos
 from index.tables import Tables
@@ -47,7 +47,8 @@ def audit(tables: Tables, vectors_table: str) -> Audit:
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in held.items()}
     doubled = sorted(row.video_id for row in wrong if is_whole(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
-    return Audit(len(videos), tuple(_orphans(videos, held)), tuple(doubled), tuple(broken))
+    orphans = sorted(set().union(*(counts.rows for counts in held.values())).difference(videos))
+    return Audit(len(videos), tuple(orphans), tuple(doubled), tuple(broken))
 
 
 def sweep(tables: Tables, vectors_table: str) -> int:
@@ -56,30 +57,29 @@ def sweep(tables: Tables, vectors_table: str) -> int:
     videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
     totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
     uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested(name))) != total]
-    if not uneven:
-        return 0
-    complete = set(videos["video_id"].to_pylist())
-    held = {name: count_rows(tables, name) for name in uneven}
-    orphans = _orphans(complete, held)
+    held = {name: rows_by_video(tables, name) for name in uneven}
+    ids = videos["video_id"].to_pylist() if uneven else []
+    orphans = sorted(set().union(*held.values()).difference(ids))
     discard(tables, vectors_table, orphans)
-    repaired = set()
-    for name, counts in held.items():
-        twice = sorted(id_ for id_, count in counts.distinct.items() if id_ in complete and count < counts.rows[id_])
-        _delete_doubles(tables, name, twice)
-        repaired.update(twice)
+    repaired: set[str] = set()
+    for name in uneven:
+        promised = zip(ids, videos[columns[name]].to_pylist(), strict=True)
+        repaired |= _delete_doubles(tables, name, [id_ for id_, count in promised if held[name][id_] > count])
     return len(orphans) + len(repaired)
 
 
-def _orphans(complete: Iterable[str], held: Mapping[str, Counts]) -> list[str]:
-    return sorted(set().union(*(counts.rows for counts in held.values())).difference(complete))
+def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:
+    """Keep one of the rows of each number; returns the videos that had more.
 
-
-def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> None:
-    """Keep one of the rows of each number. A row that maintenance has moved by then is left for the next sweep."""
+    A row that maintenance moves meanwhile is left for the next sweep.
+    """
     columns = numbered(name)
-    for ids in portions(video_ids):
+    repaired: set[str] = set()
+    for ids in portions(video_ids if len(columns) > 1 else ()):
         of_videos = one_of("video_id", ids)
         rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
         kept = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
-        others = pc.filter(rows["_rowid"], pc.invert(pc.is_in(rows["_rowid"], value_set=kept.combine_chunks())))
-        tables.delete(name, of_videos & col("_rowid").isin(others.to_pylist()))
+        others = rows.filter(pc.invert(pc.is_in(rows["_rowid"], value_set=kept.combine_chunks())))
+        tables.delete(name, of_videos & col("_rowid").isin(others["_rowid"].to_pylist()))
+        repaired.update(others["video_id"].to_pylist())
+    return repaired

@@ -12,8 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from index.library import Library
 from index.rows import VideoRow
+from pipeline.audio import RATE_HZ, Sound
 from pipeline.hub_models import import_transformers
 from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
 from pipeline.model_input import ModelInput
@@ -253,6 +256,41 @@ def saved(folder: Path, model: Any, processor: Any, never_said: Sequence[int] = 
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
+
+
+def tiny_film(path: Path, seconds: int, seed: int, sound: Sound | None = None) -> Path:
+    """A film of moving noise in shots of three seconds, 5 pictures a second; silent unless there is a sound."""
+    import av
+
+    chance = np.random.default_rng(seed)
+    with av.open(str(path), "w") as file:
+        video = file.add_stream("libx264", rate=5)
+        video.width, video.height, video.pix_fmt = 64, 36, "yuv420p"
+        video.options = {"preset": "ultrafast", "threads": "1"}
+        audio = None if sound is None else file.add_stream("aac", rate=RATE_HZ, layout="mono")
+        for number in range(5 * seconds):
+            if number % 15 == 0:
+                scene = chance.integers(0, 256, (9, 16, 3), dtype=np.uint8).repeat(4, axis=0).repeat(4, axis=1)
+            picture = av.VideoFrame.from_ndarray(np.roll(scene, number, axis=1), format="rgb24")
+            picture.pts = number
+            file.mux(video.encode(picture))
+        file.mux(video.encode())
+        if audio is not None and sound is not None:
+            for first in range(0, len(sound.samples), 1024):
+                frame = av.AudioFrame.from_ndarray(sound.samples[None, first : first + 1024], "fltp", "mono")
+                frame.sample_rate, frame.pts = RATE_HZ, round(sound.start_s * RATE_HZ) + first
+                file.mux(audio.encode(frame))
+            file.mux(audio.encode())
+    return path
+
+
+def beeps(seconds: float, pauses_s: Sequence[float] = (), start_s: float = 0.0) -> Sound:
+    """A tone with pauses of half a second from these times on."""
+    times_s = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
+    tone = 0.3 * np.sin(2 * np.pi * 440 * times_s)
+    for pause_s in pauses_s:
+        tone[(times_s >= pause_s) & (times_s < pause_s + 0.5)] = 0.0
+    return Sound(start_s, tone.astype(np.float32))
 
 
 def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:

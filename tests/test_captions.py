@@ -101,7 +101,7 @@ def test_the_prompt_speaks_of_as_many_frames_as_are_shown():
 
 def test_places_without_a_model(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelMissing, match="there is no folder; give a folder that holds config.json or a hub id"):
+    with pytest.raises(ModelMissing, match=r"there is no folder; give a folder that holds config\.json or a hub id"):
         load_captioner(f"{tmp_path}/nothing", "cpu")
     with pytest.raises(ModelMissing, match=r"a folder without config\.json"):
         load_captioner(f"{tmp_path}/empty", "cpu")
@@ -110,7 +110,7 @@ def test_places_without_a_model(tmp_path):
 def test_files_missing_from_a_folder(models, tmp_path):
     folder = shutil.copytree(models["llava"], tmp_path / "half")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelMissing, match="cannot get the model .*half: .*model.safetensors") as error:
+    with pytest.raises(ModelMissing, match=r"cannot get the model .*half: .*model\.safetensors") as error:
         load_captioner(str(folder), "cpu")
     assert "\n" not in str(error.value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from pipeline.errors import WrongModel
 from tests import stage_kit
 
 LABELS = ("cat", "red kite")
-CASES = {
+CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...], float]] = {
     "rt_detr": (stage_kit.rt_detr, (), 0.1),
     "owlv2": (stage_kit.owlv2, LABELS, 0.02),
     "grounding_dino": (stage_kit.grounding_dino, LABELS, 0.02),
@@ -63,7 +64,7 @@ def test_boxes_are_the_models_own_as_fractions(models, shape):
     """OWLv2 sees each picture in the corner of a square, so its raw boxes are fractions of that square."""
     import torch
 
-    seen = picture(*shape, seed=4)
+    seen = picture(*shape, 4)
     detector = load_detector(str(models["owlv2"]), LABELS, 0.02, "cpu")
     loaded = detector._loaded
     batch = loaded.processor(images=[seen], text=[list(LABELS)], return_tensors="pt")

@@ -80,10 +80,22 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
     from jobs.progress import progress_bar
     from jobs.report import show_report
 
+    _check_packages()
     with progress_bar(Console(stderr=True)) as watch:
         report = run_ingest(config, sources, library, watch)
     show_report(report, Library.open(library), as_json)
     raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)
+
+
+def _check_packages() -> None:
+    """Say at once that the extra for reading videos is missing, not in a failure row for each of them."""
+    from importlib.util import find_spec
+
+    from jobs.errors import EXTRAS
+
+    for name in (name for name, extra in EXTRAS.items() if extra == "ingest"):
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:

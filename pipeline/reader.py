@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import struct
@@ -12,10 +13,10 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
 from pipeline.pieces import Picture, Piece, PieceSummary, Reading
@@ -27,6 +28,7 @@ Order = tuple[Literal["read", "cut"], Piece, Reading]
 Message = list[Picture] | PieceSummary | tuple["Span", ...] | Exception
 """A list of pictures is followed by more messages; all else ends the answer to an order."""
 
+REFERENCE = "pyav"
 OUT_OF_MEMORY = 77
 """The child's exit status when it takes more memory than it may."""
 SLOWEST_DISK_BYTES_S = 10_000_000
@@ -61,23 +63,38 @@ class Reader:
 
     def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]:
         """The spans that a video is cut into; none where it is short or cannot be cut. Raises as `read`."""
+        spans: tuple[Span, ...]
         (spans,) = self._answer(("cut", piece, reading))
-        return spans if isinstance(spans, tuple) else ()
+        return spans
 
     def read(self, piece: Piece, reading: Reading) -> Generator[list[Picture] | PieceSummary, None, None]:
         """The pictures of a piece in order, at most `reading.batch` at a time, then its summary.
 
         After an error, and when the caller stops early, this object reads the next piece as if nothing had been.
+        Where another decoder than PyAV takes the child down, PyAV goes on in a new one.
 
         Raises:
             PipelineError, SpanDamaged: the same that reading in this process raises.
-            DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it.
+            DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it, even with PyAV.
             ReaderBroken: a mistake in this program.
         """
-        with closing(self._answer(("read", piece, reading))) as messages:
-            for message in messages:
-                if isinstance(message, list | PieceSummary):
+        given = -1
+        try:
+            with closing(self._answer(("read", piece, reading))) as messages:
+                for message in messages:
+                    given = message[-1].number if isinstance(message, list) else given
                     yield message
+            return
+        except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
+            if reading.decoder == REFERENCE:
+                raise
+            reason = f"{reading.decoder}: {type(error).__name__}"
+        with closing(self._answer(("read", piece, replace(reading, decoder=REFERENCE)))) as messages:
+            for message in messages:
+                if isinstance(message, PieceSummary):
+                    yield replace(message, fell_back=reason)
+                elif rest := [picture for picture in message if picture.number > given]:
+                    yield rest
 
     def close(self) -> None:
         """End the child; a later call starts another."""
@@ -85,9 +102,12 @@ class Reader:
         if child:
             child.close()
 
-    def _answer(self, order: Order) -> Generator[Message, None, None]:
+    def _answer(self, order: Order) -> Generator[Any, None, None]:
+        """The child's messages up to the one that ends its answer."""
         _, piece, reading = order
         name, patience = piece.identified.source.uri, _Patience(self._limits, piece, reading)
+        if self._child and not self._child.is_fit():
+            self.close()
         child = self._child = self._child or _Child(self._limits.memory_bytes)
         answered = False
         try:
@@ -166,6 +186,13 @@ class _Child:
     def send(self, order: Order) -> None:
         self._words.truncate(0)
         self.connection.send(order)
+
+    def is_fit(self) -> bool:
+        """Whether it lives, and what earlier videos left in its memory leaves room for the next."""
+        if self._process.poll() is not None:
+            return False
+        statm = Path(f"/proc/{self._process.pid}/statm").read_text()
+        return int(statm.split()[1]) * resource.getpagesize() <= self._memory_bytes / 2
 
     def close(self) -> None:
         """End it as soon as it has nothing to do, which is at once between two pieces."""

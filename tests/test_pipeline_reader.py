@@ -129,6 +129,25 @@ def test_a_killed_child_is_one_failure(sintel: Piece, reader: Reader) -> None:
     assert outcome(reader.read(sintel, FEW)) == expected
 
 
+def test_pyav_goes_on_where_another_decoder_died(sintel: Piece, reader: Reader) -> None:
+    parts = reader.read(sintel, replace(READING, decoder="auto", batch=4))
+    first = next(parts)
+    os.kill(child(), signal.SIGKILL)
+    *rest, summary = parts
+    numbers = [picture.number for part in [first, *rest] if isinstance(part, list) for picture in part]
+    assert numbers == list(range(53))
+    assert isinstance(summary, PieceSummary)
+    assert (summary.decoder, summary.fell_back) == ("pyav", "auto: DecoderDied")
+
+
+def test_a_child_that_dies_between_two_videos_costs_neither(sintel: Piece, reader: Reader) -> None:
+    pictures(reader, sintel, FEW)
+    pid = child()
+    os.kill(pid, signal.SIGKILL)
+    assert ends_soon(pid)
+    assert len(pictures(reader, sintel, FEW)) == 11
+
+
 def test_a_crash_in_native_code_is_one_failure(sintel: Piece, reader: Reader) -> None:
     parts = reader.read(sintel, EVERYTHING)
     next(parts)
@@ -296,10 +315,14 @@ def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Piece, root: 
         time.sleep(0.3)
         assert Path(f"/proc/{pid}").exists()
         parent.kill()
+    assert ends_soon(int(pid))
+
+
+def ends_soon(pid: int) -> bool:
     ends_s = time.monotonic() + 5
-    while running(int(pid)) and time.monotonic() < ends_s:
-        time.sleep(0.05)
-    assert not running(int(pid))
+    while running(pid) and time.monotonic() < ends_s:
+        time.sleep(0.02)
+    return not running(pid)
 
 
 def running(pid: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,61 @@ def test_what_cannot_be_added(library):
         library.add_vectors({"aaaa": vectors_of(6, seed=1)}, fingerprint())
     with pytest.raises(ValueError, match=r"shape \(5,\)"):
         library.add_captions({"aaaa": [caption(0, "a kite", vector=np.ones(5, np.float16))]}, "m1")
+
+
+def _ingest(uri: str) -> None:
+    library = Library.open(uri)
+    for number in range(5):
+        write(library, made(f"new{number:02d}", 6, seed=number))
+
+
+def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
+    """What `kinodex add` does, until so many videos have the stage."""
+    library = Library.open(uri)
+    done = 0
+    library.discard_leftovers(stage, model)
+    while done < videos:
+        for row in library.pending(stage, model)[:2]:
+            counts = add(library, stage, model, row.video_id)
+            assert library.complete_addition(stage, model, counts, {}) == ()
+            done += 1
+
+
+def rows_of(library: Library, stage: str, video_id: str) -> int:
+    if stage == "captions":
+        return len(library.captions(video_id))
+    if stage == "detections":
+        return len(library.detections(video_id))
+    return len(library.transcript(video_id) if stage == "speech" else library.vectors(video_id, OTHER.digest).vectors)
+
+
+def test_stages_are_added_at_once_beside_an_ingest(library):
+    context = get_context("spawn")
+    runs = [context.Process(target=_ingest, args=(library.uri,))]
+    runs += [context.Process(target=_add_to_all, args=(library.uri, *stage, 8)) for stage in STAGES]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+        assert run.exitcode == 0
+    assert len(library.videos()) == 8
+    for stage, model in STAGES:
+        assert pending(library, stage, model) == []
+        counts = {row.video_id: rows_of(library, stage, row.video_id) for row in library.videos()}
+        assert set(counts.values()) == {6 if stage == "vectors" else 3}, (stage, counts)
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_a_killed_run_leaves_no_gap_and_no_double(library, stage, model):
+    run = get_context("spawn").Process(target=_add_to_all, args=(library.uri, stage, model, 10**6))
+    for number in range(20):
+        write(library, made(f"more{number:02d}", 6, seed=number))
+    run.start()
+    while len(pending(library, stage, model)) > 18:
+        assert run.is_alive()
+    run.kill()
+    run.join()
+    add(library, stage, model, pending(library, stage, model)[0])  # surely half done
+    _add_to_all(library.uri, stage, model, len(pending(library, stage, model)))
+    assert pending(library, stage, model) == []
+    assert {rows_of(library, stage, row.video_id) for row in library.videos()} == {6 if stage == "vectors" else 3}

@@ -6,7 +6,15 @@ import sys
 
 import typer
 
-from jobs import add_command, ask_command, bench_command, ingest_command, library_commands, sample_command
+from jobs import (
+    add_command,
+    ask_command,
+    bench_command,
+    ingest_command,
+    library_commands,
+    sample_command,
+    search_command,
+)
 from jobs.ingest_options import spread_ray
 
 app = typer.Typer(
@@ -19,7 +27,7 @@ app.command("sample")(sample_command.sample)
 app.command("ingest")(ingest_command.ingest)
 app.command("info")(library_commands.info)
 app.command("report")(library_commands.report)
-app.command("search")(library_commands.search)
+app.command("search")(search_command.search)
 app.command("frames")(library_commands.frames)
 app.command("ask")(ask_command.ask)
 app.command("demo")(sample_command.demo)

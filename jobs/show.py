@@ -89,7 +89,7 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     titles = {video_id: library.video(video_id).title for video_id in {hit.video_id for hit in hits}}
     table = plain_table("score", "at", "video", "found in", "text")
     for hit in hits:
-        found = {"frame": "picture", "transcript": "transcript", "both": "both"}[hit.source]
+        found = {"frame": "picture", "both": "several"}.get(hit.source, hit.source)
         table.add_row(
             f"{hit.score:.3f}", clock(hit.time_s), escape(titles[hit.video_id]), found, escape(hit.text or "")
         )

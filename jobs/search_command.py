@@ -1,0 +1,124 @@
+"""`kinodex search`: moments by words, by a picture, by what was detected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from jobs.library_commands import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from index.library import Library
+    from index.spaces import Space
+
+KINDS = ("both", "frames", "transcript", "captions", "detections")
+
+
+def search(
+    library: LibraryArgument,
+    query: Annotated[str, typer.Argument(help="What to look for, in words.")] = "",
+    image: Annotated[Path | None, typer.Option(help="Search by this picture instead of words.")] = None,
+    video: VideoOption = None,
+    from_s: FromOption = None,
+    to_s: ToOption = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of hits.")] = 10,
+    min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between hits of one video.")] = 2.0,
+    only: Annotated[
+        str,
+        typer.Option(
+            help="frames (by embedding), transcript (by words), captions (by words and meaning), detections (by "
+            "label), or both: the first three together."
+        ),
+    ] = "both",
+    label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
+    min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score of a detection.")] = 0.0,
+    space: Annotated[
+        str | None, typer.Option(help="Search frames in this space of the library, by its name or digest.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Find moments by words, by a picture, or by what was detected."""
+    from index.library import Library
+    from index.rows import Scope
+    from jobs.show import show_hits
+
+    opened = Library.open(library)
+    only = _checked("detections" if label is not None and only == "both" else only, query, image, label, space)
+    ids = tuple(opened.video(name).video_id for name in video) if video else None
+    scope = Scope(ids, from_s, to_s)
+    if only == "detections":
+        hits = opened.search_detections(label or query, min_score, scope, k=k, min_gap_s=min_gap)
+    elif only == "transcript":
+        hits = opened.search_transcript(query, scope, k=k)
+    elif only == "frames":
+        vector = _vector(opened, query, image, space)
+        hits = opened.search_frames(vector, scope, k=k, min_gap_s=min_gap, space=space)
+    elif only == "captions":
+        hits = opened.search_captions(query, _vector(opened, query, None, None), scope, k=k)
+    else:
+        hits = opened.search(query, _vector(opened, query, None, None), scope, k=k, min_gap_s=min_gap)
+    show_hits(hits, opened, as_json=json)
+
+
+def _checked(only: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
+    """What is to be searched, if what was given fits together; a picture or another space is looked for in frames."""
+    from jobs.errors import UsageError
+
+    if only not in KINDS:
+        raise UsageError(f"got --only {only}; it is one of {', '.join(KINDS)}")
+    if image is not None or space is not None:
+        if only not in ("both", "frames"):
+            raise UsageError(f"got --only {only} with --image or --space, which search frames; leave one of them out")
+        only = "frames"
+    if label is not None and only != "detections":
+        raise UsageError(f"got --label with a search of {only}; only detections have labels")
+    if image is None and not query.strip() and not (label or "").strip():
+        raise UsageError("got an empty query; give some words to look for, --label WORD, or --image FILE")
+    return only
+
+
+def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.float16]:
+    """What to look for as a unit vector `[dim]` of a space of the library; None is its own."""
+    vectors: NDArray[np.float16]
+    if image is None:
+        vectors = _loaded(library, space, "text").embed_text([query])
+    else:
+        tower = _loaded(library, space, "image")
+        vectors = tower.embed(tower.prepare(_read_image(image))[None])
+    return vectors[0]
+
+
+def _loaded(library: Library, wanted: str | None, towers: Literal["image", "text"]) -> Space:
+    from index.errors import SpaceMismatch
+    from index.spaces import load_space
+    from jobs.errors import UsageError
+
+    held = {key: space for space in library.spaces() for key in (space.name, space.digest)}
+    if wanted is not None and wanted not in held:
+        raise UsageError(f"got --space {wanted}; {library.uri} has {', '.join(held)}; `kinodex add vectors` adds one")
+    asked = library.fingerprint if wanted is None else held[wanted]
+    loaded = load_space(asked.name, towers=towers)
+    if loaded.fingerprint.digest != asked.digest:
+        raise SpaceMismatch(
+            f"got space {loaded.fingerprint}, but {library.uri} holds {asked}: other weights or other preprocessing "
+            "go by that name here; use those that it was made with"
+        )
+    return loaded
+
+
+def _read_image(path: Path) -> NDArray[np.uint8]:
+    import numpy as np
+    from PIL import Image, UnidentifiedImageError
+
+    from jobs.errors import UsageError
+
+    try:
+        with Image.open(path) as picture:
+            return np.asarray(picture.convert("RGB"))
+    except (OSError, UnidentifiedImageError) as error:
+        raise UsageError(f"cannot read the picture {path}: {error}; give a JPEG, PNG or WebP file") from error

@@ -6,6 +6,7 @@ trained on a few words. They talk nonsense of real words, by the code that talks
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import VideoRow
@@ -294,10 +296,10 @@ def beeps(seconds: float, pauses_s: Sequence[float] = (), start_s: float = 0.0) 
 
 
 def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
-    """A library in the built-in space, as an ingest leaves it."""
+    """A library in the built-in space, as an ingest leaves it; segments are of two seconds where there is no shot."""
     from index.spaces import load_space
 
-    space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps)
+    space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps, window_s=2.0)
     library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)
     for path in paths:
         rows: list[FrameRow] = []
@@ -334,3 +336,18 @@ def video_row(video_id: str, source: Source, summary: VideoSummary, fps: float) 
         state="complete",
         ingested_at=datetime.now(UTC),
     )
+
+
+def rgb_of(jpeg: bytes) -> NDArray[np.uint8]:
+    """The picture of a stored frame, [height, width, 3]."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(jpeg)) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+def stored_row(library: Library, video_id: str) -> FrameRow:
+    """The first frame of a video as it was written."""
+    held = library.vectors(video_id)
+    frame = library.frames(video_id, [int(held.frame_no[0])])[0]
+    return FrameRow(frame.frame_no, frame.time_s, frame.width_px, frame.height_px, frame.jpeg, held.vectors[0])

@@ -64,7 +64,7 @@ def test_boxes_are_the_models_own_as_fractions(models, shape):
     """OWLv2 sees each picture in the corner of a square, so its raw boxes are fractions of that square."""
     import torch
 
-    seen = picture(*shape, 4)
+    seen = picture(shape[0], shape[1], 4)
     detector = load_detector(str(models["owlv2"]), LABELS, 0.02, "cpu")
     loaded = detector._loaded
     batch = loaded.processor(images=[seen], text=[list(LABELS)], return_tensors="pt")

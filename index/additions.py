@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from lancedb.expr import Expr
 
 from index.errors import LibraryError
-from index.filters import all_of, equal, one_of
+from index.filters import all_of, equal, one_of, portions
 from index.other_spaces import space_tables
 from index.storage import is_local
 from index.tables import Tables
@@ -25,7 +25,6 @@ from index.tables import Tables
 STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
 """Vectors have a table for each space instead."""
 STAGES = (*STAGE_TABLES, "vectors")
-IDS_A_FILTER = 500
 
 Models = dict[str, tuple[str, ...]]
 """Video ids to the models of one stage that are complete there, the newest last."""
@@ -72,7 +71,7 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
     """How many rows of a stage and model each video has, complete or not."""
     table, of_model = stage_rows(tables, stage, model)
     held: Counter[str] = Counter()
-    for ids in _portions(video_ids):
+    for ids in portions(sorted(video_ids)):
         rows = tables.rows(table, all_of([one_of("video_id", ids), *of_model]), ["video_id"])
         held.update(rows["video_id"].to_pylist())
     return held
@@ -81,7 +80,7 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
 def discard(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> None:
     """Delete an addition and its rows, complete or left over."""
     table, of_model = stage_rows(tables, stage, model)
-    for ids in _portions(video_ids):
+    for ids in portions(sorted(video_ids)):
         videos = one_of("video_id", ids)
         tables.delete("additions", videos & equal("stage", stage) & equal("model", model))
         tables.delete(table, videos if not of_model else videos & of_model[0])
@@ -117,9 +116,3 @@ def _checked(stage: str) -> str:
     if stage not in STAGES:
         raise LibraryError(f"got stage {stage!r}; it is one of {', '.join(STAGES)}")
     return stage
-
-
-def _portions(ids: Iterable[str]) -> Iterator[Sequence[str]]:
-    listed = sorted(ids)
-    for first in range(0, len(listed), IDS_A_FILTER):
-        yield listed[first : first + IDS_A_FILTER]

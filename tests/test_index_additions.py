@@ -149,7 +149,7 @@ def test_stages_are_added_at_once_beside_an_ingest(library):
         assert set(counts.values()) == {6 if stage == "vectors" else 3}, (stage, counts)
 
 
-@pytest.mark.parametrize(("stage", "model"), STAGES)
+@pytest.mark.parametrize(("stage", "model"), [STAGES[0], STAGES[-1]])
 def test_a_killed_run_leaves_no_gap_and_no_double(library, stage, model):
     run = get_context("spawn").Process(target=_add_to_all, args=(library.uri, stage, model, 10**6))
     for number in range(20):

@@ -14,12 +14,12 @@ from typing import Any
 
 from index import additions, keeping, sweeping, writing
 from index.captions import CaptionLike, add_captions
-from index.commits import check_commits
 from index.completing import complete
+from index.creation import make_tables
 from index.detections import DetectionLike, add_detections
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
 from index.leases import UNHURRIED, Lease, Pace, check_lease
-from index.maintenance import PAYING, Thresholds, index_text, refresh
+from index.maintenance import PAYING, Thresholds, refresh
 from index.other_spaces import add_space, add_vectors
 from index.reader import LibraryReader
 from index.rows import (
@@ -31,10 +31,9 @@ from index.rows import (
     SourceRow,
     VideoRow,
 )
-from index.schema import table_schemas
 from index.spaces import Fingerprint
 from index.speech import SpeechLike, add_speech
-from index.storage import check_vacant, connect, is_local, place, storage_errors, table_names
+from index.storage import check_vacant, connect, is_local, place, table_names
 
 __all__ = ["Hit", "Library", "Scope"]
 
@@ -69,13 +68,7 @@ class Library(LibraryReader):
             raise LibraryError(f"got {uri}, where there is a library already; open it, or give a new place")
         check_vacant(where)
         database = connect(where)
-        if not is_local(where):
-            check_commits(database, where)
-        with storage_errors(where):
-            for name, schema in table_schemas(_plain(settings), fingerprint).items():
-                table = database.create_table(name, schema=schema, exist_ok=True)
-                if name in ("transcript", "captions"):
-                    index_text(table)
+        make_tables(database, where, _plain(settings), fingerprint)
         return cls(where, database)
 
     @classmethod

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,6 +91,27 @@ def test_an_interrupted_creation_is_finished(tmp_path):
     library = Library.open_or_create(str(tmp_path / "library"), SETTINGS, fingerprint())
     write(library, made("aaaa", 3, seed=1))
     assert library.has_video("aaaa")
+
+
+def test_several_that_make_one_library_at_once(tmp_path):
+    def make_and_write(number: int) -> bool:
+        start.wait()
+        try:
+            made_here = Library.open_or_create(uri, SETTINGS, fingerprint())
+        except LibraryError as error:
+            return not re.search("creation is at work already|another process just made|a library already", str(error))
+        write(made_here, made(f"{number:04d}", 3, seed=number))
+        wrote.append(number)
+        return False
+
+    for turn in range(4):
+        uri, start = str(tmp_path / f"library {turn}"), threading.Barrier(3)
+        wrote: list[int] = []
+        with ThreadPoolExecutor(3) as pool:
+            assert not any(pool.map(make_and_write, range(3)))
+        library = Library.open(uri)
+        assert sorted(row.video_id for row in library.videos()) == [f"{number:04d}" for number in sorted(wrote)] != []
+        assert library.audit().problems == ()
 
 
 def test_other_formats_are_refused(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from dataclasses import asdict
 
@@ -98,6 +100,37 @@ def test_speech_that_was_added_is_not_counted(library, tables):
     assert library.audit().problems == ()
     assert library.sweep() == 0
     assert library.complete([video.video_row()]) == ()
+
+
+WRITE = """
+import sys
+from index.library import Library
+from tests.index_kit import made, write
+library = Library.open(sys.argv[1])
+with library.lease("ingest", "a run"):
+    print("at work", flush=True)
+    for number in range(10_000):
+        pair = [made(f"{sys.argv[2]} {number} {n}", 20, seed=n, lines=((0.0, 1.0, "hello"),)) for n in range(2)]
+        for video in pair:
+            write(library, video, complete=False)
+        library.complete([video.video_row() for video in pair])
+"""
+
+
+def test_killed_writers_leave_nothing_that_a_sweep_does_not_find(library):
+    random = np.random.default_rng(5)
+    for turn in range(4):
+        command = [sys.executable, "-c", WRITE, library.uri, str(turn)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "at work\n"
+            time.sleep(random.uniform(0.0, 0.4))
+            writer.kill()
+        with library.lease("ingest", "the next run"):
+            library.sweep()
+        assert library.audit().problems == ()
+    for row in library.videos():
+        assert library.vectors(row.video_id).frame_no.tolist() == list(range(20))
 
 
 def test_a_large_library_is_swept_quickly(library, tables):

@@ -1,0 +1,38 @@
+"""Making a library's tables, by one process at a time.
+
+Two that make one table at the same moment would otherwise lay theirs over each other's, rows and all. The table of
+leases comes first, so that the others are made under a lease; `videos` comes last: where it is, all is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from index.commits import check_commits
+from index.errors import LibraryError
+from index.leases import UNHURRIED, Lease
+from index.maintenance import index_text
+from index.schema import table_schemas
+from index.spaces import Fingerprint
+from index.storage import is_local
+from index.tables import Tables
+
+WITH_WORDS = ("transcript", "captions")
+
+
+def make_tables(database: Any, uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint) -> None:
+    """See Library.create; goes on where an interrupted creation stopped."""
+    if not is_local(uri):
+        check_commits(database, uri)
+    tables = Tables(uri, database)
+    schemas = table_schemas(settings, fingerprint)
+    tables.create("leases", schemas["leases"])
+    with Lease(tables, "creation", "another ingest", UNHURRIED) as lease:
+        if "videos" in tables.names():
+            raise LibraryError(f"got {uri}, where another process just made a library; run again to use it")
+        for name, schema in schemas.items():
+            lease.check()
+            tables.create(name, schema)
+            if name in WITH_WORDS:
+                index_text(tables[name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -82,15 +82,16 @@ def _checked(only: str, query: str, image: Path | None, label: str | None, space
     return only
 
 
-def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.float16]:
+def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.floating[Any]]:
     """What to look for as a unit vector `[dim]` of a space of the library; None is its own."""
-    vectors: NDArray[np.float16]
+    vectors: NDArray[np.floating[Any]]
     if image is None:
         vectors = _loaded(library, space, "text").embed_text([query])
     else:
         tower = _loaded(library, space, "image")
         vectors = tower.embed(tower.prepare(_read_image(image))[None])
-    return vectors[0]
+    vector: NDArray[np.floating[Any]] = vectors[0]
+    return vector
 
 
 def _loaded(library: Library, wanted: str | None, towers: Literal["image", "text"]) -> Space:

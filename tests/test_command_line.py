@@ -7,11 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from index.library import Library
+from index.spaces import load_space
 from tests.command_kit import Kinodex, runner
+from tests.index_kit import caption, detection
+from tests.test_index_spaces import TINY, write_model
 
 SEED, HOURS = 3, 0.02
 
@@ -173,6 +180,53 @@ def test_search_finds_frames_and_words(kinodex: Kinodex, library: Path) -> None:
     )
     assert ranged
     assert all(5 <= hit["time_s"] < 9 for hit in ranged)
+
+
+@pytest.fixture(scope="module")
+def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library with captions, detections and a second space; what is in them is chosen, not seen."""
+    place = tmp_path_factory.mktemp("described") / "library"
+    shutil.copytree(library, place)
+    made = Library.open(str(place))
+    film = made.video("film-02")
+    captions = [caption(0, "a walrus plays chess"), caption(1, "nothing to be seen")]
+    made.add_captions({film.video_id: captions}, "captioner")
+    made.complete_addition("captions", "captioner", {film.video_id: 2}, {})
+    made.add_detections({film.video_id: [detection(3, "walrus", 0.9), detection(9, "walrus", 0.3)]}, "detector")
+    made.complete_addition("detections", "detector", {film.video_id: 2}, {})
+    other = load_space(write_model(place.parent / "other", TINY))
+    made.add_space(other.fingerprint)
+    held = made.vectors(film.video_id)
+    looks = np.random.default_rng(0).integers(256, size=(film.frames, 32, 32, 3), dtype=np.uint8)
+    vectors = other.embed(np.stack([other.prepare(look) for look in looks]))
+    made.add_vectors({film.video_id: replace(held, vectors=vectors)}, other.fingerprint)
+    made.complete_addition("vectors", other.fingerprint.digest, {film.video_id: film.frames}, {})
+    return place
+
+
+def test_search_looks_into_captions_detections_and_other_spaces(kinodex: Kinodex, described: Path) -> None:
+    def hits(*arguments: object) -> Any:
+        ran = kinodex("search", described, *arguments, "--json")
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+    assert hits("a walrus", "--only", "captions", "-k", 1)[0]["text"] == "a walrus plays chess"
+    assert any(hit["text"] == "a walrus plays chess" for hit in hits("a walrus plays chess"))
+    assert [hit["score"] for hit in hits("--label", "walrus")] == pytest.approx([0.9, 0.3])
+    assert len(hits("walrus", "--only", "detections", "--min-score", 0.5)) == 1
+    own = Library.open(str(described)).fingerprint
+    assert hits("a boat", "--space", own.digest) == hits("a boat", "--only", "frames")
+    (other,) = (space for space in Library.open(str(described)).spaces() if space.digest != own.digest)
+    found = hits("a cat", "--space", other.name, "--min-gap", 0, "-k", 1000)
+    film = Library.open(str(described)).video("film-02")
+    assert (len(found), {hit["video_id"] for hit in found}) == (film.frames, {film.video_id})
+    assert "detection" in kinodex("search", described, "--label", "walrus").out
+
+    at = ("search", described)
+    bad(kinodex, *at, "a boat", "--space", "ViT-B-32/openai", code=2, says="builtin")
+    bad(kinodex, *at, "a boat", "--only", "words", code=2, says="captions")
+    bad(kinodex, *at, "a boat", "--only", "captions", "--label", "walrus", code=2, says="--label")
+    bad(kinodex, *at, "a boat", "--only", "transcript", "--space", "builtin", code=2, says="--only transcript")
 
 
 def test_search_by_picture_finds_that_picture(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.describing import DescribeSegment
 from agent.model import Request, ShownFrame
 from agent.prompts import FOLDER, render
 from agent.question import Question, ScoredSegment, Segment, Video
@@ -34,6 +35,7 @@ REQUESTS: list[Request[Any]] = [
     deciding(),
     AnswerFrames(question=QUESTION, videos=(FILM,), frames=FRAMES),
 ]
+DESCRIBING = DescribeSegment(segment=PARTS[1], frames=FRAMES)
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.template)
@@ -47,7 +49,15 @@ def test_every_prompt_holds_the_question_and_asks_for_json(request_):
 
 def test_every_template_belongs_to_a_request():
     names = {path.stem for path in FOLDER.glob("*.jinja") if not path.stem.startswith("_")}
-    assert names == {request.template for request in REQUESTS}
+    assert names == {request.template for request in (*REQUESTS, DESCRIBING)}
+
+
+def test_describing_names_the_part_of_the_video_and_its_frames():
+    text = render(DESCRIBING)
+    assert "from 50.0 s to 101.5 s" in text
+    assert "2 frames are shown below" in text
+    assert "JSON only" in text
+    assert "\n\n\n" not in text
 
 
 def test_scoring_names_segments_frames_and_times():

@@ -150,8 +150,7 @@ class Library(LibraryReader):
 
     def add_space(self, fingerprint: Fingerprint) -> None:
         """Make room for another space's vectors; raises LibraryError for the library's own space."""
-        if fingerprint.digest == self.fingerprint.digest:
-            raise LibraryError(f"got space {fingerprint}, which is {self.uri}'s own: every frame has its vector")
+        self._check_addition("vectors", fingerprint.digest)
         add_space(self._tables, fingerprint)
 
     def add_captions(self, videos: Mapping[str, Sequence[CaptionLike]], model: str) -> None:
@@ -168,6 +167,7 @@ class Library(LibraryReader):
 
     def add_vectors(self, videos: Mapping[str, FrameVectors], fingerprint: Fingerprint) -> None:
         """Append all frames' vectors in another space (see `add_space`), unseen before `complete_addition`."""
+        self._check_addition("vectors", fingerprint.digest)
         add_vectors(self._tables, fingerprint, videos)
 
     def complete_addition(
@@ -178,6 +178,7 @@ class Library(LibraryReader):
         Returns the ids that were rejected, because their rows are not as many or the video is gone by now: what
         was added to them is deleted.
         """
+        self._check_addition(stage, model)
         rejected = additions.complete(self._tables, self._catalogue.videos(counts), stage, model, counts, settings)
         gone = counts.keys() - self._catalogue.videos(counts)
         additions.discard(self._tables, stage, model, gone)
@@ -185,11 +186,18 @@ class Library(LibraryReader):
 
     def discard_addition(self, stage: str, model: str, *video_ids: str) -> None:
         """Delete what a model added to videos, complete or not: before it is done again."""
+        self._check_addition(stage, model)
         additions.discard(self._tables, stage, model, video_ids)
 
     def discard_leftovers(self, stage: str, model: str) -> int:
         """Delete what interrupted runs of a stage left; returns of how many videos. Call it when no other runs."""
+        self._check_addition(stage, model)
         return additions.discard_leftovers(self._tables, stage, model)
+
+    def _check_addition(self, stage: str, model: str) -> None:
+        """Vectors in the library's own space are no addition: ingest writes them, and nothing here may delete them."""
+        if stage == "vectors" and model == self.fingerprint.digest:
+            raise LibraryError(f"got space {self.fingerprint}, which is {self.uri}'s own: every frame has its vector")
 
     def sources(self) -> dict[str, SourceRow]:
         """Every source that an ingest found a video in, by URI."""

@@ -99,12 +99,24 @@ def test_what_cannot_be_added(library):
         library.pending("pictures", "m1")
     with pytest.raises(LibraryError, match=f"{OTHER.digest}.*; add it first"):
         library.discard_leftovers("vectors", "nowhere")
-    with pytest.raises(LibraryError, match="own"):
-        library.add_space(fingerprint())
-    with pytest.raises(ValueError, match=r"\[6, 32\]"):
-        library.add_vectors({"aaaa": vectors_of(6, seed=1)}, fingerprint())
+    with pytest.raises(ValueError, match=r"not \[6, 24\]"):
+        library.add_vectors({"aaaa": vectors_of(6, seed=1, dim=5)}, OTHER)
     with pytest.raises(ValueError, match=r"shape \(5,\)"):
         library.add_captions({"aaaa": [caption(0, "a kite", vector=np.ones(5, np.float16))]}, "m1")
+
+
+def test_the_librarys_own_vectors_are_no_addition(library):
+    own = fingerprint()
+    for refused in (
+        lambda: library.add_space(own),
+        lambda: library.add_vectors({"aaaa": vectors_of(6, seed=1, dim=own.dim)}, own),
+        lambda: library.complete_addition("vectors", own.digest, {"aaaa": 6}, {}),
+        lambda: library.discard_addition("vectors", own.digest, "aaaa"),
+        lambda: library.discard_leftovers("vectors", own.digest),
+    ):
+        with pytest.raises(LibraryError, match=f"{own.digest}.* own: every frame has its vector"):
+            refused()
+    assert len(library.vectors("aaaa").frame_no) == 6
 
 
 def _ingest(uri: str) -> None:

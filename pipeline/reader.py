@@ -71,11 +71,12 @@ class Reader:
         """The pictures of a piece in order, at most `reading.batch` at a time, then its summary.
 
         After an error, and when the caller stops early, this object reads the next piece as if nothing had been.
-        Where another decoder than PyAV takes the child down, PyAV goes on in a new one.
+        Where another decoder than PyAV took the child down, or the child died, which may be somebody else's doing or
+        what earlier videos left in its memory, PyAV goes on in a new child, once.
 
         Raises:
             PipelineError, SpanDamaged: the same that reading in this process raises.
-            DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it, even with PyAV.
+            DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it, with PyAV too.
             ReaderBroken: a mistake in this program.
         """
         given = -1
@@ -86,13 +87,13 @@ class Reader:
                     yield message
             return
         except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
-            if reading.decoder == REFERENCE:
+            if reading.decoder == REFERENCE and not isinstance(error, DecoderDied):
                 raise
-            reason = f"{reading.decoder}: {type(error).__name__}"
+            fell_back = None if reading.decoder == REFERENCE else f"{reading.decoder}: {type(error).__name__}"
         with closing(self._answer(("read", piece, replace(reading, decoder=REFERENCE)))) as messages:
             for message in messages:
                 if isinstance(message, PieceSummary):
-                    yield replace(message, fell_back=reason)
+                    yield replace(message, fell_back=fell_back)
                 elif rest := [picture for picture in message if picture.number > given]:
                     yield rest
 

@@ -108,6 +108,22 @@ def test_an_index_finds_the_same(tmp_path):
         assert found(library.search_frames(query, some, k=10, min_gap_s=3.0)) == expected
 
 
+def test_a_scope_of_many_videos(tmp_path):
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    videos = [made(f"{n:04d}", 3, seed=n) for n in range(620)]
+    library.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.complete([video.video_row() for video in videos[:610]])
+    ids = tuple(video.video_id for video in videos)
+    reader = Library.open(library.uri)
+    for query in QUERIES:
+        assert found(reader.search_frames(query, k=10)) == numpy_search(videos[:610], query, 10)
+        assert found(reader.search_frames(query, Scope(ids[:600]), k=10)) == numpy_search(videos[:600], query, 10)
+    with pytest.raises(UnknownVideo, match="0610"):
+        reader.search_frames(QUERIES[0], Scope(ids[:611]))
+    library.complete([video.video_row() for video in videos[610:]])
+    assert found(reader.search_frames(QUERIES[0], k=10)) == numpy_search(videos, QUERIES[0], 10)
+
+
 def test_words_in_any_script(library):
     def texts(query, **rest):
         return [hit.text for hit in library.search_transcript(query, **rest)]

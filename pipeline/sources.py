@@ -85,6 +85,7 @@ def named_sources(uris: Iterable[str]) -> list[Source]:
             continue
         paths = [filesystem_of(uri)[1] for uri in of_folder]
         names = _names_in(filesystem, _folder(paths[0]))
+        filesystem.invalidate_cache()
         sources += [_source(filesystem, path, names) for path in paths]
     return sources
 
@@ -154,6 +155,13 @@ def _look_up(argument: str) -> list[Source]:
     filesystem, path = attempt(argument, lambda: filesystem_of(argument))
     if _on_the_web(filesystem):
         return [Source(argument, _name(argument).stem)]
+    try:
+        return _found(argument, filesystem, path)
+    finally:
+        filesystem.invalidate_cache()  # else the next look sees the past, and a million objects take up a gigabyte
+
+
+def _found(argument: str, filesystem: AbstractFileSystem, path: str) -> list[Source]:
     info = attempt(argument, lambda: _info(filesystem, path))
     if info["type"] == "file":
         found = {path: info}
@@ -162,9 +170,7 @@ def _look_up(argument: str) -> list[Source]:
         everything = attempt(argument, lambda: filesystem.find(path, detail=True))
         found = _videos(everything, below=path)
         _require_some(found, f"{argument}: a folder without a video")
-        names = _by_folder(everything)
-        filesystem.invalidate_cache()  # it holds the whole listing, a gigabyte for a million objects
-        return _sources(filesystem, found, names)
+        return _sources(filesystem, found, _by_folder(everything))
     if re.search(r"[*?\[]", argument):
         matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
         files = {name: each for name, each in matches.items() if each["type"] == "file"}

@@ -44,3 +44,10 @@ def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         return Ran(int(str(code or 0)), printed.out, printed.err)
 
     return run
+
+
+def bad(kinodex: Kinodex, *arguments: object, code: int, says: str) -> None:
+    """Run a command that is refused with this exit code, in one line that says so."""
+    ran = kinodex(*arguments)
+    assert ran.code == code, ran
+    assert says in ran.error_line, ran.err

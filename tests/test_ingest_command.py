@@ -1,0 +1,109 @@
+"""`kinodex ingest` as a user has it: settings from everywhere, manifests, failures retried or ending a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.command_kit import Kinodex, bad, runner
+
+
+@pytest.fixture
+def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
+    return runner(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from jobs.sample import sample
+
+    folder = tmp_path_factory.mktemp("sample") / "films"
+    sample(folder, 0.01, 3)
+    return folder
+
+
+def test_settings_from_a_file_last_and_are_told_with_their_origin(
+    kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, config = tmp_path / "library", tmp_path / "ingest.yaml"
+    config.write_text("space: builtin\nfps: 0.5\njpeg_side_px: 64\n")
+    asked = ("ingest", films / "film-01.mp4", "--library", library, "--config", config, "--set", "window_s=5")
+    assert kinodex(*asked).code == 0
+    info = json.loads(kinodex("info", library, "--json").out)
+    assert (info["settings"]["fps"], info["settings"]["jpeg_side_px"], info["settings"]["window_s"]) == (0.5, 64, 5)
+
+    monkeypatch.setenv("KINODEX_INGEST_CUT_S", "30")
+    printed = kinodex("ingest", "--library", library, "--workers", 1, "--print-config").out
+    origins = {line.partition(" =")[0]: line.partition("# ")[2].partition(":")[0] for line in printed.splitlines()}
+    assert (origins["fps"], origins["space"], origins["workers"]) == ("the library", "the library", "command line")
+    assert (origins["cut_s"], origins["bundle"]) == ("environment", "default")
+    again = tmp_path / "printed.toml"
+    again.write_text(printed)
+    assert kinodex("ingest", films / "film-01.mp4", "--library", library, "--config", again).code == 0
+
+
+def test_a_manifest_names_videos_and_where_they_lie(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
+    manifest, library = films / "list.csv", tmp_path / "library"
+    manifest.write_text("uri,id,title\nfilm-01.mp4,7,The first\nfilm-02.mp4,8,\n")
+    ran = kinodex("ingest", manifest, "--library", library, "--space", "builtin")
+    manifest.unlink()
+    assert ran.code == 0
+    assert sorted(row["title"] for row in json.loads(kinodex("info", library, "--json").out)["videos"]) == [
+        "8",
+        "The first",
+    ]
+
+
+def test_failures_are_left_out_until_they_are_retried(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
+    folder, library = tmp_path / "films", tmp_path / "library"
+    folder.mkdir()
+    for name in ("a.mp4", "b.mp4", "c.mp4"):
+        (folder / name).write_text(f"no video {name}")
+    to = ("--library", library, "--space", "builtin")
+    assert kinodex("ingest", folder, *to).code == 3
+    left = json.loads(kinodex("ingest", folder, *to, "--json").out)
+    assert (left["left_out"], left["sources"]) == (3, [])
+
+    shutil.copy(films / "film-01.mp4", folder / "b.mp4")
+    retried = json.loads(kinodex("ingest", "--retry-failed", *to, "--json").out)
+    assert {Path(each["uri"]).name: each["state"] for each in retried["sources"]} == {
+        "a.mp4": "failed",
+        "b.mp4": "indexed",
+        "c.mp4": "failed",
+    }
+    info = json.loads(kinodex("info", library, "--json").out)
+    assert [(Path(row["uri"]).name, row["attempts"]) for row in info["failures"]] == [("a.mp4", 2), ("c.mp4", 2)]
+    short = kinodex("info", library, "--limit", 1)
+    assert "and 1 more; --limit 0 shows all" in short.out
+
+
+def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:
+    folder = tmp_path / "films"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"{number:02d}.mp4").write_text(f"no video {number}")
+    to = ("ingest", folder, "--space", "builtin", "--workers", 1, "--set", "bundle=1", "--json")
+    fast = kinodex(*to, "--library", tmp_path / "one", "--fail-fast")
+    assert fast.code == 3
+    assert 1 <= len(json.loads(fast.out)["sources"]) < 12
+    some = json.loads(kinodex(*to, "--library", tmp_path / "two", "--max-failures", 4).out)
+    assert 5 <= len(some["sources"]) < 12
+    assert "4 were allowed" in some["stopped"]
+    everything = json.loads(kinodex(*to, "--library", tmp_path / "three", "--max-failures", 12).out)
+    assert (len(everything["sources"]), everything["stopped"]) == (12, None)
+
+
+def test_bad_settings(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
+    to = ("--library", tmp_path / "library")
+    bad(kinodex, "ingest", films, code=2, says="--library")
+    bad(kinodex, "ingest", *to, code=2, says="--retry-failed")
+    bad(kinodex, "ingest", "--retry-failed", *to, code=4, says="no library")
+    bad(kinodex, "ingest", films, *to, "--set", "fps", code=2, says="NAME=VALUE")
+    bad(kinodex, "ingest", films, *to, "--set", "fsp=2", code=2, says="did you mean fps?")
+    bad(kinodex, "ingest", films, *to, "--decoder", "pyaf", code=2, says="did you mean pyav?")
+    bad(kinodex, "ingest", films, *to, "--config", tmp_path / "none.toml", code=2, says="none.toml")
+    bad(kinodex, "ingest", tmp_path / "none.csv", *to, code=2, says="none.csv")
+    assert not (tmp_path / "library").exists()

@@ -9,9 +9,11 @@ import pytest
 
 from index.errors import LibraryError
 from index.library import Library
+from index.maintenance import Thresholds
 from tests.index_kit import SETTINGS, caption, detection, fingerprint, made, other_space, spoken, vectors_of, write
 
 OTHER = other_space()
+OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
 
 
 @pytest.fixture
@@ -37,6 +39,7 @@ def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, 
 
 
 STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("vectors", OTHER.digest)]
+TWO = STAGES[0], STAGES[-1]
 
 
 def pending(library: Library, stage: str, model: str) -> list[str]:
@@ -123,6 +126,7 @@ def _ingest(uri: str) -> None:
     library = Library.open(uri)
     for number in range(5):
         write(library, made(f"new{number:02d}", 6, seed=number))
+        library.refresh(OFTEN)
 
 
 def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
@@ -135,6 +139,7 @@ def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
             counts = add(library, stage, model, row.video_id)
             assert library.complete_addition(stage, model, counts, {}) == ()
             done += 1
+        library.refresh(OFTEN)
 
 
 def rows_of(library: Library, stage: str, video_id: str) -> int:
@@ -148,20 +153,20 @@ def rows_of(library: Library, stage: str, video_id: str) -> int:
 def test_stages_are_added_at_once_beside_an_ingest(library):
     context = get_context("spawn")
     runs = [context.Process(target=_ingest, args=(library.uri,))]
-    runs += [context.Process(target=_add_to_all, args=(library.uri, *stage, 8)) for stage in STAGES]
+    runs += [context.Process(target=_add_to_all, args=(library.uri, *stage, 8)) for stage in TWO]
     for run in runs:
         run.start()
     for run in runs:
         run.join()
         assert run.exitcode == 0
     assert len(library.videos()) == 8
-    for stage, model in STAGES:
+    for stage, model in TWO:
         assert pending(library, stage, model) == []
         counts = {row.video_id: rows_of(library, stage, row.video_id) for row in library.videos()}
         assert set(counts.values()) == {6 if stage == "vectors" else 3}, (stage, counts)
 
 
-@pytest.mark.parametrize(("stage", "model"), [STAGES[0], STAGES[-1]])
+@pytest.mark.parametrize(("stage", "model"), TWO)
 def test_a_killed_run_leaves_no_gap_and_no_double(library, stage, model):
     run = get_context("spawn").Process(target=_add_to_all, args=(library.uri, stage, model, 10**6))
     for number in range(20):

@@ -56,6 +56,8 @@ class PickedReader:
         if reason := unfit(self.decoder, self.facts):
             raise PickError(reason)
         picks = picks_of(self._exact, fps, span)
+        if self.decoder == "decord" and picks.has_open_groups:
+            raise PickError("open groups of pictures: it may show another frame than it says")
         frames = source(self.decoder)(self._exact.path, self.facts.stream_index)
         picks.expect_count(len(frames))
         for batch in picks.batches():

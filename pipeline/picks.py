@@ -22,8 +22,8 @@ BATCH_FRAMES = 16
 class Picks:
     """Samples of a video or a span of it, lists `[n]`: place among all frames that are shown, number, exact time.
 
-    `start_s` is the time of the video's first frame, `count` the number of its frames, `apart_s` the least distance
-    of two of them; `end_s` is the end of the video, or of what it is known to last.
+    `start_s` is the time of the video's first frame, `end_s` its end, `count` the number of its frames, `apart_s` the
+    least distance of two of them, `size_px` their width and height; `has_open_groups` as in `pipeline.plan`.
     """
 
     indices: list[int]
@@ -34,6 +34,7 @@ class Picks:
     apart_s: float
     size_px: tuple[int, int]
     end_s: float
+    has_open_groups: bool
 
     def batches(self) -> Iterator[Picks]:
         """Runs of few enough samples to hold their pictures in memory."""
@@ -82,4 +83,5 @@ def picks_of(exact: PyavReader, fps: float, span: Span | None) -> Picks:
         apart_s=float(np.diff(shown).min() * exact.base),
         size_px=exact.size_px,
         end_s=float(end),
+        has_open_groups=packets.has_open_groups(),
     )

@@ -61,6 +61,11 @@ class Packets:
         fresh = self.key[1:] & (self.pts[1:] > latest_before)
         return np.concatenate([[0], np.flatnonzero(fresh) + 1])
 
+    def has_open_groups(self) -> bool:
+        """Whether pictures are shown before a key frame that is sent before them."""
+        key_time = np.maximum.accumulate(np.where(self.key, self.pts, self.pts.min()))
+        return bool((self.pts < key_time).any())
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -105,7 +105,7 @@ class PyavReader:
         given, ended, latest = 0, plan.last is None, -math.inf
         with self.opened() as (container, stream):
             for frame in _planned_frames(packets_of(container, stream, span, self.first_pts), stream, plan):
-                pts = frame.pts or 0
+                frame.time_base, pts = self.base, frame.pts or 0  # PyAV forgets the former when a decoder drains
                 if pts <= latest:
                     raise SurpriseError("frames come in another order than their times")
                 latest, time, number = pts, pts * self.base, plan.numbers.get(pts)

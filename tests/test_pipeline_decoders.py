@@ -1,0 +1,218 @@
+"""decord and torchcodec give the samples of PyAV, or give way to it, on every file; wrong frames never come out."""
+
+from __future__ import annotations
+
+import importlib
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pipeline.decode import VideoReader, open_video, probe
+from pipeline.decoders import DECODERS, choose
+from pipeline.errors import PipelineError
+from pipeline.model_input import ModelInput
+from pipeline.on_device import DeviceReader
+from pipeline.pictures import rgb_scaler
+from pipeline.pyav_reader import PyavReader
+from pipeline.spans import cut
+from tests.pipeline_kit import ffmpeg, make, needs_ffmpeg, psnr_db
+
+Shown = list[tuple[int, float, NDArray[np.uint8]]]
+
+# PSNR in dB of what a decoder made RGB by itself against PyAV's, both scaled to 448 px: measured at least 39.4 on
+# moving pictures, less on test patterns, where chroma is enlarged otherwise, and with decord's older FFmpeg.
+CLOSE_DB = 39.0
+LESS_CLOSE_DB = {
+    "mediabunny__av1-aac.avi": 33.0,
+    "mediabunny__sar_2x1.mp4": 30.0,
+    "moviepy__clip1024.flv": 30.0,
+    "torchcodec__h264_10bits.mp4": 24.0,
+    "torchcodec__h265_video.mp4": 33.0,
+}
+# Where each gives way to PyAV, and why.
+FALLS_BACK = {
+    "decord": {
+        "clipvideoencode__vid2.mp4": "179 frames where the packets hold 134",
+        "decord__corrupted.mp4": "decord stops",
+        "mediabunny__annex-b.mp4": "damaged",
+        "mediabunny__av1-aac.avi": "opens nothing",
+        "mediabunny__edit-list-discard.mp4": "50 frames where the packets hold 49",
+        "mediabunny__hevc-aac.avi": "without presentation times",
+        "mediabunny__hevc.ts": "transport stream",
+        "mediabunny__no-initial-keyframe.ts": "transport stream",
+        "mediabunny__whatdoesitdo.mp4": "opens nothing",
+        "moviepy__no_duration.webm": "opens nothing",
+        "simpl__tears_of_steel_av1.webm": "opens nothing",
+        "simpl__track_audiosprites_video.webm": "double",
+    },
+    "torchcodec": {
+        "clipvideoencode__vid2.mp4": "other times",
+        "decord__corrupted.mp4": "torchcodec stops",
+        "mediabunny__annex-b.mp4": "damaged",
+        "mediabunny__hevc-aac.avi": "without presentation times",
+        "mediabunny__hevc.ts": "other times",
+        "mediabunny__no-initial-keyframe.ts": "does not begin",
+        "mediabunny__whatdoesitdo.mp4": "0 frames where the packets hold 2",
+        "simpl__track_audiosprites_video.webm": "double",
+    },
+}
+
+
+def needs(decoder: str) -> None:
+    """Skips the test where a decoder cannot be imported."""
+    try:
+        importlib.import_module(decoder)
+    except (ImportError, OSError, RuntimeError):
+        pytest.skip(f"{decoder} cannot be imported")
+
+
+def shown(video: VideoReader, fps: float = 1) -> Shown:
+    to_rgb = rgb_scaler(Fraction(video.facts.sample_aspect_ratio).limit_denominator(1000), 448, 1)
+    return [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(fps)]
+
+
+def assert_agreement(path: Path, decoder: str, fps: float = 1, close_db: float = CLOSE_DB) -> str | None:
+    """Same numbers, times and end, close pictures; why the decoder fell back, if it did."""
+    with open_video(path) as video:
+        exact, end_s = shown(video, fps), video.end_s
+    with open_video(path, decoder=decoder) as video:
+        ours = shown(video, fps)
+        assert video.end_s == end_s
+        assert video.decoder == ("pyav" if video.fell_back else decoder)
+        fell_back = video.fell_back
+    assert [row[:2] for row in ours] == [row[:2] for row in exact]
+    assert min(psnr_db(a[2], b[2]) for a, b in zip(ours, exact, strict=True)) >= (99 if fell_back else close_db)
+    return fell_back
+
+
+@pytest.mark.parametrize("decoder", ["decord", "torchcodec"])
+@pytest.mark.parametrize("folder", ["clips", "awkward"])
+def test_every_file_agrees_or_falls_back(media: Path, folder: str, decoder: str) -> None:
+    needs(decoder)
+    reasons = {}
+    for path in sorted((media / folder).iterdir()):
+        try:
+            facts = probe(path)
+        except PipelineError:
+            continue
+        fps = min(1.0, 4 / (facts.claimed_duration_s or 4))  # some 4 samples of each
+        reason = assert_agreement(path, decoder, fps, LESS_CLOSE_DB.get(path.name, CLOSE_DB))
+        if reason:
+            reasons[path.name] = reason
+    expected = {name: why for name, why in FALLS_BACK[decoder].items() if (media / folder / name).exists()}
+    assert set(reasons) == set(expected)
+    assert all(reasons[name].startswith(f"{decoder}: ") and why in reasons[name] for name, why in expected.items())
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize(
+    ("decoder", "kind", "reason"),
+    [
+        ("decord", "h264.mp4", None),
+        ("decord", "h264_open.mkv", "open groups"),
+        ("decord", "hevc_open.mkv", "open groups"),
+        ("decord", "mpeg4.mp4", "open groups"),
+        ("decord", "h264_open.ts", "transport stream"),
+        ("decord", "h264_fields.mkv", "interlaced"),
+        ("torchcodec", "h264_open.mkv", None),
+        ("torchcodec", "hevc_open.mkv", None),
+        ("torchcodec", "vp9.webm", None),
+        ("torchcodec", "h264_fields.mkv", "interlaced"),
+    ],
+)
+def test_open_groups_and_fields(media: Path, tmp_path: Path, decoder: str, kind: str, reason: str | None) -> None:
+    needs(decoder)
+    fell_back = assert_agreement(make(kind, media, tmp_path), decoder, fps=3, close_db=35)
+    assert (fell_back is None) if reason is None else (fell_back is not None and reason in fell_back)
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("decoder", ["decord", "torchcodec"])
+def test_a_failure_on_the_way_goes_on_behind_the_last_sample(media: Path, tmp_path: Path, decoder: str) -> None:
+    """Damage late in the file: samples came, then PyAV takes over; none is missing, none comes twice."""
+    needs(decoder)
+    path = tmp_path / "damaged.mp4"
+    clip = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    ffmpeg("-i", clip, "-an", "-t", "30", "-vf", "scale=160:90", "-c:v", "libx264", "-g", "25", path)
+    data = bytearray(path.read_bytes())
+    at = len(data) * 8 // 10
+    data[at : at + 3000] = bytes(3000)
+    path.write_bytes(data)
+    with open_video(path) as video:
+        exact = [(sample.number, sample.time_s) for sample in video.samples(5)]
+    with open_video(path, decoder=decoder) as video:
+        ours, before = [], 0
+        for sample in video.samples(5):
+            before += video.fell_back is None
+            ours.append((sample.number, sample.time_s))
+        assert video.fell_back is not None
+        assert video.decoder == "pyav"
+    assert ours == exact
+    assert 0 < before < len(ours)
+
+
+@pytest.mark.parametrize("decoder", ["decord", "torchcodec"])
+def test_spans_are_read_by_any_decoder(media: Path, decoder: str) -> None:
+    needs(decoder)
+    path = media / "clips" / "pixeltable__bangkok_half_res.mp4"
+    with open_video(path) as video:
+        whole = [(sample.number, sample.time_s) for sample in video.samples(2)]
+    joined = []
+    for span in cut(path, path.name, 2, 4):
+        with open_video(path, decoder=decoder) as video:
+            joined += [(sample.number, sample.time_s) for sample in video.samples(2, span)]
+            assert video.fell_back is None
+    assert joined == whole
+
+
+def test_a_decoder_that_is_not_there_gives_way(media: Path) -> None:
+    """NVDEC without a GPU, and whatever else cannot be loaded here."""
+    for decoder in DECODERS:
+        with open_video(media / "awkward" / "pyscenedetect__counter.mp4", decoder=decoder) as video:
+            assert [sample.number for sample in video.samples(1)] == [0, 1, 2]
+            assert video.decoder in (decoder, "pyav")
+
+
+def test_unknown_decoders_are_refused(media: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="'opencv' is unknown; choose one of auto, pyav"),
+        open_video(media / "awkward" / "pyscenedetect__counter.mp4", decoder="opencv"),
+    ):
+        pass
+
+
+def test_auto_is_settled_by_what_was_measured(media: Path) -> None:
+    path = media / "clips" / "moviepy__chaplin.mp4"
+    with open_video(path, decoder="auto") as video:
+        assert next(sample.number for sample in video.samples(1)) == 0
+        assert video.decoder == choose("auto", video.facts, 1)
+        assert video.fell_back is None
+
+
+@pytest.mark.parametrize("fit", ["shortest", "squash", "longest"])
+@pytest.mark.parametrize(
+    "name",
+    ["clips/torchcodec__nasa_13013.mp4", "awkward/decord__video_90.mov", "awkward/torchcodec__var_fps_video.mp4",
+     "awkward/decord__corrupted.mp4"],
+)  # fmt: skip
+def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str, fit: str) -> None:
+    needs("torchcodec")
+    path = media / name
+    model_input = ModelInput(224, 192, fit, fill=90) if fit == "longest" else ModelInput(224, 224, fit)
+    exact = PyavReader(path, path.name)
+    aspect = Fraction(exact.facts.sample_aspect_ratio).limit_denominator(100_000)
+    to_rgb = rgb_scaler(aspect, 320, model_input.side_px)
+    host = [(s.number, s.time_s, model_input(to_rgb(s.frame))) for s in exact.samples(1)]
+    device = DeviceReader(PyavReader(path, path.name), "cpu")
+    batches = list(device.batches(1, model_input, 320))
+    rows = [row for batch in batches for row in zip(batch.numbers, batch.times_s, batch.inputs.numpy(), strict=True)]
+    assert [row[:2] for row in rows] == [row[:2] for row in host]
+    assert all(inputs.shape == other.shape for (_, _, inputs), (_, _, other) in zip(rows, host, strict=True))
+    assert min(psnr_db(a[2], b[2]) for a, b in zip(rows, host, strict=True)) >= 37
+    assert device.end_s == exact.end_s
+    assert (device.fell_back is not None) == (path.name in FALLS_BACK["torchcodec"])
+    longest = {max(picture.shape[:2]) for batch in batches for picture in batch.pictures}
+    assert longest == {min(320, max(exact.facts.width_px, exact.facts.height_px))} or device.fell_back

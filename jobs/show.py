@@ -50,16 +50,19 @@ def plain_table(*columns: str) -> Table:
 def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
     videos, failures, facts = library.videos(), library.failures(), library.info()
+    others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]
     if as_json:
         told = {
             "videos": [asdict(row) for row in videos[:limit]],
             "failures": [asdict(row) for row in failures[:limit]],
         }
-        print_json(asdict(facts) | told)
+        print_json(asdict(facts) | {"other_spaces": others} | told)
         return
     out = console()
     out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
+    if others:
+        out.print(f"also in {escape(', '.join(others))}")
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}"

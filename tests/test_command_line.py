@@ -150,6 +150,7 @@ def test_search_looks_into_captions_detections_and_other_spaces(kinodex: Kinodex
     film = Library.open(str(described)).video("film-02")
     assert (len(found), {hit["video_id"] for hit in found}) == (film.frames, {film.video_id})
     assert "detection" in kinodex("search", described, "--label", "walrus").out
+    assert other.digest in kinodex("info", described).out
 
     at = ("search", described)
     bad(kinodex, *at, "a boat", "--space", "ViT-B-32/openai", code=2, says="builtin")

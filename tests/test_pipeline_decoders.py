@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pipeline.decode import VideoReader, open_video, probe
 from pipeline.decoders import DECODERS, choose
 from pipeline.errors import PipelineError
-from pipeline.model_input import ModelInput
+from pipeline.model_input import Fit, ModelInput
 from pipeline.on_device import DeviceReader
 from pipeline.pictures import rgb_scaler
 from pipeline.pyav_reader import PyavReader
@@ -198,7 +198,7 @@ def test_auto_is_settled_by_what_was_measured(media: Path) -> None:
     ["clips/torchcodec__nasa_13013.mp4", "awkward/decord__video_90.mov", "awkward/torchcodec__var_fps_video.mp4",
      "awkward/decord__corrupted.mp4"],
 )  # fmt: skip
-def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str, fit: str) -> None:
+def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str, fit: Fit) -> None:
     needs("torchcodec")
     path = media / name
     model_input = ModelInput(224, 192, fit, fill=90) if fit == "longest" else ModelInput(224, 224, fit)

@@ -27,7 +27,7 @@ def planned(times: list[int], keys: list[int], every: int, first: int = 0, until
 
 
 def sent(plan: Plan) -> list[int]:
-    return plan.pts[plan.sent].tolist()
+    return [int(pts) for pts in plan.pts[plan.sent]]
 
 
 def test_of_each_closed_group_only_what_comes_before_its_last_wanted_frame_is_sent() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from index.library import Library
@@ -25,6 +25,7 @@ from pipeline.sources import Source, Stamp
 LOSSES = 3
 """Times that a worker may be lost over one video alone, before the video is held to be the cause."""
 
+BUNDLE_BYTES = 1_000_000_000
 TICK_S = 0.5
 READING = ("fetch", "decode", "jpeg", "prepare")
 
@@ -70,7 +71,7 @@ class Coordinator:
         self._claims: dict[str, _Claim] = {}
         self._losses: Counter[str] = Counter()
         self._bad: dict[str, PieceFailed] = {}
-        self._unknown: deque[Identify] = deque(_bundles(sources, rules.bundle))
+        self._unknown: deque[Identify] = deque(_bundles(sources, stamps, rules.bundle))
         self._readable: deque[Read] = deque()
         self._total = len(sources)
         sizes = [stamp.size_bytes if stamp is not None else None for stamp in map(stamps.get, _uris(sources))]
@@ -295,8 +296,20 @@ def _uris(sources: Sequence[Source]) -> list[str]:
     return [source.uri for source in sources]
 
 
-def _bundles(sources: Sequence[Source], size: int) -> list[Identify]:
-    return [Identify(tuple(sources[first : first + size])) for first in range(0, len(sources), size)]
+def _bundles(sources: Sequence[Source], stamps: Mapping[str, Stamp | None], size: int) -> Iterator[Identify]:
+    """Neighbouring sources, as many as allowed and no more bytes than a worker should fetch ahead."""
+    bundle: list[Source] = []
+    bundle_bytes = 0
+    for source in sources:
+        stamp = stamps.get(source.uri)
+        size_bytes = stamp.size_bytes if stamp is not None else 0
+        if bundle and (len(bundle) == size or bundle_bytes + size_bytes > BUNDLE_BYTES):
+            yield Identify(tuple(bundle))
+            bundle, bundle_bytes = [], 0
+        bundle.append(source)
+        bundle_bytes += size_bytes
+    if bundle:
+        yield Identify(tuple(bundle))
 
 
 def _lost_message(source: Source) -> str:

@@ -7,9 +7,11 @@ import os
 import platform
 import secrets
 import socket
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -22,6 +24,7 @@ from index.spaces import Fingerprint
 from jobs.config import IngestConfig
 from jobs.coordinator import Coordinator, Rules, utilisation
 from jobs.crew import Crew
+from jobs.errors import UsageError
 from jobs.outcomes import Progress, Report
 from jobs.settings import library_settings
 from jobs.worker import Assignment
@@ -36,6 +39,7 @@ LEASE = "ingest"
 CPU_BATCH, GPU_BATCH = 16, 64
 """On a CPU larger batches are no quicker and sometimes slower (notes: 29 frames a second of 16, 18 of 64)."""
 MOST_LOCAL_WORKERS = 16
+REFRESH_EVERY_S = 600.0
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb", "pyarrow")
 
 Watch = Callable[[Progress], None]
@@ -92,7 +96,7 @@ def _under_lease(
     )
     report = Report(run_id=secrets.token_hex(8), started_at=started_at, seconds=0.0, outcomes=())
     if todo:
-        with ready.begin(assignment) as crew:
+        with _kept_fresh(library.uri), ready.begin(assignment) as crew:
             bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
             rules = Rules(settings, bundle, config.cut_s > 0, 0 if config.fail_fast else config.max_failures)
             coordinator = Coordinator(library, crew, todo, stamps, rules, watch)
@@ -122,6 +126,27 @@ def _with_figures(report: Report, coordinator: Coordinator, crew: Crew, wall_s: 
 
 
 @contextmanager
+def _kept_fresh(uri: str) -> Iterator[None]:
+    """Keep indexes up to date beside a long run, so that what is shown already is quick to search.
+
+    What goes wrong there is raised at the end of the run: it loses no row.
+    """
+    over = threading.Event()
+
+    def refresh() -> None:
+        while not over.wait(REFRESH_EVERY_S):
+            Library.open(uri).refresh()
+
+    with ThreadPoolExecutor(1, "refresh") as pool:
+        refreshing = pool.submit(refresh)
+        try:
+            yield
+        finally:
+            over.set()
+    refreshing.result()
+
+
+@contextmanager
 def _ready(config: IngestConfig) -> Iterator[_Ready]:
     """Those who will embed, here or on Ray, with the model loaded."""
     if not config.ray:
@@ -131,16 +156,22 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
         from jobs.local_crew import local_crew
 
         space = load_space(config.space, device=config.device, towers="image")
+        if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
+            raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
         cores = len(os.sched_getaffinity(0))
         workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
         torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
         batch_size = config.batch_size or (GPU_BATCH if space.device_type == "cuda" else CPU_BATCH)
-        yield _Ready(space.fingerprint, batch_size, lambda assignment: local_crew(assignment, workers, space.embed))
+
+        def begin(assignment: Assignment) -> AbstractContextManager[Crew]:
+            return local_crew(assignment, workers, space.embed, space.device_type)
+
+        yield _Ready(space.fingerprint, batch_size, begin)
         return
     from jobs.ray_crew import Sizes, connected, ray_crew
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
-    with connected(config.ray_address), ray_crew(config.space, config.device, sizes) as crew:
+    with connected(config.ray_address), ray_crew(config.space, config.device, sizes, config.decoder) as crew:
         batch_size = config.batch_size or (GPU_BATCH if crew.is_on_gpu else CPU_BATCH)
         yield _Ready(crew.fingerprint(), batch_size, crew.begin)
 

@@ -15,10 +15,10 @@ from pipeline.pieces import Identified
 
 
 @contextmanager
-def local_crew(assignment: Assignment, workers: int, embed: Embed) -> Iterator[LocalCrew]:
+def local_crew(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalCrew]:
     """Give a crew of so many workers; at the end they are stopped and their copies of remote sources deleted."""
     with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
-        crew = LocalCrew([Worker(assignment, Path(folder)) for _ in range(workers)], embed)
+        crew = LocalCrew([Worker(assignment, Path(folder), device) for _ in range(workers)], embed)
         try:
             yield crew
         finally:

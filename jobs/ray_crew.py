@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,14 @@ class Embedder:
 
 
 class RayWorker:
-    """A worker as an actor; its embedder is named with each task."""
+    """A worker as an actor. Its embedder is named with each task, or it has a `space` of its own on its GPU."""
 
-    def __init__(self, assignment: Assignment) -> None:
+    def __init__(self, assignment: Assignment, space: str | None, device: str) -> None:
+        from index.spaces import load_space
+
+        self._space = load_space(space, device=device, towers="image") if space else None
         self._folder = tempfile.TemporaryDirectory(prefix="kinodex-")
-        self._worker = Worker(assignment, Path(self._folder.name))
+        self._worker = Worker(assignment, Path(self._folder.name), self._space.device_type if self._space else "cpu")
 
     def pid(self) -> int:
         return os.getpid()
@@ -76,6 +79,9 @@ class RayWorker:
 
     def read(self, pieces: Sequence[Piece], embedder: Any, may_cut: bool) -> WorkDone:
         import ray
+
+        if self._space is not None:
+            return self._worker.read(pieces, self._space.embed, may_cut)
 
         def embed(batch: NDArray[np.uint8]) -> NDArray[np.float16]:
             vectors: NDArray[np.float16] = ray.get(embedder.embed.remote(batch))
@@ -171,9 +177,9 @@ class _Embedders:
 
 
 @contextmanager
-def ray_crew(space: str, device: str, sizes: Sizes) -> Iterator[RayCrew]:
+def ray_crew(space: str, device: str, sizes: Sizes, decoder: str) -> Iterator[RayCrew]:
     """Give a crew on the cluster that is connected; at the end its actors are stopped."""
-    crew = RayCrew(space, device, sizes)
+    crew = RayCrew(space, device, sizes, decoder == "nvdec")
     try:
         yield crew
     finally:
@@ -183,9 +189,13 @@ def ray_crew(space: str, device: str, sizes: Sizes) -> Iterator[RayCrew]:
 class RayCrew:
     """See jobs/crew.py. Its workers come with `begin`."""
 
-    def __init__(self, space: str, device: str, sizes: Sizes) -> None:
-        self._sizes = sizes
-        self._embedders = _Embedders(space, device, sizes)
+    def __init__(self, space: str, device: str, sizes: Sizes, on_device: bool) -> None:
+        self._sizes, self._space, self._device = sizes, space, device
+        self._on_device = on_device
+        # Workers that embed for themselves leave one embedder to say what the space is, and no GPU to it.
+        self._embedders = (
+            _Embedders(space, "cpu", replace(sizes, embedders=1)) if on_device else _Embedders(space, device, sizes)
+        )
         self._embedders.grow()
         self._assignment: Assignment | None = None
         self._members: dict[int, _Member] = {}
@@ -217,7 +227,7 @@ class RayCrew:
 
     @property
     def is_on_gpu(self) -> bool:
-        return self._embedders.on_gpu
+        return self._on_device or self._embedders.on_gpu
 
     @property
     def readers(self) -> int:
@@ -304,13 +314,16 @@ class RayCrew:
     def _grow(self) -> None:
 
         self._looked = time.monotonic()
-        each = self._sizes.cpus_per_worker
-        room = max(int(_room().get("CPU", 1.0) / each), 1)
-        for _ in range(len(self._members), self._sizes.workers or room):
+        needs = {"num_cpus": self._sizes.cpus_per_worker}
+        room = int(_room().get("CPU", 1.0) / self._sizes.cpus_per_worker)
+        if self._on_device and self._device != "cpu":
+            needs["num_gpus"] = self._sizes.gpus_per_embedder
+            room = min(room, int(_room().get("GPU", 0.0) / self._sizes.gpus_per_embedder))
+        for _ in range(len(self._members), self._sizes.workers or max(room, 1)):
             actor = _actor(RayWorker).options(
-                num_cpus=each, max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD"
+                max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD", **needs
             )
-            made = actor.remote(self._assignment)
+            made = actor.remote(self._assignment, self._space if self._on_device else None, self._device)
             self._members[self._next] = _Member(made, made.pid.remote())
             self._next += 1
 

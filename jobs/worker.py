@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
 from pipeline.ahead import ahead
+from pipeline.device_pieces import DevicePieces
 from pipeline.errors import NothingDecodes, PipelineError
 from pipeline.ingest import FrameRow
 from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading, identify
@@ -33,7 +35,19 @@ EMBEDDED_AHEAD = 2
 CUT_FROM_BYTES = 300_000
 """Smaller files are never looked at for cutting: they are short, and looking costs a second opening."""
 
-Embed = Callable[[NDArray[np.uint8]], NDArray[np.float16]]
+BYTES_A_COMMIT = 64_000_000
+"""Pictures that wait to be appended take no more memory than this, however large they are."""
+
+Embed = Callable[[Any], NDArray[np.float16]]
+"""From model inputs uint8 `[n, 3, h, w]`, an array or a tensor on a device, to unit vectors `[n, dim]`."""
+
+
+class PieceReader(Protocol):
+    """pipeline.reader.Reader, or pipeline.device_pieces.DevicePieces."""
+
+    def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]: ...
+    def read(self, piece: Piece, reading: Reading) -> Iterator[list[Picture] | PieceSummary]: ...
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +147,12 @@ class _Gathered:
 class Worker:
     """One reader and one writer. `identify` and `read` may run at the same time, each once."""
 
-    def __init__(self, assignment: Assignment, folder: Path) -> None:
+    def __init__(self, assignment: Assignment, folder: Path, device: str = "cpu") -> None:
         self._assignment = assignment
         self._folder = folder
         self._library = Library.open(assignment.library_uri)
-        self._reader = Reader(assignment.limits)
+        on_device = assignment.reading.decoder == "nvdec"
+        self._reader: PieceReader = DevicePieces(device) if on_device else Reader(assignment.limits)
         self.frames = 0
         self.video_s = 0.0
 
@@ -170,13 +185,17 @@ class Worker:
         seconds: dict[str, float] = defaultdict(float)
         gathered = [_Gathered() for _ in pieces]
         rows: dict[int, list[FrameRow]] = defaultdict(list)
+        waiting_bytes = 0
         embedded = ahead(self._embedded(pieces, embed, may_cut, gathered, seconds), EMBEDDED_AHEAD)
         try:
             for batch in embedded:
                 for index, frames in batch.items():
                     rows[index] += frames
-                if sum(map(len, rows.values())) >= self._assignment.frames_a_commit:
+                    waiting_bytes += sum(len(frame.jpeg) for frame in frames)
+                enough = sum(map(len, rows.values())) >= self._assignment.frames_a_commit
+                if enough or waiting_bytes >= BYTES_A_COMMIT:
                     self._append(pieces, rows, gathered, seconds)
+                    waiting_bytes = 0
         finally:
             embedded.close()
         self._append(pieces, rows, gathered, seconds)
@@ -252,9 +271,9 @@ class Worker:
         seconds: dict[str, float],
     ) -> dict[int, list[FrameRow]]:
         with _timed(seconds, "embed"):
-            inputs = np.stack([picture.model_input for _, picture in batch])
-            missing = self._assignment.batch_size - len(batch)
-            vectors = embed(np.pad(inputs, [(0, missing), (0, 0), (0, 0), (0, 0)]))[: len(batch)]
+            inputs = [picture.model_input for _, picture in batch]
+            inputs += inputs[-1:] * (self._assignment.batch_size - len(batch))
+            vectors = embed(_stacked(inputs))[: len(batch)]
         rows: dict[int, list[FrameRow]] = defaultdict(list)
         for (index, picture), vector in zip(batch, vectors, strict=True):
             number, time_s, jpeg, width_px, height_px, _ = picture
@@ -309,6 +328,15 @@ def discard(library: Library, piece: Piece) -> None:
         library.discard(piece.identified.video_id)
     else:
         library.discard_frames(piece.identified.video_id, piece.span.first_number, piece.span.until_number)
+
+
+def _stacked(inputs: Sequence[Any]) -> Any:
+    """One array `[n, 3, h, w]`, or one tensor where the inputs are on a device already."""
+    if isinstance(inputs[0], np.ndarray):
+        return np.stack(inputs)
+    import torch
+
+    return torch.stack(list(inputs))
 
 
 @contextmanager

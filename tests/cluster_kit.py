@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +18,17 @@ RAY = Path(sys.executable).with_name("ray")
 
 
 @contextmanager
-def cluster(cpus: int, folder: Path) -> Iterator[tuple[str, int]]:
+def cluster(cpus: int) -> Iterator[tuple[str, int]]:
     """The address of a running cluster and its first process; taken down at the end."""
     port = _free_port()
-    command = [RAY, "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}", f"--temp-dir={folder}"]
-    command += ["--include-dashboard=false", "--object-store-memory=200000000"]
-    with (folder.parent / "ray.log").open("wb") as log:
-        head = subprocess.Popen(command, env=environment(), stdout=log, stderr=log, start_new_session=True)
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:  # sockets: a short path
+        log = Path(folder) / "log"
+        command = [RAY, "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}", f"--temp-dir={folder}"]
+        command += ["--include-dashboard=false", "--object-store-memory=200000000"]
+        with log.open("wb") as words:
+            head = subprocess.Popen(command, env=environment(), stdout=words, stderr=words, start_new_session=True)
         try:
-            _wait_for(port, head, folder.parent / "ray.log")
+            _wait_for(port, head, log)
             yield f"127.0.0.1:{port}", head.pid
         finally:
             for pid in [*descendants(head.pid), head.pid]:
@@ -34,11 +37,16 @@ def cluster(cpus: int, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def ingest(corpus: Path, library: Path, address: str | None, *options: str) -> subprocess.Popen[bytes]:
-    """`kinodex ingest` with the built-in space, begun."""
-    ray = ["--ray", "--ray-address", address] if address else []
+    """`kinodex ingest` with the built-in space, begun; what it says goes to a log beside the library."""
+    ray = ["--ray-address", address] if address else []
     command = [sys.executable, "-c", "from jobs.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(library), "--space", "builtin", *ray, *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment())
+    with log_of(library).open("ab") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment())
+
+
+def log_of(library: Path) -> Path:
+    return library.with_suffix(".log")
 
 
 def environment() -> dict[str, str]:

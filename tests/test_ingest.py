@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from index.errors import LibraryBusy, SettingsMismatch
@@ -136,7 +137,8 @@ def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path:
     ingest(corpus / "film-000.mp4", tmp_path / "library")
     library = Library.open(str(tmp_path / "library"))
     hold = "import sys; from index.library import Library\n"
-    hold += "with Library.open(sys.argv[1]).lease('ingest', 'kinodex ingest of another'): print('held', flush=True); input()"
+    hold += "with Library.open(sys.argv[1]).lease('ingest', 'kinodex ingest of another'):\n"
+    hold += "    print('held', flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", hold, library.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -163,3 +165,22 @@ def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Pa
     report = Library.open(str(tmp_path / "library")).runs()[-1].report
     assert report["settings"]["ray"] is True and report["workers"] == 2
     assert "RAY_ADDRESS" not in os.environ
+
+
+def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(corpus: Path, tmp_path: Path) -> None:
+    try:
+        import torchcodec  # noqa: F401
+    except (ImportError, RuntimeError, OSError):
+        pytest.skip("torchcodec, or the FFmpeg that it needs, is not installed")
+    film = tmp_path / "films"
+    film.mkdir()
+    shutil.copy(corpus / "film-000.mp4", film)
+    ingest(film, tmp_path / "device", decoder="nvdec", device="cpu")
+    ingest(film, tmp_path / "host", decoder="pyav")
+    device, host = (Library.open(str(tmp_path / name)) for name in ("device", "host"))
+    (row,) = host.videos()
+    mine, theirs = device.vectors(row.video_id), host.vectors(row.video_id)
+    assert mine.frame_no.tolist() == theirs.frame_no.tolist() and mine.time_s.tolist() == theirs.time_s.tolist()
+    cosines = (mine.vectors.astype(np.float32) * theirs.vectors.astype(np.float32)).sum(axis=1)
+    assert cosines.min() > 0.99
+    assert device.runs()[-1].report["fell_back"] == {}

@@ -8,29 +8,34 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from index.library import Library
-from tests.cluster_kit import cluster, ingest, kill, named
+from tests.cluster_kit import cluster, ingest, kill, log_of, named
 from tests.corpus_kit import assert_same, make_corpus
 
 VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "24"))
 ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "2"))
-KILLS_A_ROUND = 3
+KILLS_A_ROUND = 4
+LONGEST_PEACE_S = 3.0
+EARLY = 0.2
+"""The part of the kills that come at any time, not only once videos are being read."""
 SEED = int(os.environ.get("KINODEX_KILL_SEED", "1"))
 SOME_FAILED = 3
-CUT = ("--cut", "30")
+CUT = ("--set", "cut_s=20")
 
 
-def finish(run: subprocess.Popen[bytes]) -> int:
-    output, _ = run.communicate(timeout=600)
-    if run.returncode not in (0, SOME_FAILED):
-        print(output.decode(errors="replace"))
-    return run.returncode
+def finish(run: subprocess.Popen[bytes], library: Path) -> int:
+    """Its exit code, which is one of the expected ones or comes with its last words."""
+    code = run.wait(timeout=600)
+    assert code in (0, SOME_FAILED, -signal.SIGKILL), log_of(library).read_text()[-4000:]
+    return code
 
 
 def strike(run: subprocess.Popen[bytes], head: int, chance: random.Random) -> str:
@@ -51,22 +56,36 @@ def strike(run: subprocess.Popen[bytes], head: int, chance: random.Random) -> st
 def test_a_killed_ingest_run_again_leaves_the_same_library(tmp_path: Path, media_or_none: Path | None) -> None:
     corpus = make_corpus(tmp_path / "corpus", VIDEOS, media_or_none)
     chance = random.Random(SEED)
-    assert finish(ingest(corpus, tmp_path / "whole", None)) == SOME_FAILED
+    finish(ingest(corpus, tmp_path / "whole", None), tmp_path / "whole")
     whole = Library.open(str(tmp_path / "whole"))
-    with cluster(3, tmp_path / "ray") as (address, head):
+    with cluster(3) as (address, head):
         for number in range(ROUNDS):
             place = tmp_path / f"round-{number}"
-            struck = []
-            run = ingest(corpus, place, address, *CUT)
-            for _ in range(KILLS_A_ROUND):
-                time.sleep(chance.uniform(0.5, 8.0))
-                if run.poll() is None:
-                    struck.append(strike(run, head, chance))
-                if run.poll() is not None or struck[-1:] == ["driver"]:
-                    run.wait()
-                    run = ingest(corpus, place, address, *CUT)
-            code = finish(run)
-            while code not in (0, SOME_FAILED):
-                code = finish(ingest(corpus, place, address, *CUT))
+            struck = disturbed(corpus, place, address, head, chance)
             print(f"round {number}: killed {', '.join(struck) or 'nothing'}")
-            assert_same(whole, Library.open(str(place)))
+            assert_same(Library.open(str(place)), whole)
+
+
+def disturbed(corpus: Path, place: Path, address: str, head: int, chance: random.Random) -> list[str]:
+    """An ingest with kills, begun again after each end of its driver, until it has gone through."""
+    struck: list[str] = []
+    run = ingest(corpus, place, address, *CUT)
+    for _ in range(KILLS_A_ROUND):
+        if chance.random() > EARLY:
+            wait(run, 60.0, lambda: bool(named(head, "reader_process")))
+        wait(run, chance.uniform(0.0, LONGEST_PEACE_S))
+        if run.poll() is not None:
+            break
+        struck.append(strike(run, head, chance))
+        if struck[-1] == "driver":
+            finish(run, place)
+            run = ingest(corpus, place, address, *CUT)
+    finish(run, place)
+    return struck
+
+
+def wait(run: subprocess.Popen[bytes], longest_s: float, until: Callable[[], bool] = lambda: False) -> None:
+    """Until the condition holds, the time is over, or the run has ended."""
+    end = time.monotonic() + longest_s
+    while time.monotonic() < end and run.poll() is None and not until():
+        time.sleep(0.05)

@@ -1,0 +1,81 @@
+"""Read pieces onto the device that embeds them, in this process: decoded, scaled and cut to the model's input there.
+
+Stands where `pipeline.reader.Reader` stands. A decoder that crashes takes this process down; on Ray that is one worker,
+whose task is done again, and the video fails when that has happened often enough.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+from pipeline.errors import NothingDecodes
+from pipeline.on_device import DeviceBatch, DeviceReader
+from pipeline.pictures import jpeg
+from pipeline.pieces import Picture, Piece, PieceSummary, Reading
+from pipeline.pyav_reader import PyavReader
+from pipeline.reading import timed
+from pipeline.spans import Span, cut
+from pipeline.subtitles import read_subtitles
+
+Seconds = dict[str, float]
+
+
+class DevicePieces:
+    """Reads one piece at a time onto `device` ("cuda", "cuda:1"; "cpu" works too)."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+
+    def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]:
+        """See Reader.cut."""
+        return cut(Path(piece.identified.path), piece.identified.source.uri, reading.fps, reading.cut_s)
+
+    def read(self, piece: Piece, reading: Reading) -> Generator[list[Picture] | PieceSummary, None, None]:
+        """See Reader.read; the model inputs are tensors on the device."""
+        source, path = piece.identified.source, Path(piece.identified.path)
+        seconds: Seconds = defaultdict(float)
+        given = 0
+        with closing(PyavReader(path, source.uri)) as exact:
+            video = DeviceReader(exact, self._device)
+            batches = video.batches(reading.fps, reading.input, reading.jpeg_side_px, piece.span)
+            while (batch := _next(batches, seconds)) is not None:
+                given += len(batch.numbers)
+                with timed(seconds, "jpeg"):
+                    pictures = _pictures(batch, reading)
+                yield pictures
+            if not given and piece.span is None:
+                raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
+            with timed(seconds, "subtitles"):
+                lines, errors = read_subtitles(path, source, video.facts) if piece.index == 0 else ([], [])
+        yield PieceSummary(
+            facts=video.facts,
+            start_s=exact.start_s,
+            end_s=video.end_s,
+            decode_errors=video.decode_errors,
+            transcript=tuple(lines),
+            subtitle_errors=tuple(errors),
+            seconds=dict(seconds),
+            decoder="nvdec",
+            fell_back=video.fell_back,
+        )
+
+    def close(self) -> None:
+        """Nothing is kept between two pieces."""
+
+
+def _next(batches: Generator[DeviceBatch, None, None], seconds: Seconds) -> DeviceBatch | None:
+    with timed(seconds, "decode"):
+        return next(batches, None)
+
+
+def _pictures(batch: DeviceBatch, reading: Reading) -> list[Picture]:
+    encoded = [jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality) for rgb in batch.pictures]
+    return [
+        Picture(number, time_s, data, width_px, height_px, model_input)
+        for number, time_s, (data, width_px, height_px), model_input in zip(
+            batch.numbers, batch.times_s, encoded, batch.inputs, strict=True
+        )
+    ]

@@ -6,9 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
-from index.filters import one_of
+from index.filters import equal, one_of
 from index.rows import FailureRow, RunRow, SourceRow
 from index.tables import Tables
+
+
+def video_ids(tables: Tables) -> set[str]:
+    return set(tables.rows("videos", equal("state", "complete"), ["video_id"])["video_id"].to_pylist())
 
 
 def sources(tables: Tables) -> dict[str, SourceRow]:

@@ -68,6 +68,7 @@ def refresh(tables: Tables, when: Thresholds) -> None:
         for name in (*BY_VIDEO, *spaces):
             _index_values(tables[name], "video_id", BTree(), when)
         _index_values(tables["frames"], "frame_key", BTree(), when)
+        _index_values(tables["sources"], "uri", BTree(), when)
         _index_values(tables["detections"], "label", Bitmap(), when)
         _join_fragments(tables["frames"], when.picture_fragments, when)
         for name in SMALL:

@@ -129,6 +129,7 @@ def test_two_runs_on_one_video_are_noticed(library):
     write(library, video, complete=False)
     write(library, other, complete=False)
     assert library.complete([video.video_row(), other.video_row()]) == ("aaaa",)
+    assert library.video_ids() == {"bbbb"}
     assert [row.video_id for row in library.videos()] == ["bbbb"]
     assert library.audit().problems == ()
     write(library, video)

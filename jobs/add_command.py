@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -22,10 +22,21 @@ app = typer.Typer(
 )
 ModelOption = Annotated[str, typer.Option("--model", help="A model of transformers: a hub id or a local folder.")]
 DeviceOption = Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")]
-WorkersOption = Annotated[int, typer.Option("--ray", min=0, help="Ray actors that share the work; 0: this process.")]
+RayOption = Annotated[bool, typer.Option("--ray", help="Share the work among Ray actors.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Ray actors, each with the model. Default: one a GPU, else one a core.")
+]
 AddressOption = Annotated[
     str | None, typer.Option("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here.")
 ]
+
+
+class Sharing(NamedTuple):
+    """Whether Ray does the work, which one, and with how many actors."""
+
+    ray: bool
+    address: str | None
+    workers: int | None
 
 
 @app.command()
@@ -44,8 +55,9 @@ def captions(
     input_price: Annotated[float, typer.Option(help="Money for a million input tokens of the endpoint.")] = 0.0,
     output_price: Annotated[float, typer.Option(help="Money for a million output tokens of the endpoint.")] = 0.0,
     device: DeviceOption = "auto",
-    ray: WorkersOption = 0,
+    ray: RayOption = False,
     ray_address: AddressOption = None,
+    workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Describe every segment in words, from some of its stored frames."""
@@ -53,7 +65,7 @@ def captions(
 
     name, device = (model, "cpu") if base_url else (local_name(model), device)
     stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, input_price, output_price)
-    run(library, stage, video, ray, ray_address, as_json=json)
+    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
 
 
 @app.command()
@@ -68,8 +80,9 @@ def detections(
     video: VideoOption = None,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
     device: DeviceOption = "auto",
-    ray: WorkersOption = 0,
+    ray: RayOption = False,
     ray_address: AddressOption = None,
+    workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
@@ -77,7 +90,7 @@ def detections(
 
     words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
     stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
-    run(library, stage, video, ray, ray_address, as_json=json)
+    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
 
 
 @app.command()
@@ -88,14 +101,21 @@ def speech(
     video: VideoOption = None,
     batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
     device: DeviceOption = "auto",
-    ray: WorkersOption = 0,
+    ray: RayOption = False,
     ray_address: AddressOption = None,
+    workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write down what is said, with times, from the sound of the sources (a Whisper model)."""
     from jobs.add_speech import Speech
 
-    run(library, Speech(local_name(model), language, batch, device), video, ray, ray_address, as_json=json)
+    run(
+        library,
+        Speech(local_name(model), language, batch, device),
+        video,
+        Sharing(ray, ray_address, workers),
+        as_json=json,
+    )
 
 
 @app.command()
@@ -105,14 +125,15 @@ def vectors(
     video: VideoOption = None,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 32,
     device: DeviceOption = "auto",
-    ray: WorkersOption = 0,
+    ray: RayOption = False,
     ray_address: AddressOption = None,
+    workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
     from jobs.add_vectors import Vectors
 
-    run(library, Vectors(space, batch, device), video, ray, ray_address, as_json=json)
+    run(library, Vectors(space, batch, device), video, Sharing(ray, ray_address, workers), as_json=json)
 
 
 def local_name(model: str) -> str:
@@ -123,7 +144,7 @@ def local_name(model: str) -> str:
     return str(folder.resolve()) if folder.is_dir() else model
 
 
-def run(uri: str, stage: Stage, videos: list[str] | None, workers: int, address: str | None, as_json: bool) -> None:
+def run(uri: str, stage: Stage, videos: list[str] | None, sharing: Sharing, as_json: bool) -> None:
     """Add a stage, show what was done, and exit with 3 if it could not be done for some videos."""
     from contextlib import ExitStack
 
@@ -137,10 +158,10 @@ def run(uri: str, stage: Stage, videos: list[str] | None, workers: int, address:
     ids = [library.video(name).video_id for name in videos] if videos else None
     with ExitStack() as stack:
         crew = None
-        if workers:
+        if sharing.ray or sharing.address:
             from jobs.add_ray import ray_crew
 
-            crew = stack.enter_context(ray_crew(workers, address))
+            crew = stack.enter_context(ray_crew(sharing.workers, sharing.address))
         report = add(library, stage, ids, stack.enter_context(_watch(Console(stderr=True), stage)), crew)
     _show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)

@@ -46,20 +46,21 @@ class AddWorker:
 
 
 @contextmanager
-def ray_crew(workers: int, address: str | None) -> Iterator[Crew]:
-    """Give a crew of so many actors on the cluster at `address`, or on Ray started here."""
+def ray_crew(workers: int | None, address: str | None) -> Iterator[Crew]:
+    """Give a crew of so many actors (None: one a GPU, else one a core) on the cluster at `address`, or started here."""
     with connected(address):
         yield partial(add_on_ray, workers)
 
 
 def add_on_ray(
-    workers: int, library: Library, stage: Stage, videos: Sequence[VideoRow], held: Held
+    workers: int | None, library: Library, stage: Stage, videos: Sequence[VideoRow], held: Held
 ) -> Iterator[list[Added]]:
     """See jobs.add.add_here; raises the PipelineError or KinodexError that ends an actor's work."""
     import ray
 
-    waiting = deque(_bundles(videos, workers))
-    idle = [_actor(library, stage, held) for _ in range(min(workers, len(waiting)))]
+    actors = workers or int(_gpus(stage) or _resources().get("CPU", 1)) or 1
+    waiting = deque(_bundles(videos, actors))
+    idle = [_actor(library, stage, held) for _ in range(min(actors, len(waiting)))]
     running: dict[Any, tuple[Any, Bundle]] = {}
     try:
         while waiting or running:
@@ -122,8 +123,19 @@ def _actor(library: Library, stage: Stage, held: Held) -> Any:
     """A new actor, with a GPU where the cluster has any and the model may use one."""
     import ray
 
-    resources: Any = ray.cluster_resources
-    with_gpu = stage.device != "cpu" and resources().get("GPU", 0) > 0
-    options: dict[str, Any] = {"num_gpus": 1} if with_gpu else {"num_cpus": 1}
+    options: dict[str, Any] = {"num_gpus": 1} if _gpus(stage) else {"num_cpus": 1}
     kind: Any = ray.remote(AddWorker)
     return kind.options(max_restarts=0, max_task_retries=0, **options).remote(library.uri, stage, held)
+
+
+def _gpus(stage: Stage) -> float:
+    """GPUs of the cluster that the stage's model may use."""
+    return 0.0 if stage.device == "cpu" else _resources().get("GPU", 0.0)
+
+
+def _resources() -> dict[str, float]:
+    import ray
+
+    ask: Any = ray.cluster_resources
+    found: dict[str, float] = ask()
+    return found

@@ -26,7 +26,18 @@ from index.errors import KinodexError
 
 OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
-EXTRAS = {"av": "ingest", "charset_normalizer": "ingest", "pysubs2": "ingest", "aiohttp": "http", "s3fs": "s3"}
+EXTRAS = {
+    "av": "ingest",
+    "charset_normalizer": "ingest",
+    "pysubs2": "ingest",
+    "transformers": "hf",
+    "scipy": "hf",
+    "ray": "ray",
+    "decord": "decord",
+    "torchcodec": "torchcodec",
+    "aiohttp": "http",
+    "s3fs": "s3",
+}
 """What the base install leaves out, and the extra that brings it."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from index.library import Library
 from index.rows import VideoRow
 from jobs.adding import Made, hub_for
-from pipeline.errors import SourceMissing
+from pipeline.errors import SourceError, SourceMissing
 
 if TYPE_CHECKING:
     from pipeline.speech import Recogniser
@@ -41,7 +41,7 @@ class Speech:
         from pipeline.audio import sound_windows
 
         recogniser = _recogniser(self.model, self.device, self.language, self.batch)
-        with _source_of(video) as path:
+        with _source_of(library, video) as path:
             rows = list(recogniser.transcribe(sound_windows(path, video.uri)))
         return Made(rows, len(rows))
 
@@ -50,16 +50,36 @@ class Speech:
 
 
 @contextmanager
-def _source_of(video: VideoRow) -> Iterator[Path]:
-    """The bytes that the video was made of; raises SourceError where they are gone or others by now."""
+def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
+    """The bytes that the video was made of, from whichever of its sources still has them.
+
+    Raises SourceError, of the first one, where they are gone or others by now everywhere.
+    """
+    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
+        try:
+            path = _fetched(video.uri, video, folder)
+        except SourceError as error:
+            path = _fetched_elsewhere(library, video, folder, error)
+        yield path
+
+
+def _fetched(uri: str, video: VideoRow, folder: str) -> Path:
     from pipeline.pieces import identify
     from pipeline.sources import Source
 
-    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
-        found = identify(Source(video.uri, video.title), Path(folder))
-        if found.video_id != video.video_id:
-            raise SourceMissing(f"{video.uri}: holds another video by now; put the old one back, or ingest the new one")
-        yield Path(found.path)
+    found = identify(Source(uri, video.title), Path(folder))
+    if found.video_id != video.video_id:
+        raise SourceMissing(f"{uri}: holds another video by now; put the old one back, or ingest the new one")
+    return Path(found.path)
+
+
+def _fetched_elsewhere(library: Library, video: VideoRow, folder: str, error: SourceError) -> Path:
+    """From a source that ingest found to be the same video."""
+    same = [row.uri for row in library.sources().values() if row.video_id == video.video_id and row.uri != video.uri]
+    for uri in sorted(same):
+        with suppress(SourceError):
+            return _fetched(uri, video, folder)
+    raise error
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ import pytest
 
 from index.errors import LibraryBusy
 from index.library import Library
-from index.rows import Scope
+from index.rows import Scope, SourceRow
 from index.spaces import load_space
 from jobs.add import add
 from jobs.add_captions import Captions
@@ -147,6 +147,14 @@ def test_a_source_that_is_gone_or_another_by_now_is_a_failure_until_it_is_back(k
     films[2].write_bytes(was)
     assert told(kinodex, *command[1:])["added"] == 2
     assert library.failures() == []
+
+
+def test_a_copy_that_ingest_knew_serves_where_the_first_source_is_gone(library, films, models):
+    copy = films[0].rename(films[0].with_suffix(".copy"))
+    video = library.video("film-0")
+    library.add_sources([SourceRow(str(copy), video.video_id, copy.stat().st_size, "stamp", video.ingested_at)])
+    report = add(library, Speech(str(models / "whisper")), [video.video_id])
+    assert (report.added, report.rows > 0) == (1, True)
 
 
 def test_another_space_gives_every_frame_a_second_vector(kinodex, library, models):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import WrongModel
-from pipeline.hub_models import Loaded, load_model
+from pipeline.hub_models import Loaded, inference, load_model, quiet
 
 if TYPE_CHECKING:
     import torch
@@ -52,8 +52,6 @@ class Captioner:
 
     def caption(self, segments: Sequence[Shown]) -> list[Caption]:
         """A caption for each segment, made in one batch; each is shown at least one picture."""
-        import torch
-
         if not segments:
             return []
         processor, model = self._loaded.processor, self._loaded.model
@@ -68,7 +66,7 @@ class Captioner:
             )
         )
         likelihoods = _Likelihoods()
-        with torch.inference_mode():
+        with inference(), quiet():
             tokens = model.generate(
                 **batch,
                 generation_config=self._settings,

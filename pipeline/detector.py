@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.boxes import Box, Detection, best_of_each
 from pipeline.errors import WrongModel
-from pipeline.hub_models import Loaded, load_model
+from pipeline.hub_models import Loaded, inference, load_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -71,7 +71,7 @@ class Detector:
         import torch
 
         cuda = self._loaded.device.type == "cuda"
-        with torch.inference_mode(), torch.autocast("cuda", torch.float16) if cuda else nullcontext():
+        with inference(), torch.autocast("cuda", torch.float16) if cuda else nullcontext():
             return self._loaded.model(**self._loaded.to_input(batch))
 
 

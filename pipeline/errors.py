@@ -19,6 +19,7 @@
     └── ModelUnusable          a model of an optional stage: ends the run, is never a failure row
         ├── ModelMissing           no such folder or id, files missing, or no hub
         ├── WrongModel             a model for another task, or not all of its weights
+        ├── ModelTooLarge          the device's memory does not hold the model with a batch
         └── NoSuchDevice           a device that this machine does not have
 
 Every message is one line: what was got, what is allowed, what to do. The class name is the
@@ -122,6 +123,10 @@ class ModelMissing(ModelUnusable):
 
 class WrongModel(ModelUnusable):
     """A model for another task, or weights that leave part of it at random."""
+
+
+class ModelTooLarge(ModelUnusable):
+    """The device's memory does not hold the model with a batch of what it is shown."""
 
 
 class NoSuchDevice(ModelUnusable):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipeline.errors import ModelMissing, NoSuchDevice, WrongModel
+from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
 
 if TYPE_CHECKING:
     import torch
@@ -49,21 +49,36 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
     import torch
 
     transformers = import_transformers()
+    name = str(Path(name).expanduser())
     place = chosen_device(device)
     half = half_on_cuda and place.type == "cuda"
     dtype = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if half else torch.float32
     _check_folder(name)
     with quiet(), _clear_errors(name, kind):
         processor = transformers.AutoProcessor.from_pretrained(name)
-        model, facts = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(
-            name, dtype=dtype, output_loading_info=True
-        )
+        load = getattr(transformers, f"AutoModelFor{kind}").from_pretrained
+        model, facts = load(name, dtype=dtype, output_loading_info=True)
     if missing := sorted(facts["missing_keys"]):
         raise WrongModel(
             f"the weights of {name} lack {len(missing)} tensors ({missing[0]}, ...), which would stay at random; "
             f"give a checkpoint that was saved for this task ({kind})"
         )
-    return Loaded(name, processor, model.eval().to(place), place, dtype)
+    with inference():
+        return Loaded(name, processor, model.eval().to(place), place, dtype)
+
+
+@contextmanager
+def inference() -> Iterator[None]:
+    """Within this block a model runs without gradients; memory of the device that runs out is ModelTooLarge."""
+    import torch
+
+    try:
+        with torch.inference_mode():
+            yield
+    except torch.OutOfMemoryError as error:
+        raise ModelTooLarge(
+            f"the device's memory is full ({_first_line(error)}); lower --batch, or take a smaller model or --device cpu"
+        ) from error
 
 
 def chosen_device(device: str) -> torch.device:
@@ -107,8 +122,8 @@ def import_transformers() -> ModuleType:
 
 def _check_folder(name: str) -> None:
     """A name that looks like a path must be one: transformers would ask the hub for it."""
-    folder = Path(name).expanduser()
-    looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1
+    folder = Path(name)
+    looks_local = name.startswith((".", "/")) or name.count("/") > 1
     if looks_local and not folder.is_dir():
         raise ModelMissing(
             f"got model {name}, where there is no folder; give a folder that holds config.json or a hub id"
@@ -152,7 +167,7 @@ def _clear_errors(name: str, kind: Kind) -> Iterator[None]:
 def _architecture(name: str) -> str:
     """What a local folder says it holds, for a message."""
     try:
-        config = json.loads((Path(name).expanduser() / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((Path(name) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ""
     held = config.get("architectures") or [config.get("model_type", "")]

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.audio import RATE_HZ, Sound
 from pipeline.errors import WrongModel
-from pipeline.hub_models import Loaded, load_model, quiet
+from pipeline.hub_models import Loaded, inference, load_model, quiet
 
 SILENCE_RMS = 1e-3
 """-60 dB of full scale. Whisper invents words for silence (its paper, section 4.5), so silence is not shown to it."""
@@ -71,20 +71,16 @@ class Recogniser:
 
     def _spoken(self, features: Any) -> str:
         """The commonest language of some windows."""
-        import torch
-
         if not self._codes:
             return "en"
-        with torch.inference_mode():
+        with inference():
             found = self._loaded.model.detect_language(features["input_features"])
         return Counter(self._codes[int(number)] for number in found).most_common(1)[0][0]
 
     def _parts(self, features: Any, language: str) -> list[list[_Part]]:
         """For each window, pieces of text with their times within it as Whisper's timestamp tokens say."""
-        import torch
-
         known = {"language": language, "task": "transcribe"} if self._codes else {}
-        with torch.inference_mode(), quiet():
+        with inference(), quiet():
             heard = self._loaded.model.generate(
                 features["input_features"],
                 attention_mask=features["attention_mask"],

@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from pipeline.captioner import Captioner, Shown, load_captioner
-from pipeline.errors import ModelMissing, NoSuchDevice, WrongModel
+from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
+from pipeline.hub_models import inference
 from tests import stage_kit
 
 MAKERS = {"llava": stage_kit.llava, "idefics3": stage_kit.idefics3}
@@ -154,3 +155,14 @@ def test_a_model_without_a_chat_template(models, tmp_path):
 def test_a_device_that_is_not_there(models):
     with pytest.raises(NoSuchDevice, match="got device 'cuda:9'"):
         load_captioner(str(models["llava"]), "cuda:9")
+
+
+def test_memory_of_a_device_that_runs_out_is_one_line():
+    import torch
+
+    with (
+        pytest.raises(ModelTooLarge, match=r"memory is full \(CUDA out of memory.*; lower --batch") as error,
+        inference(),
+    ):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB.\nGPU 0 has 8 GiB.")
+    assert "\n" not in str(error.value)

@@ -62,9 +62,15 @@ class Reader:
         self._child: _Child | None = None
 
     def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]:
-        """The spans that a video is cut into; none where it is short or cannot be cut. Raises as `read`."""
+        """The spans that a video is cut into; none where it is short or cannot be cut.
+
+        What takes the child down here comes to light when the video is read. Raises as `read` otherwise.
+        """
         spans: tuple[Span, ...]
-        (spans,) = self._answer(("cut", piece, reading))
+        try:
+            (spans,) = self._answer(("cut", piece, reading))
+        except (DecoderDied, DecoderOutOfMemory):
+            return ()
         return spans
 
     def read(self, piece: Piece, reading: Reading) -> Generator[list[Picture] | PieceSummary, None, None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -41,7 +41,9 @@ def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSumma
     source, path = piece.identified.source, Path(piece.identified.path)
     seconds: Seconds = defaultdict(float)
     given = 0
-    with open_video(path, source.uri, decoder=reading.decoder) as video:
+    with ExitStack() as opened:
+        with timed(seconds, "decode"):
+            video = opened.enter_context(open_video(path, source.uri, decoder=reading.decoder))
         with closing(ahead(decoded(video, piece, reading, seconds), DECODED_AHEAD)) as rgbs:
             for number, time_s, rgb in rgbs:
                 given += 1

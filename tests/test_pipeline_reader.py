@@ -22,7 +22,7 @@ from pipeline.reader import Limits, Reader, ReaderBroken
 from pipeline.reading import read_piece
 from tests.pipeline_kit import READING, whole
 
-SHORT = Limits(base_s=5, silence_s=1)
+SHORT = Limits(base_s=20, silence_s=3)
 FEW = replace(READING, fps=0.2)
 EVERYTHING = replace(READING, fps=1000, batch=4)
 """Of every frame a picture: enough that a child stands in the middle of them until its parent takes more."""
@@ -153,9 +153,9 @@ def endless(sintel: Piece, tmp_path: Path) -> Piece:
 def test_a_hang_is_one_failure(sintel: Piece, endless: Piece) -> None:
     with closing(Reader(SHORT)) as reader:
         began = time.monotonic()
-        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder gave nothing for 3 s"):
+        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder gave nothing for 5 s"):
             pictures(reader, endless)
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 30
         assert children(os.getpid()) == []
         assert len(pictures(reader, sintel, FEW)) == 11
 
@@ -179,10 +179,11 @@ def test_slower_than_allowed_is_a_hang(sintel: Piece) -> None:
 
 
 def test_only_waiting_for_the_child_counts(sintel: Piece) -> None:
-    with closing(Reader(Limits(base_s=2, per_video_s=0.001, silence_s=2))) as reader:
-        for part in reader.read(sintel, replace(FEW, batch=11)):
-            assert part
-            time.sleep(2.2)
+    with closing(Reader(Limits(base_s=4, per_video_s=0.001, silence_s=4))) as reader:
+        parts = reader.read(sintel, replace(FEW, batch=2))
+        assert next(parts)
+        time.sleep(4.5)
+        assert sum(len(part) for part in parts if isinstance(part, list)) == 9
 
 
 def test_too_much_memory_is_one_failure(sintel: Piece, tmp_path: Path) -> None:
@@ -301,7 +302,7 @@ def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Piece, root: 
         time.sleep(0.3)
         assert Path(f"/proc/{pid}").exists()
         parent.kill()
-    ends_s = time.monotonic() + 5
+    ends_s = time.monotonic() + 10
     while running(int(pid)) and time.monotonic() < ends_s:
         time.sleep(0.02)
     assert not running(int(pid))

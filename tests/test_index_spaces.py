@@ -20,7 +20,7 @@ from PIL import Image
 
 from index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
 from index.model_names import BUILTIN, model_name
-from index.precision import quick_tower
+from index.precision import compiled_tower, quick_tower
 from index.spaces import DEFAULT_SPACE, Space, import_open_clip, load_space
 from pipeline.model_input import ModelInput
 from pipeline.pictures import rgb_scaler
@@ -378,3 +378,4 @@ def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
     assert cosines(exact, quick).min() >= 0.9995
     small = open_clip.model.CLIP(**TINY).eval().visual
     assert quick_tower(small, images) is small
+    assert compiled_tower(small, images) is small  # only on CUDA compiling may pay

@@ -67,21 +67,17 @@ def picks_of(exact: PyavReader, fps: float, span: Span | None) -> Picks:
     packets, rate = exact.packets(), Fraction(fps).limit_denominator(1_000_000)
     first, until = (span.first_pts, span.until_pts) if span else (exact.first_pts, None)
     plan = plan_samples(packets, exact.first_pts, rate * exact.base, first, until)
-    numbers, shown = dict(plan.numbers), packets.shown()
+    shown = packets.shown()
     if shown[0] != exact.first_pts:
         raise PickError("it does not begin with the earliest of its packets")
-    last = int(shown[-1])
-    end = exact.end(last * exact.base, int(packets.duration[packets.pts == last][0]))
-    if plan.last is not None and (number := exact.instant(last * exact.base, end, rate)) is not None:
-        numbers[last] = number
     return Picks(
-        indices=np.searchsorted(shown, list(numbers)).tolist(),
-        numbers=list(numbers.values()),
-        times_s=[float(pts * exact.base) for pts in numbers],
+        indices=np.searchsorted(shown, list(plan.numbers)).tolist(),
+        numbers=list(plan.numbers.values()),
+        times_s=[float(pts * exact.base) for pts in plan.numbers],
         start_s=exact.start_s,
         count=len(shown),
         apart_s=float(np.diff(shown).min() * exact.base),
         size_px=exact.size_px,
-        end_s=float(end),
+        end_s=float(packets.end * exact.base),
         has_open_groups=packets.has_open_groups(),
     )

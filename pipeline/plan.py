@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.clock import GAP_TO_BELIEVE_S
+from pipeline.clock import GAP_TO_BELIEVE_S, duration_s, time_base
 
 if TYPE_CHECKING:
     from av import Packet
@@ -40,13 +40,14 @@ class SurpriseError(Exception):
 class Packets:
     """All packets of a stream, or of a part of it, in the order of decoding; arrays `[n]`, in units of its time base.
 
-    `hidden` frames are decoded but never shown (an edit list leaves them out).
+    `hidden` frames are decoded but never shown (an edit list leaves them out). `end` is when the last frame's own
+    duration is over.
     """
 
     pts: NDArray[np.int64]
-    duration: NDArray[np.int64]
     key: NDArray[np.bool_]
     hidden: NDArray[np.bool_]
+    end: Fraction
 
     def __len__(self) -> int:
         return len(self.pts)
@@ -72,9 +73,7 @@ class Plan:
     """What to do with each packet, arrays `[n]`, and what has to come of it.
 
     `sent`: the decoder is given it. `wanted`: its frame is, so that it must not be skipped. `fresh`: the decoder
-    is emptied and starts anew with it. `numbers`: presentation time to sample number, in order of time. `last` is
-    the presentation time of the last frame, if the end of the video is part of this; it is always decoded, and
-    the only one of which the plan cannot tell whether it is a sample.
+    is emptied and starts anew with it. `numbers`: presentation time to sample number, in order of time.
     """
 
     pts: NDArray[np.int64]
@@ -82,11 +81,10 @@ class Plan:
     wanted: NDArray[np.bool_]
     fresh: NDArray[np.bool_]
     numbers: dict[int, int]
-    last: int | None
 
 
-def list_packets(packets: Iterable[Packet[VideoStream]], base: Fraction) -> Packets:
-    """Demux all of `packets`, of a stream with this time base.
+def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) -> Packets:
+    """Demux all of `packets`, which are of `stream`.
 
     Raises:
         SurpriseError: timestamps are missing, double or jump, or a packet is damaged, so that no plan can be made.
@@ -106,13 +104,15 @@ def list_packets(packets: Iterable[Packet[VideoStream]], base: Fraction) -> Pack
         table = np.fromiter(rows(), dtype=_ROW)
     except FFmpegError as error:
         raise SurpriseError(f"the file is damaged ({error.strerror})") from error
-    found = Packets(table["pts"].copy(), table["duration"].copy(), table["key"].copy(), table["hidden"].copy())
-    steps = np.diff(found.shown())
+    base, shown = time_base(stream), np.sort(table["pts"][~table["hidden"]])
+    steps = np.diff(shown)
     if not len(steps) or steps.min() <= 0 or int(steps.max()) * base > GAP_TO_BELIEVE_S:
         raise SurpriseError("presentation times that are double or jump, or fewer than two frames")
     if (np.diff(table["dts"][table["dts"] != NO_TIME]) <= 0).any():
         raise SurpriseError("decoding times that do not rise")
-    return found
+    last = table[table["pts"] == shown[-1]][0]
+    end = int(last["pts"]) + duration_s(int(last["duration"]), base, stream.average_rate) / base
+    return Packets(table["pts"].copy(), table["key"].copy(), table["hidden"].copy(), end)
 
 
 def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until: int | None) -> Plan:
@@ -125,7 +125,7 @@ def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until
         until: None for the end of the video.
     """
     shown = packets.shown()
-    ends = np.append(shown[1:], shown[-1] + 1)
+    ends = np.array([*shown[1:].tolist(), packets.end], dtype=object)
     chosen = (shown >= first) if until is None else (shown >= first) & (shown < until)
     shown, ends = shown[chosen], ends[chosen]
     if not len(shown) or shown[0] != first:
@@ -133,14 +133,11 @@ def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until
     steps, ticks = rate.as_integer_ratio()
     # Objects: whole numbers of any size. The products exceed 64 bits where time bases are fine.
     numbers = -((start - shown.astype(object)) * steps // ticks)
-    is_sample = (numbers * ticks < (ends.astype(object) - start) * steps).astype(bool)
-    last = int(shown[-1]) if until is None else None
-    is_sample[-1] &= until is not None
-    wanted = np.isin(packets.pts, shown[is_sample]) | (False if last is None else packets.pts == last)
-    wanted &= ~packets.hidden
+    is_sample = (numbers * ticks < (ends - start) * steps).astype(bool)
+    wanted = np.isin(packets.pts, shown[is_sample]) & ~packets.hidden
     sent, fresh = _sent(packets, wanted, alone=first != start)
     by_time = dict(zip(shown[is_sample].tolist(), numbers[is_sample], strict=True))
-    return Plan(packets.pts, sent, wanted, fresh, by_time, last)
+    return Plan(packets.pts, sent, wanted, fresh, by_time)
 
 
 def first_number(pts: int, start: int, rate: Fraction) -> int:

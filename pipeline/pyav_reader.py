@@ -52,7 +52,7 @@ class PyavReader:
                     f"{name}: not one frame of its {codec} stream decodes ({self.decode_errors} errors); "
                     "make the file anew from its source"
                 )
-            self.start, self.base, self._average_rate = first[0], time_base(stream), stream.average_rate
+            self.start, self.base = first[0], time_base(stream)
             self.facts = read_facts(container, stream, first[1])
             self.size_px = display_size(first[1], Fraction(1))
             self.start_s = self.end_s = float(self.start)
@@ -71,7 +71,7 @@ class PyavReader:
     def packets(self, span: Span | None = None) -> Packets:
         """The packets of the video or of a span. Raises SurpriseError where they are no ground to plan on."""
         with self.opened() as (container, stream):
-            return list_packets(packets_of(container, stream, span, self.first_pts), self.base)
+            return list_packets(packets_of(container, stream, span, self.first_pts), stream)
 
     @property
     def first_pts(self) -> int:
@@ -88,10 +88,13 @@ class PyavReader:
         given = -1
         try:
             first, until = (span.first_pts, span.until_pts) if span else (self.first_pts, None)
-            plan = plan_samples(self.packets(span), self.first_pts, rate * self.base, first, until)
-            for sample in self._planned(plan, rate, span):
+            packets = self.packets(span)
+            plan = plan_samples(packets, self.first_pts, rate * self.base, first, until)
+            for sample in self._planned(plan, span):
                 given = sample.number
                 yield sample
+            if until is None:
+                self.end_s = float(packets.end * self.base)
             return
         except SurpriseError as surprise:
             if span:
@@ -100,22 +103,19 @@ class PyavReader:
             if sample.number > given:
                 yield sample
 
-    def _planned(self, plan: Plan, rate: Fraction, span: Span | None) -> Iterator[Sample]:
+    def _planned(self, plan: Plan, span: Span | None) -> Iterator[Sample]:
         self.decode_errors = 0
-        given, ended, latest = 0, plan.last is None, -math.inf
+        given, latest = 0, -math.inf
         with self.opened() as (container, stream):
             for frame in _planned_frames(packets_of(container, stream, span, self.first_pts), stream, plan):
                 frame.time_base, pts = self.base, frame.pts or 0  # PyAV forgets the former when a decoder drains
                 if pts <= latest:
                     raise SurpriseError("frames come in another order than their times")
-                latest, time, number = pts, pts * self.base, plan.numbers.get(pts)
+                latest, number = pts, plan.numbers.get(pts)
                 if number is not None:
                     given += 1
-                    yield Sample(number, float(time), frame)
-                elif pts == plan.last:
-                    ended = True
-                    yield from self._last(time, frame, rate)
-        if not ended or given < len(plan.numbers):
+                    yield Sample(number, float(pts * self.base), frame)
+        if given < len(plan.numbers):
             raise SurpriseError("fewer frames come out than there are packets")
 
     def _everything(self, rate: Fraction) -> Iterator[Sample]:
@@ -124,25 +124,17 @@ class PyavReader:
             frames = timed(self._all_frames(container, stream), stream)
             time, shown = next(frames)
             for next_time, next_frame in frames:
-                number = self.instant(time, next_time, rate)
+                number = self._instant(time, next_time, rate)
                 if number is not None:
                     yield Sample(number, float(time), shown)
                 time, shown = next_time, next_frame
-            yield from self._last(time, shown, rate)
-
-    def _last(self, time: Fraction, frame: VideoFrame, rate: Fraction) -> Iterator[Sample]:
-        """The last frame of the video, if it is a sample."""
-        end = self.end(time, frame.duration)
+            end = time + duration_s(shown.duration, self.base, stream.average_rate)
+            number = self._instant(time, end, rate)
+            if number is not None:
+                yield Sample(number, float(time), shown)
         self.end_s = float(end)
-        number = self.instant(time, end, rate)
-        if number is not None:
-            yield Sample(number, float(time), frame)
 
-    def end(self, time: Fraction, ticks: int) -> Fraction:
-        """When the video ends: its last frame, shown from `time`, claims to last `ticks` of the time base."""
-        return time + duration_s(ticks, self.base, self._average_rate)
-
-    def instant(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
+    def _instant(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
         """The first `k` of which the instant `start + k / rate` is in `[time, until)`, if there is one."""
         number = math.ceil((time - self.start) * rate)
         return number if number < (until - self.start) * rate else None

@@ -62,7 +62,7 @@ def cut(path: Path, name: str, fps: float, span_s: float) -> tuple[Span, ...]:
         stream = choose_stream(container, name)
         base = time_base(stream)
         try:
-            packets = list_packets(container.demux(stream), base)
+            packets = list_packets(container.demux(stream), stream)
         except SurpriseError:
             return ()
     start = round(Fraction(start_s) / base)

@@ -77,7 +77,7 @@ def inference() -> Iterator[None]:
             yield
     except torch.OutOfMemoryError as error:
         raise ModelTooLarge(
-            f"the device's memory is full ({_first_line(error)}); lower --batch, or take a smaller model or --device cpu"
+            f"the device's memory is full ({_first_line(error)}); lower --batch, or take a smaller model"
         ) from error
 
 

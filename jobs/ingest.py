@@ -9,16 +9,16 @@ import secrets
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 
 from index.leases import Lease
 from index.library import Library
+from index.maintenance import BESIDE_INGEST
 from index.rows import RunRow, SourceRow
 from index.spaces import Fingerprint
 from jobs.config import IngestConfig
@@ -26,6 +26,7 @@ from jobs.coordinator import Coordinator, Rules, utilisation
 from jobs.crew import Crew
 from jobs.errors import UsageError
 from jobs.outcomes import Progress, Report
+from jobs.report import summary
 from jobs.settings import library_settings
 from jobs.worker import Assignment
 from pipeline.errors import SourceError
@@ -36,6 +37,7 @@ from pipeline.reader import Limits
 from pipeline.sources import Source, Stamp, stamp
 
 LEASE = "ingest"
+RUNNING = "running"
 CPU_BATCH, GPU_BATCH = 16, 64
 """On a CPU larger batches are no quicker and sometimes slower (notes: 29 frames a second of 16, 18 of 64)."""
 MOST_LOCAL_WORKERS = 16
@@ -67,9 +69,10 @@ def run_ingest(
         library = Library.open_or_create(uri, library_settings(settings), ready.fingerprint)
         with library.lease(LEASE, _owner()) as lease:
             library.sweep()
+            _close_broken_runs(library)
             report = _under_lease(config, settings, sources, library, lease, ready, watch)
             library.refresh()
-            library.add_run(_run_row(report))
+            library.add_run(_run_row(report, "stopped" if report.stopped else "done"))
     return report
 
 
@@ -94,7 +97,16 @@ def _under_lease(
         batch_size=ready.batch_size,
         frames_a_commit=config.frames_a_commit,
     )
-    report = Report(run_id=secrets.token_hex(8), started_at=started_at, seconds=0.0, outcomes=())
+    report = Report(
+        run_id=secrets.token_hex(8),
+        started_at=started_at,
+        seconds=0.0,
+        outcomes=(),
+        left_out=len(sources) - len(todo),
+        settings=config.model_dump(mode="json") | {"space_digest": ready.fingerprint.digest},
+        versions={name: version(name) for name in MEASURED_WITH} | {"python": platform.python_version()},
+    )
+    library.add_run(_run_row(report, RUNNING))
     if todo:
         with _kept_fresh(library.uri), ready.begin(assignment) as crew:
             bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
@@ -102,13 +114,7 @@ def _under_lease(
             coordinator = Coordinator(library, crew, todo, stamps, rules, watch)
             coordinator.run()
             report = _with_figures(report, coordinator, crew, time.monotonic() - began)
-    return replace(
-        report,
-        seconds=time.monotonic() - began,
-        left_out=len(sources) - len(todo),
-        settings=config.model_dump(mode="json") | {"space_digest": ready.fingerprint.digest},
-        versions={name: version(name) for name in MEASURED_WITH} | {"python": platform.python_version()},
-    )
+    return replace(report, seconds=time.monotonic() - began)
 
 
 def _with_figures(report: Report, coordinator: Coordinator, crew: Crew, wall_s: float) -> Report:
@@ -135,7 +141,7 @@ def _kept_fresh(uri: str) -> Iterator[None]:
 
     def refresh() -> None:
         while not over.wait(REFRESH_EVERY_S):
-            Library.open(uri).refresh()
+            Library.open(uri).refresh(BESIDE_INGEST)
 
     with ThreadPoolExecutor(1, "refresh") as pool:
         refreshing = pool.submit(refresh)
@@ -214,16 +220,17 @@ def _limits(config: IngestConfig) -> Limits:
     )
 
 
-def _run_row(report: Report) -> RunRow:
-    """A report as it is kept: outcomes in numbers, failures by class; who failed stands in `failures`."""
-    plain = asdict(replace(report, outcomes=()))
-    del plain["outcomes"]
-    counts = {state: report.count(state) for state in ("indexed", "already there", "failed")}
-    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
-    plain |= {"counts": counts, "frames": report.frames, "video_s": report.video_s, "failures_by_class": dict(classes)}
-    ended = report.started_at + timedelta(seconds=report.seconds)
-    state = "stopped" if report.stopped else "done"
-    return RunRow(report.run_id, "ingest", state, report.started_at, ended, json.loads(json.dumps(plain, default=str)))
+def _run_row(report: Report, state: str) -> RunRow:
+    ended = None if state == RUNNING else report.started_at + timedelta(seconds=report.seconds)
+    told = json.loads(json.dumps(summary(report), default=str))
+    return RunRow(report.run_id, LEASE, state, report.started_at, ended, told)
+
+
+def _close_broken_runs(library: Library) -> None:
+    """Say of runs that were killed that they are over; whoever holds the lease knows it."""
+    for run in library.runs():
+        if run.kind == LEASE and run.state == RUNNING:
+            library.add_run(replace(run, state="interrupted"))
 
 
 def _owner() -> str:

@@ -181,7 +181,6 @@ class Worker:
 
         Raises LeaseLost if another run has taken the library over, and LibraryError if it cannot be written.
         """
-        began = time.monotonic()
         seconds: dict[str, float] = defaultdict(float)
         gathered = [_Gathered() for _ in pieces]
         rows: dict[int, list[FrameRow]] = defaultdict(list)
@@ -206,7 +205,6 @@ class Worker:
             if isinstance(result, PieceRead):
                 for stage, spent_s in result.summary.seconds.items():
                     seconds[stage] += spent_s
-        seconds["total"] = time.monotonic() - began
         return WorkDone(results, dict(seconds))
 
     def _embedded(

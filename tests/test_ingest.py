@@ -110,7 +110,7 @@ def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: 
         (films / f"noise-{number}.mp4").write_text(f"no video {number}")
     report = ingest(films, tmp_path / "library", workers=1, bundle=1, fail_fast=True)
     assert report.stopped is not None and report.count("failed") < 6
-    assert Library.open(str(tmp_path / "library")).runs()[-1].state == "stopped"
+    assert Library.open(str(tmp_path / "library")).runs()[0].state == "stopped"
     report = ingest(films, tmp_path / "library", max_failures=6)
     assert report.stopped is None
     assert not Library.open(str(tmp_path / "library")).audit().problems
@@ -162,7 +162,7 @@ def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Pa
     assert run.returncode == 3, run.stderr
     assert "Traceback" not in run.stderr
     assert_same(Library.open(str(tmp_path / "library")), whole)
-    report = Library.open(str(tmp_path / "library")).runs()[-1].report
+    report = Library.open(str(tmp_path / "library")).runs()[0].report
     assert report["settings"]["ray"] is True and report["workers"] == 2
     assert "RAY_ADDRESS" not in os.environ
 
@@ -183,4 +183,4 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
     assert mine.frame_no.tolist() == theirs.frame_no.tolist() and mine.time_s.tolist() == theirs.time_s.tolist()
     cosines = (mine.vectors.astype(np.float32) * theirs.vectors.astype(np.float32)).sum(axis=1)
     assert cosines.min() > 0.99
-    assert device.runs()[-1].report["fell_back"] == {}
+    assert device.runs()[0].report["fell_back"] == {}

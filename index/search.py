@@ -81,7 +81,7 @@ def search_captions(
     scope: Scope,
     k: int,
 ) -> list[Hit]:
-    """See Library.search_captions: each of the two searches gives four times `k` captions, which are then fused."""
+    """See Library.search_captions: each of the two searches gives twice `k` captions, which are then fused."""
     check_scope(catalogue, scope, k)
     check_words(text)
     where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
@@ -101,7 +101,7 @@ def search_captions(
         rows = nearest_rows(tables, "captions", query, CAPTION_COLUMNS, where, is_few(scope), limit)
         return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
 
-    return fuse_same(*(widening(by, keep, 4 * k, first=4 * k) for by in (by_words, by_meaning)))[:k]
+    return fuse_same(*(widening(by, keep, 2 * k, first=2 * k) for by in (by_words, by_meaning)))[:k]
 
 
 def search_detections(

@@ -32,6 +32,8 @@ class Seen:
 
     def check(self, ids: Collection[str]) -> None:
         """Raise SpaceMismatch if one of these complete videos has no vectors in this space."""
+        if self.other is None:
+            return
         for video_id in self.catalogue.videos(ids).keys() - self.videos(ids):
             title = self.catalogue.videos([video_id])[video_id].title
             raise SpaceMismatch(f"got space {self.other}, where {title} has no vectors yet; run `kinodex add vectors`")

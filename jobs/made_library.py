@@ -72,7 +72,8 @@ def make_library(uri: str, size: Size, told: Callable[[int], None]) -> tuple[Lib
     fingerprint = Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', size.dim)
     library = Library.open_or_create(uri, size._asdict(), fingerprint)
     began = time.perf_counter()
-    missing = [number for number in range(size.videos) if not library.has_video(video_id(number))]
+    there = {row.video_id for row in library.videos()}
+    missing = [number for number in range(size.videos) if video_id(number) not in there]
     library.sweep()
     for first in range(0, len(missing), VIDEOS_A_COMMIT):
         _write(library, missing[first : first + VIDEOS_A_COMMIT], size)

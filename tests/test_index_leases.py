@@ -24,14 +24,14 @@ from index.storage import connect
 from index.tables import Tables
 from tests.index_kit import SETTINGS, fingerprint
 
-BRISK = Pace(beat_s=0.1, patience_s=1.5)
-ROUNDS = 25
+BRISK = Pace(beat_s=0.1, patience_s=2.5)
+ROUNDS = 15
 HOLD = """
 import sys
 from index.errors import LeaseLost
 from index.leases import Pace
 from index.library import Library
-with Library.open(sys.argv[1]).lease("ingest", "the first run", Pace(0.1, 1.5)) as lease:
+with Library.open(sys.argv[1]).lease("ingest", "the first run", Pace(0.1, 2.5)) as lease:
     print(lease.token, flush=True)
     for line in sys.stdin:
         try:
@@ -113,13 +113,13 @@ def test_a_live_process_keeps_its_lease_and_a_killed_one_does_not(library):
         began = time.monotonic()
         with pytest.raises(LibraryBusy, match=f"the first run on .*, process {holder.process.pid}"):
             library.lease("ingest", "second").__enter__()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 5
         assert holder.check() == "held"
         holder.process.send_signal(signal.SIGKILL)
         os.waitid(os.P_PID, holder.process.pid, os.WEXITED | os.WNOWAIT)  # dead, and not yet asked after
         began = time.monotonic()
         with library.lease("ingest", "second") as lease:
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 5
             lease.check()
             with pytest.raises(LeaseLost, match=r"lost the lease 'ingest' of .*: second on .* holds it"):
                 library.check_lease("ingest", holder.token)
@@ -157,7 +157,7 @@ def test_a_lease_let_go_while_it_is_watched(library, tables):
 def test_a_holder_keeps_its_lease_while_it_works(library, tables):
     with library.lease("ingest", "first", BRISK) as lease:
         seem_far_away(tables)
-        time.sleep(2 * BRISK.patience_s)
+        time.sleep(1.5 * BRISK.patience_s)
         with pytest.raises(LibraryBusy), library.lease("ingest", "second", BRISK):
             pass
         lease.check()

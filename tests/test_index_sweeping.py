@@ -119,7 +119,7 @@ with library.lease("ingest", "a run"):
 
 def test_killed_writers_leave_nothing_that_a_sweep_does_not_find(library):
     random = np.random.default_rng(5)
-    for turn in range(4):
+    for turn in range(3):
         command = [sys.executable, "-c", WRITE, library.uri, str(turn)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None

@@ -18,7 +18,7 @@ from pipeline.spans import Span
 
 
 class PickedReader:
-    """A `pipeline.decode.VideoReader` by any decoder; "auto" is settled when the rate is known."""
+    """A `pipeline.decode.VideoReader` by any decoder."""
 
     def __init__(self, exact: PyavReader, decoder: str) -> None:
         self._exact, self._asked = exact, decoder
@@ -33,7 +33,7 @@ class PickedReader:
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
         """See `pipeline.decode.VideoReader`."""
-        self.decoder, self.fell_back = choose(self._asked, self.facts, fps), None
+        self.decoder, self.fell_back = choose(self._asked), None
         given = -1
         if self.decoder != "pyav":
             try:

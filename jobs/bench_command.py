@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -14,25 +15,67 @@ from jobs.library_commands import JsonOption
 app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
 
 
+VideosArgument = Annotated[list[Path], typer.Argument(exists=True, help="The videos to measure on.")]
+
+
 @app.command()
 def ingest(
-    video: Annotated[Path, typer.Argument(help="The video to measure on.")],
+    video: VideosArgument,
     space: Annotated[str, typer.Option(help="Embedding space.")] = "builtin",
     fps: Annotated[float, typer.Option(help="Frames sampled a second.")] = 1.0,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the medians are printed.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; medians are printed.")] = 3,
+    decoder: Annotated[str, typer.Option(help="auto, pyav, decord, torchcodec or nvdec.")] = "auto",
+    device: Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")] = "auto",
+    ray: Annotated[bool, typer.Option("--ray/--local", help="On a Ray started here, or in threads.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode; one a core if not given.")] = None,
+    script: Annotated[bool, typer.Option(help="Also run the plain decord + open_clip script.")] = True,
     json: JsonOption = False,
 ) -> None:
-    """Frames a second end to end, against decoding, embedding and JPEG each alone."""
-    from index.spaces import load_space
+    """Frames a second end to end, against each stage alone and against the plain script of decord and open_clip.
+
+    Other settings come from the environment, such as KINODEX_INGEST_CUT_S=300.
+    """
     from jobs.bench_ingest import bench_ingest, table
-    from jobs.settings import checked_settings
+    from jobs.config import resolve
     from jobs.show import print_json
 
-    figures = bench_ingest(video, load_space(space, towers="image"), checked_settings(fps=fps), rounds)
+    told = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
+    figures = bench_ingest(video, resolve(told, {}, os.environ, None, {}).config, rounds, script)
     if json:
         print_json(asdict(figures))
     else:
         print(table(figures))
+
+
+@app.command()
+def decoders(
+    files: Annotated[list[Path], typer.Argument(exists=True, help="Videos, or folders of them.")],
+    fps: Annotated[list[float] | None, typer.Option(help="Frames sampled a second; may be repeated.")] = None,
+    decoder: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; medians are printed.")] = 3,
+    make: Annotated[Path | None, typer.Option(help="Make a film by each codec here from the first file.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """What each decoder costs by file, relative to decoding everything with PyAV, and whether its times agree."""
+    from jobs.bench_decoders import bench_decoders, table
+    from jobs.show import print_json
+
+    rows = bench_decoders(files, fps or [1.0, 0.2], decoder, rounds, make)
+    if json:
+        print_json([asdict(row) for row in rows])
+    else:
+        print(table(rows))
+
+
+@app.command()
+def make_space(
+    directory: Annotated[Path, typer.Argument(help="Folder for the model.")],
+    model: Annotated[str, typer.Option(help="An architecture of open_clip.")] = "ViT-B-32",
+) -> None:
+    """Write a model with random weights, to measure speed with where no hub can be reached."""
+    from jobs.random_space import make_space as made
+
+    print(made(directory, model))
 
 
 @app.command()

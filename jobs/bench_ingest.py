@@ -1,7 +1,22 @@
-"""How fast one video becomes rows, against the slower of decoding it and embedding it: `kinodex bench ingest`.
+"""How fast videos become a library, against each stage alone and against the plain script: `kinodex bench ingest`.
 
-All figures are taken in one run on one machine, in turn, and the medians of the rounds are compared, because times of
-different runs do not compare on a shared machine.
+Times of different runs do not compare on a shared machine. So all is measured in turn, round by round, and what is
+reported of a ratio is the median of what it was in each round; rates are medians too.
+
+End to end is `run_ingest` into a fresh library, from the moment that the model is loaded until the rows are there, in
+a process of its own: hashing, starting the decoders, decoding, JPEGs, embedding, writing. The plain script also starts
+its clock with the model loaded, and writes nothing.
+
+Four ratios say how good that is:
+
+one core each   end to end over the slower of decode only and embed only, each on one core. With two cores that is what
+                perfect overlap reaches when one core decodes and the other embeds; more means that cores are shared
+                better than that, less that one waited for the other.
+all cores each  the same with all cores for decoding, then all for embedding: near 1 only where one of them is
+                nearly free.
+core use        end to end over what it would be if all cores were busy all the time with decoding, JPEGs, preparing
+                and embedding, at the speed that each has on one core: the part of the machine that is used. CPU only.
+the script      end to end over the plain script of decord and open_clip, one frame at a time, and in batches.
 """
 
 from __future__ import annotations
@@ -10,134 +25,219 @@ import os
 import platform
 import statistics
 import tempfile
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from index.library import Library
-from index.spaces import Space
-from jobs.ingest import Report, ingest
-from jobs.settings import library_settings
-from pipeline.decode import VideoReader, open_video
-from pipeline.ingest import IngestSettings, decoded
-from pipeline.pictures import jpeg
+from jobs import bench_stages as stages
+from jobs.bench_load import alone, watched
+from jobs.bench_plain import plain_script, why_no_plain
+from jobs.config import IngestConfig
+from pipeline.decode import probe
+from pipeline.model_input import ModelInput
+from pipeline.pieces import Reading
 from pipeline.sources import Source
 
-KEPT_FRAMES = 256
-"""Frames held in memory for the embed-only and JPEG-only figures, however long the video."""
+if TYPE_CHECKING:
+    from index.spaces import Space
+
+T = TypeVar("T")
 
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb")
+STAGES = ("decode", "decode, all cores", "embed", "embed, all cores", "prepare", "jpeg")
+SCRIPTS = {"script": "decord + open_clip, one frame at a time", "batched script": "decord + open_clip, in batches"}
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRun:
+    """One ingest into a fresh library. Memory is resident, at its peak; `gpu` as in `jobs.bench_load`."""
+
+    frames: int
+    video_s: float
+    seconds: float
+    parent_mb: float
+    child_mb: float
+    gpu: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class IngestFigures:
-    """Medians over the rounds. Rates are frames a second; `ratio` is end to end over the slower single stage."""
+    """Medians over the rounds. `rates` are frames a second by stage and for "end to end" and SCRIPTS.
 
-    video: str
+    `ratios` are explained at the top of this file; `spread` is the lowest and the highest of each in any round.
+    """
+
+    videos: tuple[str, ...]
     picture: str
     space: str
     fps: float
     rounds: int
     frames: int
     video_s: float
-    end_to_end: float
-    end_to_end_video_s: float
-    decode_only: float
-    embed_only: float
-    jpeg_only: float
-    ratio: float
+    rates: dict[str, float]
+    ratios: dict[str, float]
+    spread: dict[str, tuple[float, float]]
+    parent_mb: float
+    child_mb: float
+    gpu: dict[str, float]
+    no_script: str | None
+    cores: int
     machine: str
     versions: str
 
 
-def bench_ingest(path: Path, space: Space, settings: IngestSettings, rounds: int) -> IngestFigures:
-    """Measure ingest of one video, `rounds` times after a warm-up of the model.
+def bench_ingest(paths: Sequence[Path], config: IngestConfig, rounds: int, with_script: bool = True) -> IngestFigures:
+    """Measure an ingest of local videos, `rounds` times.
 
-    Raises a PipelineError if the video cannot be read.
+    Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be had.
     """
-    with open_video(path) as video:
-        facts = video.facts
-        kept = list(islice(_pictures(video, space, settings), KEPT_FRAMES))
-    _embed(kept[: settings.batch_size], space, settings.batch_size)
-    rounds_of: dict[str, list[float]] = {"whole": [], "decode": [], "embed": [], "jpeg": []}
-    for _ in range(rounds):
-        rounds_of["decode"].append(_rate(lambda: _decode(path, space, settings)))
-        rounds_of["embed"].append(_rate(lambda: _embed(kept, space, settings.batch_size)))
-        rounds_of["jpeg"].append(_rate(lambda: _pack(kept, settings)))
-        report = _ingest(path, space, settings)
-        rounds_of["whole"].append(report.frames / report.seconds)
-    rates = {name: statistics.median(values) for name, values in rounds_of.items()}
+    from index.spaces import load_space
+
+    space = load_space(config.space, device=config.device, towers="image")
+    no_script = why_no_plain() if with_script else "not asked for"
+    cores = len(os.sched_getaffinity(0))
+    facts = probe(paths[0])
+    reading = _reading(config, space)
+    whole, parts = stages.pieces_of(paths, reading)
+    kept = stages.keep(whole, reading)
+    stages.embed_rate(space, kept.batches[:1] * 2, 1)  # the first batch settles the arithmetic
+    runs, rates = [], []
+    with stages.warm_processes(cores) as pool:
+        for _ in range(rounds):
+            rate = {
+                "decode": stages.decode_rate(pool, whole, reading, at_once=False),
+                "embed": stages.embed_rate(space, kept.batches, 1),
+            }
+            runs.append(alone(ingest_once, paths, config))
+            rate["end to end"] = runs[-1].frames / runs[-1].seconds
+            if not no_script:
+                rate |= _script_rates(paths, config, space.device_type, reading.batch)
+            rate |= {
+                "decode, all cores": stages.decode_rate(pool, parts, reading, at_once=True),
+                "embed, all cores": stages.embed_rate(space, kept.batches, cores),
+                "jpeg": stages.jpeg_rate(kept.pictures, reading),
+                "prepare": stages.prepare_rate(kept.pictures, reading),
+            }
+            rates.append(rate)
+    ratios = [_ratios(rate, cores, space.device_type) for rate in rates]
     return IngestFigures(
-        video=path.name,
+        videos=tuple(path.name for path in paths),
         picture=f"{facts.width_px}x{facts.height_px} {facts.codec}",
         space=space.name,
-        fps=settings.fps,
+        fps=config.fps,
         rounds=rounds,
-        frames=report.frames,
-        video_s=report.video_s,
-        end_to_end=rates["whole"],
-        end_to_end_video_s=rates["whole"] * report.video_s / report.frames,
-        decode_only=rates["decode"],
-        embed_only=rates["embed"],
-        jpeg_only=rates["jpeg"],
-        ratio=rates["whole"] / min(rates["decode"], rates["embed"]),
-        machine=f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores",
+        frames=runs[-1].frames,
+        video_s=runs[-1].video_s,
+        rates=_over_rounds(rates, statistics.median),
+        ratios=_over_rounds(ratios, statistics.median),
+        spread=_over_rounds(rates, _spread) | _over_rounds(ratios, _spread),
+        parent_mb=max(run.parent_mb for run in runs),
+        child_mb=max(run.child_mb for run in runs),
+        gpu=_over_rounds([run.gpu for run in runs], statistics.median),
+        no_script=no_script,
+        cores=cores,
+        machine=f"{platform.system()} {platform.machine()}, {cores} cores, model on {space.device_type}",
         versions=", ".join(f"{name} {version(name)}" for name in MEASURED_WITH),
     )
+
+
+def ingest_once(paths: Sequence[Path], config: IngestConfig) -> IngestRun:
+    """Index the videos into a library that is deleted again. For a process of its own.
+
+    Raises RuntimeError if one of them fails.
+    """
+    from jobs.ingest import run_ingest
+
+    sources = [Source(str(path), path.name) for path in paths]
+    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder, watched() as load:
+        report = run_ingest(config, sources, f"{folder}/library")
+    if bad := [outcome.problem for outcome in report.outcomes if outcome.state == "failed"]:
+        raise RuntimeError(f"the ingest that was to be measured failed: {bad[0]}")
+    parent_mb, child_mb = load.parent_bytes / 1e6, load.child_bytes / 1e6
+    return IngestRun(report.frames, report.video_s, report.seconds, parent_mb, child_mb, load.gpu)
 
 
 def table(figures: IngestFigures) -> str:
     """The figures as lines for people."""
     f = figures
-    return "\n".join(
-        [
-            f"{f.video}: {f.picture}, {f.video_s:.1f} s, {f.frames} frames at {f.fps:g} fps, space {f.space}",
-            f"  end to end   {f.end_to_end:9.1f} frames/s   {f.end_to_end_video_s:7.1f} s of video a second",
-            f"  decode only  {f.decode_only:9.1f} frames/s",
-            f"  embed only   {f.embed_only:9.1f} frames/s",
-            f"  JPEG only    {f.jpeg_only:9.1f} frames/s",
-            f"  ratio        {f.ratio:9.2f}   end to end to the slower of decode and embed, median of {f.rounds}",
-            f"  {f.machine}; {f.versions}",
-        ]
+    speed = f.rates["end to end"] * f.video_s / f.frames
+    lines = [
+        f"{', '.join(f.videos)}: {f.picture}, {f.video_s:,.0f} s, {f.frames:,} frames at {f.fps:g} fps, {f.space}",
+        f"{f.machine}; {f.versions}",
+        f"median of {f.rounds} rounds (lowest to highest)",
+        "",
+        "frames a second",
+        _line("end to end", f.rates["end to end"], f, f"{speed:,.0f} s of video a second"),
+        *(_line(name, f.rates[name], f, "" if "all" in name else "on one core") for name in STAGES),
+        *(_line(name, f.rates[name], f, what) for name, what in SCRIPTS.items() if name in f.rates),
+        "",
+        "end to end, as a part of",
+        *(_line(name, ratio, f, _meaning(name, f.cores)) for name, ratio in f.ratios.items()),
+        "",
+        f"memory at most {f.parent_mb:,.0f} MB in the ingest with its model, {f.child_mb:,.0f} MB in a decoding child",
+        *(f"{name} {value:.0f} on average, end to end" for name, value in f.gpu.items()),
+    ]
+    if f.no_script:
+        lines.append(f"the plain script was not run: {f.no_script}")
+    return "\n".join(lines)
+
+
+def _reading(config: IngestConfig, space: Space) -> Reading:
+    """What `run_ingest` has its workers make of each video."""
+    from jobs.ingest import CPU_BATCH, GPU_BATCH
+
+    return Reading(
+        fps=config.fps,
+        jpeg_side_px=config.jpeg_side_px,
+        jpeg_quality=config.jpeg_quality,
+        decoder=config.decoder,
+        input=ModelInput.from_json(space.fingerprint.preprocess),
+        cut_s=config.cut_s,
+        batch=config.batch_size or (GPU_BATCH if space.device_type == "cuda" else CPU_BATCH),
     )
 
 
-def _rate(work: Callable[[], int]) -> float:
-    """Items a second of `work`, which returns how many items it did."""
-    began = time.perf_counter()
-    items = work()
-    return items / (time.perf_counter() - began)
+def _script_rates(paths: Sequence[Path], config: IngestConfig, device: str, batch: int) -> dict[str, float]:
+    rates = {}
+    for name, size in zip(SCRIPTS, (1, batch), strict=True):
+        frames, seconds = alone(plain_script, paths, config.space, device, config.fps, size)
+        rates[name] = frames / seconds
+    return rates
 
 
-def _pictures(video: VideoReader, space: Space, settings: IngestSettings) -> Iterator[NDArray[np.uint8]]:
-    return (rgb for _, _, rgb in decoded(video, settings, space, defaultdict(float)))
+def _ratios(rate: dict[str, float], cores: int, device: str) -> dict[str, float]:
+    whole = rate["end to end"]
+    ratios = {
+        "one core each": whole / min(rate["decode"], rate["embed"]),
+        "all cores each": whole / min(rate["decode, all cores"], rate["embed, all cores"]),
+    }
+    if device == "cpu":
+        core_s = sum(1 / rate[stage] for stage in ("decode", "jpeg", "prepare", "embed"))
+        ratios["core use"] = whole * core_s / cores
+    return ratios | {f"over {name}": whole / rate[name] for name in SCRIPTS if name in rate}
 
 
-def _decode(path: Path, space: Space, settings: IngestSettings) -> int:
-    with open_video(path) as video:
-        return sum(1 for _ in _pictures(video, space, settings))
+def _meaning(ratio: str, cores: int) -> str:
+    return {
+        "one core each": "the slower of decode and embed, each with one core to itself",
+        "all cores each": f"the slower of decode and embed, each with all {cores} cores to itself",
+        "core use": f"what {cores} cores would do that are never idle and do only the stages",
+        "over script": "the plain script, one frame at a time",
+        "over batched script": "the plain script, in batches",
+    }[ratio]
 
 
-def _embed(pictures: list[NDArray[np.uint8]], space: Space, batch_size: int) -> int:
-    for first in range(0, len(pictures), batch_size):
-        space.embed(np.stack([space.prepare(rgb) for rgb in pictures[first : first + batch_size]]))
-    return len(pictures)
+def _over_rounds(rounds: Sequence[dict[str, float]], what: Callable[[list[float]], T]) -> dict[str, T]:
+    return {name: what([each[name] for each in rounds]) for name in rounds[0]}
 
 
-def _pack(pictures: list[NDArray[np.uint8]], settings: IngestSettings) -> int:
-    for rgb in pictures:
-        jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)
-    return len(pictures)
+def _spread(values: list[float]) -> tuple[float, float]:
+    return min(values), max(values)
 
 
-def _ingest(path: Path, space: Space, settings: IngestSettings) -> Report:
-    with tempfile.TemporaryDirectory() as folder:
-        library = Library.open_or_create(f"{folder}/library", library_settings(settings), space.fingerprint)
-        return ingest([Source(str(path), path.name)], library, space, settings)
+def _line(name: str, value: float, figures: IngestFigures, remark: str) -> str:
+    lowest, highest = figures.spread[name]
+    shown = "  {:<20} {:>9,.2f}  ({:,.2f} to {:,.2f})" if value < 10 else "  {:<20} {:>9,.1f}  ({:,.1f} to {:,.1f})"
+    return f"{shown.format(name, value, lowest, highest):<56} {remark}".rstrip()

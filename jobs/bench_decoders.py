@@ -1,0 +1,185 @@
+"""What each decoder costs, file by file: `kinodex bench decoders`.
+
+The measure is decoding everything with PyAV and scaling the frames that are sampled, on one core. Each decoder is
+measured beside it, in turn, in one process that is ended if it hangs; CPU seconds count all threads of that process.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+from jobs.bench_load import Lost, alone_within
+from jobs.show import clock
+from pipeline.decode import VideoReader, open_video, probe
+from pipeline.decoders import DECODERS
+from pipeline.errors import PipelineError
+from pipeline.facts import VideoFacts
+from pipeline.pictures import rgb_scaler
+from pipeline.sources import list_sources
+
+EVERY_FRAME = 1000.0
+"""More samples a second than there are frames: all of them are decoded."""
+JPEG_SIDE_PX, INPUT_SIDE_PX = 512, 224
+BASE_LIMIT_S, LIMIT_PER_VIDEO_S = 120.0, 3.0
+
+Times = list[tuple[int, float]]
+"""Number and time of each sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderFigures:
+    """One decoder on one file at one rate: medians over the rounds.
+
+    `cpu_part` and `wall_part` are medians of what it took relative to decoding everything in the same round.
+    `same_times`: whether number and time of each sample are those that PyAV gives. `remark`: why PyAV read it in the
+    end, or how the decoder was lost; then the figures say nothing of it, or are zero.
+    """
+
+    file: str
+    codec: str
+    picture: str
+    length_s: float
+    fps: float
+    decoder: str
+    frames: int = 0
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    cpu_part: float = 0.0
+    wall_part: float = 0.0
+    same_times: bool = False
+    remark: str = ""
+
+
+def bench_decoders(
+    files: Iterable[Path], rates: Sequence[float], only: Sequence[str] | None, rounds: int, make: Path | None
+) -> list[DecoderFigures]:
+    """Measure `only` these decoders, or all that are installed, on files and folders of them.
+
+    With `make`, on films in that folder too, made of the first file. Files that PyAV cannot read are left out.
+    Raises SourceMissing if there is no such file, UsageError if films are to be made and cannot be.
+    """
+    found = [Path(source.uri) for source in list_sources([str(file) for file in files])]
+    if make is not None:
+        from jobs.bench_media import make_films
+
+        found += make_films(found[0], make)
+    rows: list[DecoderFigures] = []
+    for path in found:
+        try:
+            facts = probe(path)
+        except PipelineError:
+            continue
+        for decoder in only or installed():
+            rows += _measured_apart(path, facts, decoder, rates, rounds)
+    return rows
+
+
+def installed() -> list[str]:
+    """The decoders that could be used here."""
+    has_torchcodec = importlib.util.find_spec("torchcodec") is not None
+    here = {
+        "pyav": True,
+        "decord": importlib.util.find_spec("decord") is not None,
+        "torchcodec": has_torchcodec,
+        "nvdec": has_torchcodec and shutil.which("nvidia-smi") is not None,
+    }
+    return [decoder for decoder in DECODERS if here[decoder]]
+
+
+def table(rows: Sequence[DecoderFigures]) -> str:
+    """The rows as a table in Markdown."""
+    head = "| file | codec | picture | length | fps | decoder | CPU s | CPU, part | wall, part | same times | remark |"
+    lines = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        figures = f"{row.cpu_s:.2f} | {row.cpu_part:.2f} | {row.wall_part:.2f} | {'yes' if row.same_times else 'no'}"
+        lines.append(
+            f"| {row.file} | {row.codec} | {row.picture} | {clock(row.length_s)} | {row.fps:g} | {row.decoder} "
+            f"| {figures if row.frames else '- | - | - | -'} | {row.remark} |"
+        )
+    lines.append("\npart: of what decoding everything with PyAV takes, in the same round")
+    return "\n".join(lines)
+
+
+def _measured_apart(
+    path: Path, facts: VideoFacts, decoder: str, rates: Sequence[float], rounds: int
+) -> list[DecoderFigures]:
+    row = DecoderFigures(
+        file=path.name,
+        codec=facts.codec,
+        picture=f"{facts.width_px}x{facts.height_px}",
+        length_s=facts.claimed_duration_s or 0.0,
+        fps=0.0,
+        decoder=decoder,
+    )
+    limit_s = BASE_LIMIT_S + LIMIT_PER_VIDEO_S * rounds * len(rates) * row.length_s
+    try:
+        return alone_within(limit_s, _measured, path, row, rates, rounds)
+    except Lost as lost:
+        return [replace(row, fps=fps, remark=f"lost: {lost}") for fps in rates]
+
+
+def _measured(path: Path, row: DecoderFigures, rates: Sequence[float], rounds: int) -> list[DecoderFigures]:
+    figures = []
+    _sampled(path, row.decoder, rates[0])  # loads what has to be loaded
+    for fps in rates:
+        exact, _ = _sampled(path, "pyav", fps)
+        times, fell_back = _sampled(path, row.decoder, fps)
+        whole_s, own_s = [], []
+        for _ in range(rounds):
+            whole_s.append(_seconds(partial(_everything, path, fps)))
+            own_s.append(_seconds(partial(_sampled, path, row.decoder, fps)))
+        figures.append(
+            replace(
+                row,
+                fps=fps,
+                frames=len(times),
+                cpu_s=statistics.median(cpu for cpu, _ in own_s),
+                wall_s=statistics.median(wall for _, wall in own_s),
+                cpu_part=statistics.median(own[0] / whole[0] for own, whole in zip(own_s, whole_s, strict=True)),
+                wall_part=statistics.median(own[1] / whole[1] for own, whole in zip(own_s, whole_s, strict=True)),
+                same_times=times == exact,
+                remark=fell_back or "",
+            )
+        )
+    return figures
+
+
+def _seconds(work: Callable[[], object]) -> tuple[float, float]:
+    """CPU seconds and wall seconds."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def _sampled(path: Path, decoder: str, fps: float) -> tuple[Times, str | None]:
+    """The samples, each scaled, and why PyAV had to take over, if so."""
+    with open_video(path, decoder=decoder) as video:
+        to_rgb = _scaler(video)
+        times = []
+        for sample in video.samples(fps):
+            to_rgb(sample.frame)
+            times.append((sample.number, sample.time_s))
+        return times, video.fell_back
+
+
+def _everything(path: Path, fps: float) -> None:
+    """Decode every frame and scale `fps` of them a second."""
+    with open_video(path) as video:
+        to_rgb, due_s = _scaler(video), video.start_s
+        for sample in video.samples(EVERY_FRAME):
+            if sample.time_s >= due_s:
+                to_rgb(sample.frame)
+                due_s += 1 / fps
+
+
+def _scaler(video: VideoReader) -> Callable[..., object]:
+    aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
+    return rgb_scaler(aspect, JPEG_SIDE_PX, INPUT_SIDE_PX)

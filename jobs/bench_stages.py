@@ -1,0 +1,131 @@
+"""The stages of an ingest, each alone: how many frames a second on one core, and on all of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decode import open_video
+from pipeline.pictures import jpeg
+from pipeline.pieces import Identified, Piece, Reading
+from pipeline.reading import decoded
+from pipeline.sources import Source
+from pipeline.spans import cut
+
+if TYPE_CHECKING:
+    from index.spaces import Space
+
+KEPT_FRAMES = 256
+"""Frames held in memory for all stages but decoding, however long the videos."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Some pictures `[H, W, 3]`, and what the model is given of them, in batches `[n, 3, h, w]`."""
+
+    pictures: tuple[NDArray[np.uint8], ...]
+    batches: tuple[NDArray[np.uint8], ...]
+
+
+def pieces_of(paths: Sequence[Path], reading: Reading) -> tuple[list[Piece], list[Piece]]:
+    """The videos whole, and cut as an ingest cuts them."""
+    whole = [Piece(Identified(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
+    parts: list[Piece] = []
+    for piece in whole:
+        path = Path(piece.identified.path)
+        spans = cut(path, path.name, reading.fps, reading.cut_s) if reading.cut_s else ()
+        parts += [Piece(piece.identified, span, len(spans), index) for index, span in enumerate(spans)] or [piece]
+    return whole, parts
+
+
+def keep(pieces: Sequence[Piece], reading: Reading) -> Kept:
+    """The first frames of the videos. Raises PipelineError if one that it opens cannot be read."""
+    pictures: list[NDArray[np.uint8]] = []
+    for piece in pieces:
+        path = Path(piece.identified.path)
+        with open_video(path, path.name, decoder=reading.decoder) as video:
+            frames = decoded(video, piece, reading, defaultdict(float))
+            pictures += [rgb for _, _, rgb in islice(frames, KEPT_FRAMES - len(pictures))]
+            frames.close()
+    size = min(reading.batch, len(pictures))
+    inputs = [reading.input(rgb) for rgb in pictures]
+    batches = [np.stack(inputs[first : first + size]) for first in range(0, len(inputs) - size + 1, size)]
+    return Kept(tuple(pictures), tuple(batches))
+
+
+@contextmanager
+def warm_processes(count: int) -> Iterator[Executor]:
+    """Processes with the decoder loaded."""
+    context = get_context("spawn")
+    all_here = context.Barrier(count + 1)
+    with ProcessPoolExecutor(count, context, initializer=_warm, initargs=(all_here,)) as pool:
+        started = [pool.submit(int) for _ in range(count)]
+        all_here.wait()
+        for each in started:
+            each.result()
+        yield pool
+
+
+def decode_rate(pool: Executor, pieces: Sequence[Piece], reading: Reading, at_once: bool) -> float:
+    """Decoding and scaling to RGB, all pieces at once or one after the other on one core."""
+    if at_once:
+        return _rate(lambda: sum(pool.map(_decode, pieces, repeat(reading))))
+    return _rate(lambda: sum(pool.submit(_decode, piece, reading).result() for piece in pieces))
+
+
+def embed_rate(space: Space, batches: Sequence[NDArray[np.uint8]], cores: int) -> float:
+    """Embedding by so many threads of this process, each on a core of its own. On a GPU they only feed it."""
+    import torch
+
+    torch.set_num_threads(1)
+    with ThreadPoolExecutor(cores) as pool:
+        return _rate(lambda: sum(map(len, pool.map(space.embed, batches))))
+
+
+def jpeg_rate(pictures: Sequence[NDArray[np.uint8]], reading: Reading) -> float:
+    """Making the JPEGs that are stored, on one core."""
+    return _rate(lambda: _each(pictures, lambda rgb: jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality)))
+
+
+def prepare_rate(pictures: Sequence[NDArray[np.uint8]], reading: Reading) -> float:
+    """Scaling and cutting pictures to the model's input, on one core."""
+    return _rate(lambda: _each(pictures, reading.input))
+
+
+def _warm(all_here: threading.Barrier) -> None:
+    from pipeline import pyav_reader  # noqa: F401
+
+    all_here.wait()
+
+
+def _decode(piece: Piece, reading: Reading) -> int:
+    path = Path(piece.identified.path)
+    with open_video(path, path.name, decoder=reading.decoder) as video:
+        return sum(1 for _ in decoded(video, piece, reading, defaultdict(float)))
+
+
+def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:
+    for item in items:
+        work(item)
+    return len(items)
+
+
+def _rate(work: Callable[[], int]) -> float:
+    """Items a second of `work`, which returns how many items it did."""
+    began = time.perf_counter()
+    items = work()
+    return items / (time.perf_counter() - began)

@@ -67,7 +67,7 @@ class Coordinator:
         self._library, self._crew, self._rules, self._watch = library, crew, rules, watch
         self._stamps = stamps
         self._settler = Settler(library, stamps)
-        self._complete = {row.video_id for row in library.videos()}
+        self._complete = library.video_ids()
         self._claims: dict[str, _Claim] = {}
         self._losses: Counter[str] = Counter()
         self._bad: dict[str, PieceFailed] = {}

@@ -87,7 +87,7 @@ def _under_lease(
 ) -> Report:
     began, started_at = time.monotonic(), datetime.now(UTC)
     stamps = {source.uri: _stamp(source) for source in sources}
-    before, held = library.sources(), {row.video_id for row in library.videos()}
+    before, held = library.sources(), library.video_ids()
     todo = [source for source in sources if not _is_known(source, stamps[source.uri], before, held, config)]
     assignment = Assignment(
         library_uri=library.uri,

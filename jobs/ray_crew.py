@@ -9,21 +9,24 @@ worker is replaced here, and its task reported as lost. Nodes that join later ge
 from __future__ import annotations
 
 import logging
-import math
 import os
+import socket
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from index.spaces import Fingerprint
 from jobs.crew import Finished, Identify, Task
+from jobs.errors import UsageError
+from jobs.ray_embedders import Embedders, Sizes, actor_of, room
 from jobs.worker import Assignment, IdentifyDone, WorkDone, Worker
 from pipeline.pieces import Identified, Piece
 from pipeline.sources import Source
@@ -31,48 +34,27 @@ from pipeline.sources import Source
 LOOK_EVERY_S = 15.0
 """How often the cluster is asked whether it has grown."""
 
-EMBED_RETRIES = 20
+KNOCK_S = 10.0
+STILLBORN = 20
+"""Workers that may die in a row before they have said a word, until the cluster is held to be unfit."""
 THREADS = 4
 """Calls that a worker takes at once: identify, read, and two short ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How many of each; None: as many as the cluster has room for, looked at again while it runs."""
-
-    workers: int | None = None
-    embedders: int | None = None
-    cpus_per_worker: float = 1.0
-    gpus_per_embedder: float = 1.0
-
-
-class Embedder:
-    """A model on one device. Runs as an actor."""
-
-    def __init__(self, space: str, device: str) -> None:
-        from index.spaces import load_space
-
-        self._space = load_space(space, device=device, towers="image")
-
-    def fingerprint(self) -> Any:
-        return self._space.fingerprint
-
-    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
-        return self._space.embed(batch)
 
 
 class RayWorker:
     """A worker as an actor. Its embedder is named with each task, or it has a `space` of its own on its GPU."""
 
     def __init__(self, assignment: Assignment, space: str | None, device: str) -> None:
+        self._start = assignment, space, device
+
+    def hello(self) -> None:
+        """Open the library and load what is needed; raises the KinodexError that it meets."""
         from index.spaces import load_space
 
+        assignment, space, device = self._start
         self._space = load_space(space, device=device, towers="image") if space else None
         self._folder = tempfile.TemporaryDirectory(prefix="kinodex-")
         self._worker = Worker(assignment, Path(self._folder.name), self._space.device_type if self._space else "cpu")
-
-    def pid(self) -> int:
-        return os.getpid()
 
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         return self._worker.identify(sources)
@@ -104,14 +86,13 @@ def connected(address: str | None) -> Iterator[None]:
     """
     import ray
 
-    from jobs.errors import UsageError
-
     if ray.is_initialized():
         yield
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     is_ours = address == "local"
     try:
+        _knock(address)
         with warnings.catch_warnings():
             # LanceDB warns of forks; the processes that Ray starts here run another program at once.
             warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
@@ -121,7 +102,7 @@ def connected(address: str | None) -> Iterator[None]:
                 logging_level=logging.ERROR,
                 include_dashboard=False if is_ours else None,
             )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         said = str(error).strip().splitlines()[0][:200]
         raise UsageError(
             f"cannot reach Ray at {address}: {said}; give the address of a running cluster, "
@@ -133,6 +114,13 @@ def connected(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
+def _knock(address: str) -> None:
+    """Raise OSError if nobody listens at HOST:PORT: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), KNOCK_S).close()
+
+
 @dataclass
 class _Member:
     """One worker actor: ready once it has answered."""
@@ -142,38 +130,6 @@ class _Member:
     is_ready: bool = False
     asked: Any = None
     seen: tuple[int, float] = (0, 0.0)
-
-
-@dataclass
-class _Embedders:
-    """The embedders, and how many tasks lean on each."""
-
-    space: str
-    device: str
-    sizes: Sizes
-    actors: list[Any] = field(default_factory=list)
-    load: list[int] = field(default_factory=list)
-    on_gpu: bool = False
-
-    def grow(self) -> None:
-        """As many as there is room for now, never fewer than one."""
-
-        found = _room()
-        gpus, cpus = found.get("GPU", 0.0), found.get("CPU", 1.0)
-        self.on_gpu = self.on_gpu or (gpus > 0 and self.device != "cpu")
-        share = self.sizes.gpus_per_embedder
-        room = math.floor(gpus / share) if self.on_gpu else math.ceil(cpus / 2)
-        for _ in range(len(self.actors), max(self.sizes.embedders or room, 1)):
-            # On CPUs they reserve none: they and the workers keep each other waiting, so the system shares best.
-            options: dict[str, Any] = {"num_gpus": share} if self.on_gpu else {"num_cpus": 0}
-            actor = _actor(Embedder).options(
-                max_restarts=-1, max_task_retries=EMBED_RETRIES, scheduling_strategy="SPREAD", **options
-            )
-            self.actors.append(actor.remote(self.space, self.device if self.on_gpu or self.device != "auto" else "cpu"))
-            self.load.append(0)
-
-    def lightest(self) -> int:
-        return self.load.index(min(self.load))
 
 
 @contextmanager
@@ -194,7 +150,7 @@ class RayCrew:
         self._on_device = on_device
         # Workers that embed for themselves leave one embedder to say what the space is, and no GPU to it.
         self._embedders = (
-            _Embedders(space, "cpu", replace(sizes, embedders=1)) if on_device else _Embedders(space, device, sizes)
+            Embedders(space, "cpu", replace(sizes, embedders=1)) if on_device else Embedders(space, device, sizes)
         )
         self._embedders.grow()
         self._assignment: Assignment | None = None
@@ -202,21 +158,18 @@ class RayCrew:
         self._next = 0
         self._running: dict[Any, tuple[int, Task, int | None]] = {}
         self._looked = 0.0
+        self._stillborn = 0
         self._gone: tuple[int, float] = (0, 0.0)
 
-    def fingerprint(self) -> Any:
+    def fingerprint(self) -> Fingerprint:
         """Of the space, as the first embedder has loaded it; raises the SpaceError that it met."""
         import ray
 
-        from index.errors import KinodexError
-
         try:
-            return ray.get(self._embedders.actors[0].fingerprint.remote())
-        except ray.exceptions.ActorDiedError as error:
-            cause = _cause(error)
-            if isinstance(cause, KinodexError):
-                raise cause from error
-            raise
+            found: Fingerprint = ray.get(self._embedders.actors[0].fingerprint.remote())
+        except ray.exceptions.RayTaskError as error:
+            raise _cause(error) or error from error
+        return found
 
     @contextmanager
     def begin(self, assignment: Assignment) -> Iterator[RayCrew]:
@@ -275,10 +228,17 @@ class RayCrew:
         try:
             ray.get(reference)
             self._members[worker].is_ready = True
+            self._stillborn = 0
+        except ray.exceptions.RayTaskError as error:
+            raise _cause(error) or error from error
         except ray.exceptions.RayActorError as error:
             del self._members[worker]
-            if (cause := _cause(error)) is not None:
-                raise cause from error
+            self._stillborn += 1
+            if self._stillborn > STILLBORN:
+                said = " ".join(str(error).split())[:300]
+                raise UsageError(
+                    f"the cluster's workers die as they start: {said}; is this kinodex installed on every node?"
+                ) from error
             self._grow()
 
     def _collect(self, reference: Any) -> list[Finished]:
@@ -315,16 +275,16 @@ class RayCrew:
 
         self._looked = time.monotonic()
         needs = {"num_cpus": self._sizes.cpus_per_worker}
-        room = int(_room().get("CPU", 1.0) / self._sizes.cpus_per_worker)
+        most = int(room().get("CPU", 1.0) / self._sizes.cpus_per_worker)
         if self._on_device and self._device != "cpu":
             needs["num_gpus"] = self._sizes.gpus_per_embedder
-            room = min(room, int(_room().get("GPU", 0.0) / self._sizes.gpus_per_embedder))
-        for _ in range(len(self._members), self._sizes.workers or max(room, 1)):
-            actor = _actor(RayWorker).options(
+            most = min(most, int(room().get("GPU", 0.0) / self._sizes.gpus_per_embedder))
+        for _ in range(len(self._members), self._sizes.workers or max(most, 1)):
+            actor = actor_of(RayWorker).options(
                 max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD", **needs
             )
             made = actor.remote(self._assignment, self._space if self._on_device else None, self._device)
-            self._members[self._next] = _Member(made, made.pid.remote())
+            self._members[self._next] = _Member(made, made.hello.remote())
             self._next += 1
 
     def forget(self, identified: Identified) -> None:
@@ -356,21 +316,6 @@ class RayCrew:
 
         for actor in [*(member.actor for member in self._members.values()), *self._embedders.actors]:
             ray.kill(actor)
-
-
-def _actor(kind: type) -> Any:
-    import ray
-
-    return ray.remote(kind)
-
-
-def _room() -> dict[str, float]:
-    """What all nodes that are in the cluster now have, busy or not."""
-    from ray import cluster_resources
-
-    ask: Any = cluster_resources
-    found: dict[str, float] = ask()
-    return found
 
 
 def _cause(error: Exception) -> Exception | None:

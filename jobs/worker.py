@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from index.library import Library
 from pipeline.ahead import ahead
 from pipeline.device_pieces import DevicePieces
-from pipeline.errors import NothingDecodes, PipelineError
+from pipeline.errors import PipelineError
 from pipeline.ingest import FrameRow
 from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading, identify
 from pipeline.reader import Limits, Reader
@@ -313,9 +313,6 @@ class Worker:
             discard(self._library, piece)
         if not isinstance(end, PieceSummary):
             return end
-        if piece.span is None and not gathered.times_s:
-            message = f"{piece.identified.source.uri}: frames decode but none gives a picture; make the file anew"
-            return PieceFailed(piece, NothingDecodes.stage, NothingDecodes.__name__, message)
         ends = list(chain(*(each for each in (gathered.first, gathered.last) if each is not None)))
         return PieceRead(piece, end, np.array(gathered.times_s), np.array(gathered.distances), np.array(ends))
 

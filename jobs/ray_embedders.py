@@ -1,0 +1,92 @@
+"""Models that embed, as Ray actors: one to a GPU or a part of one, or, where there is none, one to two CPUs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from index.spaces import Fingerprint, Space
+
+EMBED_RETRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many of each; None: as many as the cluster has room for, looked at again while it runs."""
+
+    workers: int | None = None
+    embedders: int | None = None
+    cpus_per_worker: float = 1.0
+    gpus_per_embedder: float = 1.0
+
+
+class Embedder:
+    """A model on one device. Runs as an actor, so it loads the model when first asked: an actor that cannot be made
+    is tried again and again, where a question that cannot be answered is an error with its reason."""
+
+    def __init__(self, space: str, device: str) -> None:
+        self._name, self._device = space, device
+
+    @cached_property
+    def _space(self) -> Space:
+        from index.spaces import load_space
+
+        return load_space(self._name, device=self._device, towers="image")
+
+    def fingerprint(self) -> Fingerprint:
+        return self._space.fingerprint
+
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        return self._space.embed(batch)
+
+
+@dataclass
+class Embedders:
+    """The embedders, and how many tasks lean on each."""
+
+    space: str
+    device: str
+    sizes: Sizes
+    actors: list[Any] = field(default_factory=list)
+    load: list[int] = field(default_factory=list)
+    on_gpu: bool = False
+
+    def grow(self) -> None:
+        """As many as there is room for now, never fewer than one."""
+        found = room()
+        gpus, cpus = found.get("GPU", 0.0), found.get("CPU", 1.0)
+        self.on_gpu = self.on_gpu or (gpus > 0 and self.device != "cpu")
+        share = self.sizes.gpus_per_embedder
+        most = math.floor(gpus / share) if self.on_gpu else math.ceil(cpus / 2)
+        for _ in range(len(self.actors), max(self.sizes.embedders or most, 1)):
+            # On CPUs they reserve none: they and the workers keep each other waiting, so the system shares best.
+            options: dict[str, Any] = {"num_gpus": share} if self.on_gpu else {"num_cpus": 0}
+            actor = actor_of(Embedder).options(
+                max_restarts=-1, max_task_retries=EMBED_RETRIES, scheduling_strategy="SPREAD", **options
+            )
+            self.actors.append(actor.remote(self.space, self.device if self.on_gpu or self.device != "auto" else "cpu"))
+            self.load.append(0)
+
+    def lightest(self) -> int:
+        return self.load.index(min(self.load))
+
+
+def actor_of(kind: type) -> Any:
+    import ray
+
+    return ray.remote(kind)
+
+
+def room() -> dict[str, float]:
+    """What all nodes that are in the cluster now have, busy or not."""
+    from ray import cluster_resources
+
+    ask: Any = cluster_resources
+    found: dict[str, float] = ask()
+    return found

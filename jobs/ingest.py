@@ -174,7 +174,8 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
 
         yield _Ready(space.fingerprint, batch_size, begin)
         return
-    from jobs.ray_crew import Sizes, connected, ray_crew
+    from jobs.ray_crew import connected, ray_crew
+    from jobs.ray_embedders import Sizes
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     with connected(config.ray_address), ray_crew(config.space, config.device, sizes, config.decoder) as crew:

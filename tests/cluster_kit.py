@@ -23,7 +23,7 @@ def cluster(cpus: int) -> Iterator[tuple[str, int]]:
     port = _free_port()
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:  # sockets: a short path
         log = Path(folder) / "log"
-        command = [RAY, "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}", f"--temp-dir={folder}"]
+        command = [str(RAY), "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}", f"--temp-dir={folder}"]
         command += ["--include-dashboard=false", "--object-store-memory=200000000"]
         with log.open("wb") as words:
             head = subprocess.Popen(command, env=environment(), stdout=words, stderr=words, start_new_session=True)

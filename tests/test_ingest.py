@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from pipeline.sources import list_sources
 from tests.cluster_kit import environment
 from tests.corpus_kit import assert_same, make_corpus
 
-SMALL = {"space": "builtin", "workers": 2}
+SMALL: dict[str, Any] = {"space": "builtin", "workers": 2}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
     return Library.open(str(place))
 
 
-def ingest(sources: Path, place: Path, **settings: object) -> Report:
+def ingest(sources: Path, place: Path, **settings: Any) -> Report:
     return run_ingest(IngestConfig(**{**SMALL, **settings}), list_sources([str(sources)]), str(place))
 
 

@@ -49,10 +49,11 @@ def choose(decoder: str) -> str:
 
         codec             PyAV                decord              torchcodec
         h264              0.34 / 0.53 / 0.63  0.57 / 1.09 / 1.33  0.60 / 0.98 / 1.08
-        h264, 50 apart    0.22 / 0.52 / 0.64  0.36 / 1.00 / 1.45  0.34 / 0.84 / 1.07
-        hevc              0.27 / 0.46 / 0.54  wrong frames        0.49 / 0.95 / 1.18
+        h264, 360p        0.47 / 0.68 / 0.72  0.73 / 1.21 / 1.35  0.66 / 1.13 / 1.15
+        h264, 50 apart    0.21 / 0.53 / 0.58  0.36 / 1.00 / 1.45  0.34 / 0.84 / 1.07
+        hevc              0.32 / 0.51 / 0.60  wrong frames        0.49 / 0.95 / 1.18
         vp9               0.36 / 0.77 / 0.88  0.40 / 0.99 / 1.17  0.38 / 0.90 / 1.10
-        av1               0.51 / 1.03 / 1.01  opens nothing       0.54 / 1.08 / 1.20
+        av1               0.46 / 1.11 / 1.03  opens nothing       0.62 / 1.19 / 1.25
 
     NVDEC has not been measured: it is used where it is asked for by name.
     """

@@ -23,7 +23,15 @@ def cluster(cpus: int) -> Iterator[tuple[str, int]]:
     port = _free_port()
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:  # sockets: a short path
         log = Path(folder) / "log"
-        command = [str(RAY), "start", "--head", "--block", f"--port={port}", f"--num-cpus={cpus}", f"--temp-dir={folder}"]
+        command = [
+            str(RAY),
+            "start",
+            "--head",
+            "--block",
+            f"--port={port}",
+            f"--num-cpus={cpus}",
+            f"--temp-dir={folder}",
+        ]
         command += ["--include-dashboard=false", "--object-store-memory=200000000"]
         with log.open("wb") as words:
             head = subprocess.Popen(command, env=environment(), stdout=words, stderr=words, start_new_session=True)
@@ -31,9 +39,28 @@ def cluster(cpus: int) -> Iterator[tuple[str, int]]:
             _wait_for(port, head, log)
             yield f"127.0.0.1:{port}", head.pid
         finally:
-            for pid in [*descendants(head.pid), head.pid]:
-                kill(pid)
+            vanish(head.pid)
             head.wait()
+
+
+@contextmanager
+def node(address: str, cpus: int) -> Iterator[int]:
+    """The first process of another node of a cluster, on this machine; `vanish` takes it down in the middle."""
+    command = [str(RAY), "start", f"--address={address}", "--block", f"--num-cpus={cpus}"]
+    command += ["--object-store-memory=100000000"]
+    quiet = subprocess.DEVNULL
+    joined = subprocess.Popen(command, env=environment(), stdout=quiet, stderr=quiet, start_new_session=True)
+    try:
+        yield joined.pid
+    finally:
+        vanish(joined.pid)
+        joined.wait()
+
+
+def vanish(root: int) -> None:
+    """Kill a node's processes all at once, as a spot machine's end does."""
+    for pid in [*descendants(root), root]:
+        kill(pid)
 
 
 def ingest(corpus: Path, library: Path, address: str | None, *options: str) -> subprocess.Popen[bytes]:

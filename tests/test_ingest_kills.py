@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from tests.cluster_kit import cluster, ingest, kill, log_of, named
+from tests.cluster_kit import cluster, ingest, kill, log_of, named, node, vanish
 from tests.corpus_kit import assert_same, make_corpus
 
 VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "24"))
@@ -89,3 +89,19 @@ def wait(run: subprocess.Popen[bytes], longest_s: float, until: Callable[[], boo
     end = time.monotonic() + longest_s
     while time.monotonic() < end and run.poll() is None and not until():
         time.sleep(0.05)
+
+
+@pytest.mark.timeout(240)
+def test_a_node_joins_and_vanishes_and_the_library_is_the_same(tmp_path: Path) -> None:
+    corpus = make_corpus(tmp_path / "corpus", 30, None)
+    finish(ingest(corpus, tmp_path / "whole", None), tmp_path / "whole")
+    place = tmp_path / "library"
+    with cluster(1) as (address, _), node(address, 2) as spot:
+        run = ingest(corpus, place, address, *CUT, "--workers", "3")
+        wait(run, 60.0, lambda: bool(named(spot, "reader_process")))
+        assert run.poll() is None, log_of(place).read_text()
+        vanish(spot)
+        assert finish(run, place) == SOME_FAILED
+    library = Library.open(str(place))
+    assert_same(library, Library.open(str(tmp_path / "whole")))
+    assert library.runs()[0].report["retried"] > 0

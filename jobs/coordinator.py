@@ -16,7 +16,8 @@ from index.library import Library
 from jobs.crew import Crew, Finished, Identify, Read
 from jobs.outcomes import Outcome, Progress
 from jobs.settling import Settler, joined
-from jobs.worker import IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone, discard
+from jobs.work import IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
+from jobs.worker import discard
 from pipeline.errors import DecoderDied
 from pipeline.ingest import IngestSettings
 from pipeline.pieces import Identified, Piece

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jobs.worker import IdentifyDone, WorkDone
+from jobs.work import IdentifyDone, WorkDone
 from pipeline.pieces import Identified, Piece
 from pipeline.sources import Source
 

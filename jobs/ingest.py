@@ -28,7 +28,7 @@ from jobs.errors import UsageError
 from jobs.outcomes import Progress, Report
 from jobs.report import summary
 from jobs.settings import library_settings
-from jobs.worker import Assignment
+from jobs.work import Assignment
 from pipeline.errors import SourceError
 from pipeline.ingest import IngestSettings
 from pipeline.model_input import ModelInput

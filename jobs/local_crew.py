@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from jobs.crew import Finished, Identify, Task
-from jobs.worker import Assignment, Embed, Worker
+from jobs.work import Assignment
+from jobs.worker import Embed, Worker
 from pipeline.pieces import Identified
 
 

@@ -27,7 +27,8 @@ from index.spaces import Fingerprint
 from jobs.crew import Finished, Identify, Task
 from jobs.errors import UsageError
 from jobs.ray_embedders import Embedders, Sizes, actor_of, room
-from jobs.worker import Assignment, IdentifyDone, WorkDone, Worker
+from jobs.work import Assignment, IdentifyDone, WorkDone
+from jobs.worker import Worker
 from pipeline.pieces import Identified, Piece
 from pipeline.sources import Source
 

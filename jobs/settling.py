@@ -12,7 +12,7 @@ import numpy as np
 from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
 from jobs.outcomes import Outcome, State
-from jobs.worker import PieceRead
+from jobs.work import PieceRead
 from pipeline.ingest import IngestSettings
 from pipeline.pieces import Identified
 from pipeline.shots import Segment, find_segments

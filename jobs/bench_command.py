@@ -40,7 +40,7 @@ def ingest(
     from jobs.show import print_json
 
     told = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
-    figures = bench_ingest(video, resolve(told, {}, os.environ, None, {}).config, rounds, script)
+    figures = bench_ingest(video, resolve(told, {}, os.environ, None, {}).config, rounds, script, _tell)
     if json:
         print_json(asdict(figures))
     else:
@@ -122,3 +122,7 @@ def search(
         print_json(asdict(figures))
     else:
         print(table(figures))
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -88,8 +88,14 @@ class IngestFigures:
     versions: str
 
 
-def bench_ingest(paths: Sequence[Path], config: IngestConfig, rounds: int, with_script: bool = True) -> IngestFigures:
-    """Measure an ingest of local videos, `rounds` times.
+def bench_ingest(
+    paths: Sequence[Path],
+    config: IngestConfig,
+    rounds: int,
+    with_script: bool = True,
+    tell: Callable[[str], None] = lambda line: None,
+) -> IngestFigures:
+    """Measure an ingest of local videos, `rounds` times, and tell of each round when it is over.
 
     Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be had.
     """
@@ -103,7 +109,7 @@ def bench_ingest(paths: Sequence[Path], config: IngestConfig, rounds: int, with_
     whole, parts = stages.pieces_of(paths, reading)
     kept = stages.keep(whole, reading)
     stages.embed_rate(space, kept.batches[:1] * 2, 1)  # the first batch settles the arithmetic
-    runs, rates = [], []
+    runs, rates, ratios = [], [], []
     with stages.warm_processes(cores) as pool:
         for _ in range(rounds):
             rate = {
@@ -121,7 +127,8 @@ def bench_ingest(paths: Sequence[Path], config: IngestConfig, rounds: int, with_
                 "prepare": stages.prepare_rate(kept.pictures, reading),
             }
             rates.append(rate)
-    ratios = [_ratios(rate, cores, space.device_type) for rate in rates]
+            ratios.append(_ratios(rate, cores, space.device_type))
+            tell(f"round {len(rates)}: " + ", ".join(f"{name} {part:.2f}" for name, part in ratios[-1].items()))
     return IngestFigures(
         videos=tuple(path.name for path in paths),
         picture=f"{facts.width_px}x{facts.height_px} {facts.codec}",

@@ -20,8 +20,8 @@ from index.library import Library
 from tests.cluster_kit import cluster, ingest, kill, log_of, named, node, vanish
 from tests.corpus_kit import assert_same, make_corpus
 
-VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "24"))
-ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "2"))
+VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "20"))
+ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "1"))
 KILLS_A_ROUND = 4
 LONGEST_PEACE_S = 3.0
 EARLY = 0.2

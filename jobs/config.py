@@ -55,7 +55,7 @@ class IngestConfig(BaseModel):
     )
     cpus_per_worker: float = Field(default=1.0, gt=0.0, le=1024, description="CPUs that Ray sets aside for each worker")
     cut_s: float = Field(
-        default=600.0, ge=0.0, description="length of the parts that long videos are cut into; 0: never cut"
+        default=300.0, ge=0.0, description="length of the parts that long videos are cut into; 0: never cut"
     )
     bundle: int = Field(default=8, ge=1, le=10_000, description="sources that a worker is given at a time")
     video_base_s: float = Field(default=120.0, gt=0.0, description="a video may take so long, and")

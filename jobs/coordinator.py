@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from index.leases import Lease
 from index.library import Library
 from jobs.crew import Crew, Finished, Identify, Read
 from jobs.outcomes import Outcome, Progress
@@ -59,13 +60,14 @@ class Coordinator:
     def __init__(
         self,
         library: Library,
+        lease: Lease,
         crew: Crew,
         sources: Sequence[Source],
         stamps: Mapping[str, Stamp | None],
         rules: Rules,
         watch: Callable[[Progress], None],
     ) -> None:
-        self._library, self._crew, self._rules, self._watch = library, crew, rules, watch
+        self._library, self._lease, self._crew, self._rules, self._watch = library, lease, crew, rules, watch
         self._stamps = stamps
         self._settler = Settler(library, stamps)
         self._complete = library.video_ids()
@@ -128,6 +130,8 @@ class Coordinator:
 
     def _take(self, finished: Finished) -> None:
         task, result = finished.task, finished.result
+        if result is None:
+            self._lose(finished.worker)
         if isinstance(task, Identify):
             if isinstance(result, IdentifyDone):
                 self.seconds.update(result.seconds)
@@ -193,6 +197,7 @@ class Coordinator:
         if claim.failure is not None:
             failure, claim.failure = claim.failure, None
             if failure.piece.span is not None:
+                self._lease.check()
                 self._library.discard(claim.identified.video_id)
             if failure.damaged or self._may_go_well_again(failure):
                 self._read_whole(claim)
@@ -220,6 +225,13 @@ class Coordinator:
         del self._claims[claim.identified.video_id]
         self._forget(claim.identified)
 
+    def _lose(self, worker: int) -> None:
+        """What only a lost worker could have read, any other may: it fetches the source again."""
+        self._lease.check()
+        for _ in range(len(self._readable)):
+            task = self._readable.popleft()
+            self._readable.append(replace(task, only=None) if task.only == worker else task)
+
     def _lost_sources(self, task: Identify) -> None:
         for source in task.sources:
             self._losses[source.uri] += len(task.sources) == 1
@@ -243,6 +255,7 @@ class Coordinator:
                 self._readable.append(Read((piece,), task.may_cut))
 
     def _settle(self) -> None:
+        self._lease.check()  # a run that was taken for dead must show nothing and delete nothing more
         complete, again = self._settler.flush()
         for video in complete:
             claim = self._claims.pop(video.row.video_id)

@@ -111,7 +111,7 @@ def _under_lease(
         with _kept_fresh(library.uri), ready.begin(assignment) as crew:
             bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
             rules = Rules(settings, bundle, config.cut_s > 0, 0 if config.fail_fast else config.max_failures)
-            coordinator = Coordinator(library, crew, todo, stamps, rules, watch)
+            coordinator = Coordinator(library, lease, crew, todo, stamps, rules, watch)
             coordinator.run()
             report = _with_figures(report, coordinator, crew, time.monotonic() - began)
     return replace(report, seconds=time.monotonic() - began)

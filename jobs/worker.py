@@ -164,6 +164,7 @@ class Worker:
     ) -> Iterator[tuple[int, list[Picture] | PieceSummary | PieceFailed | PieceCut]]:
         """Every piece's pictures, then how it ended."""
         for index, piece in enumerate(pieces):
+            here = piece
             try:
                 here = self._here(piece)
                 spans = self._spans(here) if may_cut else ()
@@ -176,6 +177,9 @@ class Worker:
                 yield index, PieceFailed(piece, "decode", "SpanDamaged", str(error), damaged=True)
             except PipelineError as error:
                 yield index, PieceFailed(piece, error.stage, type(error).__name__, str(error))
+            finally:
+                if here is not piece:
+                    self.forget(here.identified)
 
     def _here(self, piece: Piece) -> Piece:
         """The piece with a path that is there on this machine: a remote source may have been fetched on another."""

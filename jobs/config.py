@@ -51,7 +51,7 @@ class IngestConfig(BaseModel):
     workers: int | None = Field(default=None, ge=1, description="processes that decode; one a core if not set")
     embedders: int | None = Field(default=None, ge=1, description="embed actors on Ray; one a GPU share if not set")
     gpus_per_embedder: float = Field(
-        default=1.0, ge=0.0, le=64, description="GPUs of each embed actor, where there are any"
+        default=1.0, gt=0.0, le=64, description="GPUs of each embed actor, where there are any"
     )
     cpus_per_worker: float = Field(default=1.0, gt=0.0, le=1024, description="CPUs that Ray sets aside for each worker")
     cut_s: float = Field(

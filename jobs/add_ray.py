@@ -19,6 +19,7 @@ from index.rows import VideoRow
 from jobs.add import Crew, Held, add_here
 from jobs.adding import Added, Stage
 from jobs.ray_crew import connected
+from jobs.ray_embedders import actor_of, room
 from pipeline.errors import PipelineError
 
 VIDEOS_A_BUNDLE = 4
@@ -58,7 +59,7 @@ def add_on_ray(
     """See jobs.add.add_here; raises the PipelineError or KinodexError that ends an actor's work."""
     import ray
 
-    actors = workers or int(_gpus(stage) or _resources().get("CPU", 1)) or 1
+    actors = workers or int(_gpus(stage) or room().get("CPU", 1)) or 1
     waiting = deque(_bundles(videos, actors))
     idle = [_actor(library, stage, held) for _ in range(min(actors, len(waiting)))]
     running: dict[Any, tuple[Any, Bundle]] = {}
@@ -121,21 +122,10 @@ def _bundles(videos: Sequence[VideoRow], workers: int) -> list[Bundle]:
 
 def _actor(library: Library, stage: Stage, held: Held) -> Any:
     """A new actor, with a GPU where the cluster has any and the model may use one."""
-    import ray
-
     options: dict[str, Any] = {"num_gpus": 1} if _gpus(stage) else {"num_cpus": 1}
-    kind: Any = ray.remote(AddWorker)
-    return kind.options(max_restarts=0, max_task_retries=0, **options).remote(library.uri, stage, held)
+    return actor_of(AddWorker).options(max_restarts=0, max_task_retries=0, **options).remote(library.uri, stage, held)
 
 
 def _gpus(stage: Stage) -> float:
     """GPUs of the cluster that the stage's model may use."""
-    return 0.0 if stage.device == "cpu" else _resources().get("GPU", 0.0)
-
-
-def _resources() -> dict[str, float]:
-    import ray
-
-    ask: Any = ray.cluster_resources
-    found: dict[str, float] = ask()
-    return found
+    return 0.0 if stage.device == "cpu" else room().get("GPU", 0.0)

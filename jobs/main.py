@@ -38,7 +38,7 @@ app.add_typer(bench_command.app, name="bench")
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py is one line on stderr and an exit code."""
     from index.errors import KinodexError
-    from jobs.errors import BAD_INPUT, EXTRAS
+    from jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
     from pipeline.errors import PipelineError
 
     try:
@@ -54,11 +54,7 @@ def main() -> None:
 
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(exit_code(error)) from None
-    except KeyboardInterrupt:
-        from jobs.errors import INTERRUPTED
-
-        print(
-            "interrupted: what was complete stays in the library; run the command again to go on",
-            file=sys.stderr,
-        )
-        raise SystemExit(INTERRUPTED) from None
+    except SystemExit as done:
+        if done.code == INTERRUPTED:  # typer makes a KeyboardInterrupt into this, without a word
+            print("interrupted: what was complete stays; run the command again to go on", file=sys.stderr)
+        raise

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from jobs.worker import CUT_FROM_BYTES
 from pipeline.sketch.film import write_script
 from pipeline.sketch.shoot import shoot
 from pipeline.sources import list_sources
-from tests.cluster_kit import environment
+from tests.cluster_kit import environment, log_of, named
+from tests.cluster_kit import ingest as begin
 from tests.corpus_kit import assert_same, make_corpus
 
 SMALL: dict[str, Any] = {"space": "builtin", "workers": 2}
@@ -185,3 +188,18 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
     cosines = (mine.vectors.astype(np.float32) * theirs.vectors.astype(np.float32)).sum(axis=1)
     assert cosines.min() > 0.99
     assert device.runs()[0].report["fell_back"] == {}
+
+
+def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
+    films, place = tmp_path / "films", tmp_path / "library"
+    films.mkdir()
+    shoot(write_script("long", 240.0, 3), films / "long.mp4")
+    run = begin(films, place, None, "--fps", "6", "--workers", "1")
+    end = time.monotonic() + 60
+    while not named(run.pid, "reader_process") and time.monotonic() < end:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(30) == 130
+    assert "interrupted: what was complete stays" in log_of(place).read_text()
+    assert ingest(films, place, fps=6.0, workers=1).count("indexed") == 1
+    assert [run.state for run in Library.open(str(place)).runs()] == ["done", "interrupted"]

@@ -9,7 +9,7 @@ from index.tables import Tables
 
 
 class SpeechLike(Protocol):
-    """What is said in `[start_s, end_s)`, as a speech model gives it."""
+    """What is said in `[start_s, end_s)`."""
 
     @property
     def start_s(self) -> float: ...

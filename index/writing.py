@@ -15,6 +15,7 @@ from index.additions import forget_video
 from index.filters import equal, one_of, portions
 from index.rows import TranscriptRow
 from index.schema import frame_key
+from index.speech import SpeechLike
 from index.tables import Tables
 
 
@@ -46,21 +47,11 @@ class SegmentLike(Protocol):
     def kind(self) -> str: ...
 
 
-class LineLike(Protocol):
+class LineLike(SpeechLike, Protocol):
     """A transcript line as the pipeline reads it."""
 
     @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def text(self) -> str: ...
-    @property
     def source(self) -> str: ...
-    @property
-    def language(self) -> str | None: ...
-    @property
-    def speaker(self) -> str | None: ...
 
 
 def add_frames(tables: Tables, vectors_table: str, videos: Mapping[str, Sequence[FrameLike]]) -> None:

@@ -9,8 +9,6 @@ the next run.
 from __future__ import annotations
 
 import json
-import os
-import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,7 +46,7 @@ def add(
     """
     began, started_at = time.monotonic(), datetime.now(UTC)
     outcomes: list[Added] = []
-    with library.lease(f"add {stage.name}", _owner(stage)) as lease:
+    with library.lease(f"add {stage.name}", f"kinodex add {stage.name}") as lease:
         stage.prepare(library)
         library.discard_leftovers(stage.name, stage.model)
         videos = [
@@ -136,7 +134,3 @@ def _run_row(stage: Stage, report: AddReport, started_at: datetime) -> RunRow:
     }
     ended = started_at + timedelta(seconds=report.seconds)
     return RunRow(uuid.uuid4().hex, f"add {stage.name}", "done", started_at, ended, json.loads(json.dumps(told)))
-
-
-def _owner(stage: Stage) -> str:
-    return f"kinodex add {stage.name} on {socket.gethostname()}, process {os.getpid()}"

@@ -36,12 +36,10 @@ from jobs.bench_load import alone, watched
 from jobs.bench_plain import plain_script, why_no_plain
 from jobs.config import IngestConfig
 from pipeline.decode import probe
-from pipeline.model_input import ModelInput
-from pipeline.pieces import Reading
 from pipeline.sources import Source
 
 if TYPE_CHECKING:
-    from index.spaces import Space
+    pass
 
 T = TypeVar("T")
 
@@ -105,7 +103,7 @@ def bench_ingest(
     no_script = why_no_plain() if with_script else "not asked for"
     cores = len(os.sched_getaffinity(0))
     facts = probe(paths[0])
-    reading = _reading(config, space)
+    reading = config.reading(space.fingerprint.preprocess, space.device_type == "cuda")
     whole, parts = stages.pieces_of(paths, reading)
     kept = stages.keep(whole, reading)
     stages.embed_rate(space, kept.batches[:1] * 2, 1)  # the first batch settles the arithmetic
@@ -189,21 +187,6 @@ def table(figures: IngestFigures) -> str:
     if f.no_script:
         lines.append(f"the plain script was not run: {f.no_script}")
     return "\n".join(lines)
-
-
-def _reading(config: IngestConfig, space: Space) -> Reading:
-    """What `run_ingest` has its workers make of each video."""
-    from jobs.ingest import CPU_BATCH, GPU_BATCH
-
-    return Reading(
-        fps=config.fps,
-        jpeg_side_px=config.jpeg_side_px,
-        jpeg_quality=config.jpeg_quality,
-        decoder=config.decoder,
-        input=ModelInput.from_json(space.fingerprint.preprocess),
-        cut_s=config.cut_s,
-        batch=config.batch_size or (GPU_BATCH if space.device_type == "cuda" else CPU_BATCH),
-    )
 
 
 def _script_rates(paths: Sequence[Path], config: IngestConfig, device: str, batch: int) -> dict[str, float]:

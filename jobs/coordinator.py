@@ -20,6 +20,7 @@ from jobs.settling import Settler, joined
 from jobs.work import IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
 from jobs.worker import discard
 from pipeline.errors import DecoderDied
+from pipeline.filesystems import is_remote
 from pipeline.ingest import IngestSettings
 from pipeline.pieces import Identified, Piece
 from pipeline.sources import Source, Stamp
@@ -38,7 +39,6 @@ class Rules:
 
     settings: IngestSettings
     bundle: int
-    may_cut: bool
     max_failures: int | None
 
 
@@ -77,8 +77,8 @@ class Coordinator:
         self._unknown: deque[Identify] = deque(_bundles(sources, stamps, rules.bundle))
         self._readable: deque[Read] = deque()
         self._total = len(sources)
-        sizes = [stamp.size_bytes if stamp is not None else None for stamp in map(stamps.get, _uris(sources))]
-        self._bytes_total = sum(size for size in sizes if size is not None) if None not in sizes else None
+        known = [stamp.size_bytes for stamp in (stamps.get(source.uri) for source in sources) if stamp is not None]
+        self._bytes_total = sum(known) if len(known) == len(sources) else None
         self._in_flight = 0
         self._current = ""
         self._began = time.monotonic()
@@ -167,11 +167,11 @@ class Coordinator:
                 self._claims[each.video_id] = _Claim(each, [None])
                 pieces.append(Piece(each))
         if pieces and not self.stopped:
-            fetched = any("://" in piece.identified.source.uri for piece in pieces)
-            self._readable.append(Read(tuple(pieces), self._rules.may_cut, worker if fetched else None))
+            fetched = any(is_remote(piece.identified.source.uri) for piece in pieces)
+            self._readable.append(Read(tuple(pieces), may_cut=True, only=worker if fetched else None))
 
     def _forget(self, identified: Identified) -> None:
-        if "://" in identified.source.uri:
+        if is_remote(identified.source.uri):
             self._crew.forget(identified)
 
     def _take_piece(self, result: PieceRead | PieceFailed | PieceCut) -> None:
@@ -304,10 +304,6 @@ def utilisation(seconds: Mapping[str, float], crew: Crew, wall_s: float) -> dict
 
 def _is_of(task: Read, video_id: str) -> bool:
     return any(piece.identified.video_id == video_id for piece in task.pieces) and len(task.pieces) == 1
-
-
-def _uris(sources: Sequence[Source]) -> list[str]:
-    return [source.uri for source in sources]
 
 
 def _bundles(sources: Sequence[Source], stamps: Mapping[str, Stamp | None], size: int) -> Iterator[Identify]:

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -31,15 +30,11 @@ from jobs.settings import library_settings
 from jobs.work import Assignment
 from pipeline.errors import SourceError
 from pipeline.ingest import IngestSettings
-from pipeline.model_input import ModelInput
-from pipeline.pieces import Reading
 from pipeline.reader import Limits
 from pipeline.sources import Source, Stamp, stamp
 
 LEASE = "ingest"
 RUNNING = "running"
-CPU_BATCH, GPU_BATCH = 16, 64
-"""On a CPU larger batches are no quicker and sometimes slower (notes: 29 frames a second of 16, 18 of 64)."""
 MOST_LOCAL_WORKERS = 16
 REFRESH_EVERY_S = 600.0
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb", "pyarrow")
@@ -52,7 +47,7 @@ class _Ready:
     """Those who will do the work: the fingerprint of their space, and how they begin."""
 
     fingerprint: Fingerprint
-    batch_size: int
+    on_gpu: bool
     begin: Callable[[Assignment], AbstractContextManager[Crew]]
 
 
@@ -67,7 +62,7 @@ def run_ingest(
     settings = config.settings()
     with _ready(config) as ready:
         library = Library.open_or_create(uri, library_settings(settings), ready.fingerprint)
-        with library.lease(LEASE, _owner()) as lease:
+        with library.lease(LEASE, "kinodex ingest") as lease:
             library.sweep()
             _close_broken_runs(library)
             report = _under_lease(config, settings, sources, library, lease, ready, watch)
@@ -92,9 +87,8 @@ def _under_lease(
     assignment = Assignment(
         library_uri=library.uri,
         lease=(LEASE, lease.token),
-        reading=_reading(config, settings, ready),
+        reading=config.reading(ready.fingerprint.preprocess, ready.on_gpu),
         limits=_limits(config),
-        batch_size=ready.batch_size,
         frames_a_commit=config.frames_a_commit,
     )
     report = Report(
@@ -110,7 +104,7 @@ def _under_lease(
     if todo:
         with _kept_fresh(library.uri), ready.begin(assignment) as crew:
             bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
-            rules = Rules(settings, bundle, config.cut_s > 0, 0 if config.fail_fast else config.max_failures)
+            rules = Rules(settings, bundle, 0 if config.fail_fast else config.max_failures)
             coordinator = Coordinator(library, lease, crew, todo, stamps, rules, watch)
             coordinator.run()
             report = _with_figures(report, coordinator, crew, time.monotonic() - began)
@@ -167,20 +161,18 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
         cores = len(os.sched_getaffinity(0))
         workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
         torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
-        batch_size = config.batch_size or (GPU_BATCH if space.device_type == "cuda" else CPU_BATCH)
 
         def begin(assignment: Assignment) -> AbstractContextManager[Crew]:
             return local_crew(assignment, workers, space.embed, space.device_type)
 
-        yield _Ready(space.fingerprint, batch_size, begin)
+        yield _Ready(space.fingerprint, space.device_type == "cuda", begin)
         return
     from jobs.ray_crew import connected, ray_crew
     from jobs.ray_embedders import Sizes
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     with connected(config.ray_address), ray_crew(config.space, config.device, sizes, config.decoder) as crew:
-        batch_size = config.batch_size or (GPU_BATCH if crew.is_on_gpu else CPU_BATCH)
-        yield _Ready(crew.fingerprint(), batch_size, crew.begin)
+        yield _Ready(crew.fingerprint(), crew.is_on_gpu, crew.begin)
 
 
 def _stamp(source: Source) -> Stamp | None:
@@ -198,18 +190,6 @@ def _is_known(
     if config.check_content or row is None or now is None or (row.size_bytes, row.stamp) != (now.size_bytes, now.mark):
         return False
     return row.video_id in held if row.video_id else not config.retry_failed
-
-
-def _reading(config: IngestConfig, settings: IngestSettings, ready: _Ready) -> Reading:
-    return Reading(
-        fps=settings.fps,
-        jpeg_side_px=settings.jpeg_side_px,
-        jpeg_quality=settings.jpeg_quality,
-        decoder=config.decoder,
-        input=ModelInput.from_json(ready.fingerprint.preprocess),
-        cut_s=config.cut_s,
-        batch=ready.batch_size,
-    )
 
 
 def _limits(config: IngestConfig) -> Limits:
@@ -232,7 +212,3 @@ def _close_broken_runs(library: Library) -> None:
     for run in library.runs():
         if run.kind == LEASE and run.state == RUNNING:
             library.add_run(replace(run, state="interrupted"))
-
-
-def _owner() -> str:
-    return f"kinodex ingest on {socket.gethostname()}, process {os.getpid()}"

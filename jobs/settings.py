@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from index.library import Library
-from jobs.errors import UsageError
 from pipeline.ingest import IngestSettings
 
 
@@ -16,14 +15,6 @@ def held_settings(uri: str | None) -> dict[str, Any]:
         return {}
     held = Library.open(uri)
     return dict(held.settings) | {"space": held.space_name}
-
-
-def checked_settings(**settings: Any) -> IngestSettings:
-    """IngestSettings, or a UsageError that says which value is out of range."""
-    try:
-        return IngestSettings(**settings)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def library_settings(settings: IngestSettings) -> dict[str, Any]:

@@ -22,7 +22,6 @@ class Assignment:
     """Name and token of the run's lease; a worker whose run lost it writes nothing more."""
     reading: Reading
     limits: Limits
-    batch_size: int
     frames_a_commit: int
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -24,9 +23,11 @@ from jobs.work import Assignment, IdentifyDone, PieceCut, PieceFailed, PieceRead
 from pipeline.ahead import ahead
 from pipeline.device_pieces import DevicePieces
 from pipeline.errors import PipelineError
-from pipeline.ingest import FrameRow
+from pipeline.filesystems import is_remote
+from pipeline.ingest import FrameRow, frame_row
 from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading, identify
 from pipeline.reader import Reader
+from pipeline.reading import timed
 from pipeline.sources import Source
 from pipeline.spans import Span, SpanDamaged
 
@@ -144,7 +145,7 @@ class Worker:
         seconds: dict[str, float],
     ) -> Generator[dict[int, list[FrameRow]], None, None]:
         """Rows with vectors by piece, a full batch at a time."""
-        size = self._assignment.batch_size
+        size = self._assignment.reading.batch
         waiting: list[tuple[int, Picture]] = []
         for index, part in self._parts(pieces, may_cut):
             if not isinstance(part, list):
@@ -183,7 +184,7 @@ class Worker:
 
     def _here(self, piece: Piece) -> Piece:
         """The piece with a path that is there on this machine: a remote source may have been fetched on another."""
-        if Path(piece.identified.path).exists() or "://" not in piece.identified.source.uri:
+        if Path(piece.identified.path).exists() or not is_remote(piece.identified.source.uri):
             return piece
         return Piece(identify(piece.identified.source, self._folder), piece.span, piece.of, piece.index)
 
@@ -200,14 +201,13 @@ class Worker:
         gathered: list[_Gathered],
         seconds: dict[str, float],
     ) -> dict[int, list[FrameRow]]:
-        with _timed(seconds, "embed"):
+        with timed(seconds, "embed"):
             inputs = [picture.model_input for _, picture in batch]
-            inputs += inputs[-1:] * (self._assignment.batch_size - len(batch))
+            inputs += inputs[-1:] * (self._assignment.reading.batch - len(batch))
             vectors = embed(_stacked(inputs))[: len(batch)]
         rows: dict[int, list[FrameRow]] = defaultdict(list)
         for (index, picture), vector in zip(batch, vectors, strict=True):
-            number, time_s, jpeg, width_px, height_px, _ = picture
-            rows[index].append(FrameRow(number, time_s, width_px, height_px, jpeg, vector))
+            rows[index].append(frame_row(picture, vector))
         for index, frames in rows.items():
             each = gathered[index]
             before_s = each.times_s[-1] if each.times_s else frames[0].time_s
@@ -224,7 +224,7 @@ class Worker:
         seconds: dict[str, float],
     ) -> None:
         """Append the waiting rows of all pieces but those that have failed by now."""
-        with _timed(seconds, "write"):
+        with timed(seconds, "write"):
             wanted = {
                 index: frames for index, frames in rows.items() if not isinstance(gathered[index].end, PieceFailed)
             }
@@ -264,12 +264,3 @@ def _stacked(inputs: Sequence[Any]) -> Any:
     import torch
 
     return torch.stack(list(inputs))
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        seconds[stage] += time.monotonic() - began

@@ -11,14 +11,12 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
-from pipeline.errors import NothingDecodes
 from pipeline.on_device import DeviceBatch, DeviceReader
 from pipeline.pictures import jpeg
 from pipeline.pieces import Picture, Piece, PieceSummary, Reading
 from pipeline.pyav_reader import PyavReader
-from pipeline.reading import timed
+from pipeline.reading import summed_up, timed
 from pipeline.spans import Span, cut
-from pipeline.subtitles import read_subtitles
 
 Seconds = dict[str, float]
 
@@ -46,21 +44,8 @@ class DevicePieces:
                 with timed(seconds, "jpeg"):
                     pictures = _pictures(batch, reading)
                 yield pictures
-            if not given and piece.span is None:
-                raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
-            with timed(seconds, "subtitles"):
-                lines, errors = read_subtitles(path, source, video.facts) if piece.index == 0 else ([], [])
-        yield PieceSummary(
-            facts=video.facts,
-            start_s=exact.start_s,
-            end_s=video.end_s,
-            decode_errors=video.decode_errors,
-            transcript=tuple(lines),
-            subtitle_errors=tuple(errors),
-            seconds=dict(seconds),
-            decoder="nvdec",
-            fell_back=video.fell_back,
-        )
+            summary = summed_up(piece, video, given, seconds)
+        yield summary
 
     def close(self) -> None:
         """Nothing is kept between two pieces."""

@@ -119,7 +119,7 @@ def read_video(
         for batch in _batches(_pictures(parts, summaries), settings.batch_size):
             with timed(seconds, "embed"):
                 vectors = tower.embed(np.stack([picture.model_input for picture in batch]))
-            sink([_row(picture, vector) for picture, vector in zip(batch, vectors, strict=True)])
+            sink([frame_row(picture, vector) for picture, vector in zip(batch, vectors, strict=True)])
             times_s += [picture.time_s for picture in batch]
             wide = vectors.astype(np.float32)
             neighbours = wide if previous is None else np.vstack([previous, wide])
@@ -147,7 +147,8 @@ def _pictures(parts: Iterable[Picture | PieceSummary], summaries: list[PieceSumm
             summaries.append(part)
 
 
-def _row(picture: Picture, vector: NDArray[np.float16]) -> FrameRow:
+def frame_row(picture: Picture, vector: NDArray[np.float16]) -> FrameRow:
+    """A picture with its vector `[dim]`."""
     return FrameRow(picture.number, picture.time_s, picture.width_px, picture.height_px, picture.jpeg, vector)
 
 

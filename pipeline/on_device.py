@@ -49,7 +49,7 @@ class DeviceReader:
 
     def __init__(self, exact: PyavReader, device: str) -> None:
         self._exact, self._device = exact, device
-        self.facts = exact.facts
+        self.facts, self.start_s, self.decoder = exact.facts, exact.start_s, "nvdec"
         self.end_s, self.decode_errors = exact.end_s, 0
         self.fell_back: str | None = None
 

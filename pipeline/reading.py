@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from pipeline.ahead import ahead
 from pipeline.decode import VideoReader, open_video
 from pipeline.errors import NothingDecodes
+from pipeline.facts import VideoFacts
 from pipeline.pictures import jpeg, rgb_scaler
 from pipeline.pieces import Picture, Piece, PieceSummary, Reading
 from pipeline.subtitles import read_subtitles
@@ -26,6 +28,17 @@ from pipeline.subtitles import read_subtitles
 DECODED_AHEAD = 4  # pictures waiting for JPEG and preparation
 
 Seconds = dict[str, float]
+
+
+class Pass(Protocol):
+    """A pass over a video that has ended: `pipeline.decode.VideoReader`, or `pipeline.on_device.DeviceReader`."""
+
+    facts: VideoFacts
+    start_s: float
+    end_s: float
+    decode_errors: int
+    decoder: str
+    fell_back: str | None
 
 
 def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSummary, None, None]:
@@ -48,11 +61,18 @@ def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSumma
             for number, time_s, rgb in rgbs:
                 given += 1
                 yield _picture(number, time_s, rgb, reading, seconds)
-        if not given and piece.span is None:
-            raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
-        with timed(seconds, "subtitles"):
-            transcript, subtitle_errors = read_subtitles(path, source, video.facts) if piece.index == 0 else ([], [])
-    yield PieceSummary(
+        summary = summed_up(piece, video, given, seconds)
+    yield summary
+
+
+def summed_up(piece: Piece, video: Pass, given: int, seconds: Seconds) -> PieceSummary:
+    """What a pass found that has given so many pictures; reads the subtitles. Raises NothingDecodes for none."""
+    source, path = piece.identified.source, Path(piece.identified.path)
+    if not given and piece.span is None:
+        raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
+    with timed(seconds, "subtitles"):
+        transcript, subtitle_errors = read_subtitles(path, source, video.facts) if piece.index == 0 else ([], [])
+    return PieceSummary(
         facts=video.facts,
         start_s=video.start_s,
         end_s=video.end_s,

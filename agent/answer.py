@@ -12,7 +12,7 @@ from agent.ledger import Ledger
 from agent.model import ShownFrame
 from agent.question import Question
 from agent.replies import Answered
-from agent.requests import chosen_option
+from agent.requests.answers import chosen_option
 
 Status = Literal["answered", "insufficient_evidence", "budget_exhausted", "invalid"]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from agent.answer import Answer
-from agent.eea import EEAParameters, eea
 from agent.environment import Environment
 from agent.errors import BadSettings, OutOfBudget, UnknownAgent
 from agent.events import Event, Finished, RunStarted
@@ -14,7 +13,8 @@ from agent.ledger import Budget
 from agent.model import Models
 from agent.question import Question
 from agent.session import Session
-from agent.uniform import UniformParameters, uniform
+from agent.variants.eea import EEAParameters, eea
+from agent.variants.uniform import UniformParameters, uniform
 
 Parameters = EEAParameters | UniformParameters
 

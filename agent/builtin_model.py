@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from agent.environment import Environment, calibrate
 from agent.model import Exchange, R, Request, ShownFrame
 from agent.question import Question, ScoredSegment
-from agent.requests import AnswerFrames, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.answers import AnswerFrames
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.statements import Statements, choices, statements
 
 SEEN = 2.5

@@ -90,7 +90,7 @@ class Answered(Reply):
     """Numbers of the shown frames (1 is the first) that the answer rests on."""
 
 
-class FramesAnswer(Answered):
+class Conclusion(Answered):
     """An answer from the frames at hand, or that they do not show enough."""
 
     action: Literal["answer", "insufficient_evidence"]

@@ -19,7 +19,7 @@ from agent.ledger import Account, Budget
 from agent.model import Exchange, Model, Models, R, Request, ShownFrame
 from agent.question import Question, ScoredSegment
 from agent.replies import Answered
-from agent.requests import Decide
+from agent.requests.search import Decide
 
 A = TypeVar("A")
 B = TypeVar("B")

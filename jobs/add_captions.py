@@ -18,8 +18,8 @@ from jobs.adding import Made, hub_for
 from jobs.stored_pictures import frames_between, picture_of
 
 if TYPE_CHECKING:
-    from agent.describing import Description
     from agent.openai_model import OpenAIModel
+    from agent.requests.describe import Description
     from agent.roles import Role
     from index.spaces import Space
     from pipeline.captioner import Captioner
@@ -147,8 +147,8 @@ async def _describe(
     model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]
 ) -> tuple[Description | None, Usage]:
     """The description of one segment, asked for twice at most."""
-    from agent.describing import DescribeSegment
     from agent.question import Segment
+    from agent.requests.describe import DescribeSegment
 
     part = Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s)
     request = DescribeSegment(segment=part, frames=tuple(ShownFrame(**asdict(frame)) for frame in frames))

@@ -17,9 +17,9 @@ from pathlib import Path
 from agent.answer import Answer
 from agent.ask import Parameters, ask
 from agent.builtin_model import BuiltinModel
-from agent.eea import EEAParameters
 from agent.environment import Environment
-from agent.uniform import UniformParameters
+from agent.variants.eea import EEAParameters
+from agent.variants.uniform import UniformParameters
 from index.library import Library
 from index.spaces import load_space
 from jobs.config import IngestConfig

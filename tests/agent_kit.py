@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from agent.environment import Environment
 from agent.model import Exchange, Request, Usage
-from agent.requests import AnswerFrames, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.answers import AnswerFrames
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from index.library import Library
 from index.rows import VideoRow
 from index.spaces import Fingerprint

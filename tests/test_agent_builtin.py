@@ -11,9 +11,9 @@ from agent.builtin_model import BuiltinModel
 from agent.events import Event, Exchanged
 from agent.ledger import Budget
 from agent.question import Question
-from agent.requests import Decide
+from agent.requests.search import Decide
 from agent.statements import statements
-from agent.uniform import UniformParameters
+from agent.variants.uniform import UniformParameters
 from tests.agent_kit import environment_of, film, make_library
 
 

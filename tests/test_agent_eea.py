@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from agent.ask import ask, default_parameters
-from agent.eea import EEAParameters
 from agent.errors import BadSettings
 from agent.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
 from agent.ledger import Budget
 from agent.question import Question, Segment
-from agent.requests import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.variants.eea import EEAParameters
 from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

@@ -8,8 +8,9 @@ from pydantic import ValidationError
 from agent.errors import BadQuestion, InvalidReply
 from agent.model import ShownFrame, request_key
 from agent.question import Question, ScoredSegment, Segment, Video
-from agent.replies import Decision, FramesAnswer, Queries, SegmentScores
-from agent.requests import Decide, DiscoverQueries, ProposeQueries, ScoreSegments, chosen_option
+from agent.replies import Conclusion, Decision, Queries, SegmentScores
+from agent.requests.answers import chosen_option
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
 VIDEO = Video("v" * 32, "film", 0.0, 100.0)
@@ -90,7 +91,7 @@ def test_decisions_in_the_shape_of_the_paper():
     assert (answer.action, chosen_option(COLOURS, answer)) == ("answer", 2)
 
 
-@pytest.mark.parametrize("reply", [Decision, SegmentScores, Queries, FramesAnswer])
+@pytest.mark.parametrize("reply", [Decision, SegmentScores, Queries, Conclusion])
 def test_schemas_are_strict(reply):
     schema = reply.model_json_schema()
     for each in [schema, *schema.get("$defs", {}).values()]:

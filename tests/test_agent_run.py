@@ -14,8 +14,9 @@ from agent.ledger import Budget
 from agent.model import Exchange, Usage
 from agent.question import Question
 from agent.replies import Queries
-from agent.requests import AnswerFrames, Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.uniform import UniformParameters
+from agent.requests.answers import AnswerFrames
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.variants.uniform import UniformParameters
 from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

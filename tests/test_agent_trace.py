@@ -14,7 +14,7 @@ from agent.ledger import Budget
 from agent.model import Usage
 from agent.question import Question
 from agent.replay_model import ReplayModel
-from agent.requests import Decide
+from agent.requests.search import Decide
 from agent.trace import read_trace, trace_to
 from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
 

@@ -12,7 +12,7 @@ from agent.cache import ResponseCache
 from agent.model import Exchange, Request, ShownFrame
 from agent.openai_model import OpenAIModel
 from agent.question import Question, Segment, Video
-from agent.requests import Decide, DiscoverQueries, ScoreSegments
+from agent.requests.search import Decide, DiscoverQueries, ScoreSegments
 from agent.roles import Role
 from tests.chat_server import ChatServer
 

@@ -8,7 +8,7 @@ from agent.answer import Answer
 from agent.coverage import spread
 from agent.errors import BadSettings
 from agent.model import ShownFrame
-from agent.requests import AnswerFrames
+from agent.requests.answers import AnswerFrames
 from agent.session import Session
 
 

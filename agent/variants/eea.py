@@ -34,7 +34,7 @@ from agent.fusion import QUERY_TEMPERATURE, fuse, query_score, reward_entropy
 from agent.memory import Memory
 from agent.model import ShownFrame
 from agent.question import ScoredSegment
-from agent.requests import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.session import Session, together
 from agent.tree import Candidate, Tree, border_rewards, unseen_times
 

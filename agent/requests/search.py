@@ -1,4 +1,4 @@
-"""The typed requests that agents ask. `check` says which well-formed replies are impossible."""
+"""What the tree agents ask: queries, rewards, and which segment next (EEA, Tables 7 to 11; VCA, section 3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import ClassVar
 from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame
 from agent.question import Question, ScoredSegment, Segment, Video
-from agent.replies import Answered, Decision, FramesAnswer, Queries, SegmentScores
+from agent.replies import Decision, Queries, SegmentScores
+from agent.requests.answers import check_answer
 
 MAX_QUERY_CHARACTERS = 300
 
@@ -101,40 +102,6 @@ class Decide(Request[Decision]):
         open_ones = sorted(each.segment.number for each in self.candidates if each.explorable)
         if number not in open_ones:
             raise InvalidReply(f"segment {number} cannot be explored; choose one of {open_ones}, or answer")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerFrames(Request[FramesAnswer]):
-    """Answer from `frames` alone, in one call."""
-
-    Reply = FramesAnswer
-    template: ClassVar[str] = "answer_frames"
-    role: ClassVar[str] = "vision"
-    question: Question
-    videos: tuple[Video, ...]
-    frames: tuple[ShownFrame, ...]
-
-    def check(self, reply: FramesAnswer) -> None:
-        if reply.action == "answer":
-            check_answer(self.question, reply)
-
-
-def check_answer(question: Question, reply: Answered) -> None:
-    """Raise `InvalidReply` unless the reply names one of the options, or says something if there are none."""
-    if question.options and chosen_option(question, reply) is None:
-        letters = [letter for letter, _ in question.lettered]
-        given = reply.option or reply.answer
-        raise InvalidReply(f"{given!r} names no option; give a letter from {letters[0]} to {letters[-1]}")
-    if not question.options and not (reply.answer or "").strip():
-        raise InvalidReply("the answer is empty; say it in a few words")
-
-
-def chosen_option(question: Question, reply: Answered) -> int | None:
-    """Index of the option that a reply names, by its letter or its words."""
-    for text in (reply.option, reply.answer):
-        if text and (index := question.option_index(text)) is not None:
-            return index
-    return None
 
 
 def _check_queries(reply: Queries) -> None:

@@ -1,0 +1,45 @@
+"""What every agent asks in the end: an answer from frames, or from notes taken on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from agent.errors import InvalidReply
+from agent.model import Request, ShownFrame
+from agent.question import Question, Video
+from agent.replies import Answered, Conclusion
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerFrames(Request[Conclusion]):
+    """Answer from `frames` alone, in one call."""
+
+    Reply = Conclusion
+    template: ClassVar[str] = "answer_frames"
+    role: ClassVar[str] = "vision"
+    question: Question
+    videos: tuple[Video, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: Conclusion) -> None:
+        if reply.action == "answer":
+            check_answer(self.question, reply)
+
+
+def check_answer(question: Question, reply: Answered) -> None:
+    """Raise `InvalidReply` unless the reply names one of the options, or says something if there are none."""
+    if question.options and chosen_option(question, reply) is None:
+        letters = [letter for letter, _ in question.lettered]
+        given = reply.option or reply.answer
+        raise InvalidReply(f"{given!r} names no option; give a letter from {letters[0]} to {letters[-1]}")
+    if not question.options and not (reply.answer or "").strip():
+        raise InvalidReply("the answer is empty; say it in a few words")
+
+
+def chosen_option(question: Question, reply: Answered) -> int | None:
+    """Index of the option that a reply names, by its letter or its words."""
+    for text in (reply.option, reply.answer):
+        if text and (index := question.option_index(text)) is not None:
+            return index
+    return None

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
+
 from agent.errors import CacheDamaged
 
 BUSY_TIMEOUT_S = 30.0
@@ -29,9 +31,7 @@ class ResponseCache:
             self._db = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         try:
             with self._clearly():
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                self._db.execute(TABLE)
+                _prepare(self._db)
         except CacheDamaged:
             self._db.close()
             raise
@@ -67,6 +67,18 @@ class ResponseCache:
                 f"the response cache {self.path} cannot be used: {error}; "
                 "move the file (and its -wal and -shm) away, or name another one"
             ) from error
+
+
+def _busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+# While processes switch a new file to WAL side by side, SQLite says busy at once, whatever its timeout is.
+@retry(retry=retry_if_exception(_busy), stop=stop_after_delay(BUSY_TIMEOUT_S), wait=wait_random(0, 0.05), reraise=True)
+def _prepare(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    database.execute(TABLE)
 
 
 def cache_key(asked: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +98,25 @@ def test_several_processes_may_use_one_file_at_once(tmp_path: Path) -> None:
     with ResponseCache(path) as cache:
         for name in ("a", "b", "c"):
             assert all(cache.get(f"{name} {number}") == {"text": name} for number in range(200))
+
+
+OPENER = """
+import sys, time
+from pathlib import Path
+from agent.cache import ResponseCache
+for number in range(50):
+    time.sleep(max(0.0, float(sys.argv[2]) + 0.02 * number - time.time()))
+    with ResponseCache(Path(sys.argv[1]) / str(number)) as cache:
+        cache.put(sys.argv[3], {"text": "made"})
+"""
+
+
+def test_several_processes_may_make_one_file_in_the_same_moment(tmp_path: Path) -> None:
+    begin = str(time.time() + 1.0)
+    openers = [
+        subprocess.Popen([sys.executable, "-c", OPENER, str(tmp_path), begin, name]) for name in ("a", "b", "c", "d")
+    ]
+    assert [opener.wait(timeout=60) for opener in openers] == [0, 0, 0, 0]
 
 
 def test_a_file_that_is_no_cache_is_said_and_left_alone(tmp_path: Path) -> None:

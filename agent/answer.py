@@ -10,16 +10,18 @@ from typing import Literal
 from agent.environment import Environment
 from agent.ledger import Ledger
 from agent.model import ShownFrame
-from agent.question import Question
+from agent.question import Note, Question
 from agent.replies import Answered
 from agent.requests.answers import chosen_option
 
+Shown = Sequence[ShownFrame] | Sequence[Note]
+"""What an answer may rest on: frames, or notes of what was said and seen."""
 Status = Literal["answered", "insufficient_evidence", "budget_exhausted", "invalid"]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A time range [start_s, end_s) of a video, all of which was shown to the model that answered."""
+    """A time range [start_s, end_s) of a video that was shown, in frames or notes, to the model that answered."""
 
     video_id: str
     start_s: float
@@ -54,19 +56,23 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
     return (reply.answer, None) if option is None else (question.options[option], option)
 
 
-def evidence_of(environment: Environment, shown: Sequence[ShownFrame], cited: Sequence[int]) -> tuple[Evidence, ...]:
-    """The times of the cited frames (1 is the first shown), of all shown ones if none is cited; neighbours
-    joined.
+def evidence_of(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
+    """The times of the cited frames or notes (1 is the first shown), of all if none is cited; neighbours joined.
 
     A citation of something that was never shown is no evidence and is left out.
     """
-    frames = [shown[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(shown)] or shown
+    meant = [shown[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(shown)] or shown
     ranges: list[Evidence] = []
-    for frame in sorted(frames, key=lambda frame: (frame.video_id, frame.time_s)):
-        start_s, end_s = environment.shown_range(frame)
+    for video_id, start_s, end_s in sorted(_range(environment, each) for each in meant):
         last = ranges[-1] if ranges else None
-        if last and last.video_id == frame.video_id and start_s <= last.end_s:
-            ranges[-1] = Evidence(frame.video_id, last.start_s, max(end_s, last.end_s))
+        if last and last.video_id == video_id and start_s <= last.end_s:
+            ranges[-1] = Evidence(video_id, last.start_s, max(end_s, last.end_s))
         else:
-            ranges.append(Evidence(frame.video_id, start_s, end_s))
+            ranges.append(Evidence(video_id, start_s, end_s))
     return tuple(ranges)
+
+
+def _range(environment: Environment, shown: ShownFrame | Note) -> tuple[str, float, float]:
+    if isinstance(shown, Note):
+        return shown.video_id, shown.start_s, shown.end_s
+    return shown.video_id, *environment.shown_range(shown)

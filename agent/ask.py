@@ -1,35 +1,31 @@
-"""Ask one question: the front door of the agents."""
+"""Ask one question, or many at once: the front door of the agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from agent.answer import Answer
+from agent.catalogue import variant
 from agent.environment import Environment
-from agent.errors import BadSettings, OutOfBudget, UnknownAgent
+from agent.errors import BadSettings, OutOfBudget
 from agent.events import Event, Finished, RunStarted
 from agent.ledger import Budget
 from agent.model import Models
 from agent.question import Question
-from agent.session import Session
-from agent.variants.eea import EEAParameters, eea
-from agent.variants.uniform import UniformParameters, uniform
+from agent.session import Session, at_once
+from agent.variant import Variant
 
-Parameters = EEAParameters | UniformParameters
-
-AGENTS = ("eea", "uniform")
-DEFAULT_BUDGET = Budget()
+UNLIMITED = Budget()
+TOGETHER = 8
+"""Questions answered at once by `ask_many`, if nothing else is said."""
 
 
-def default_parameters(agent: str, environment: Environment) -> Parameters:
-    """The parameters that an agent has if none are given; EEA's depend on the longest video."""
-    if agent == "eea":
-        longest_s = max((video.duration_s for video in environment.videos), default=0.0)
-        return EEAParameters.for_duration(longest_s)
-    if agent == "uniform":
-        return UniformParameters()
-    raise UnknownAgent(f"there is no agent {agent!r}; choose one of {', '.join(AGENTS)}")
+def default_parameters(agent: str, environment: Environment) -> Any:
+    """The parameters that an agent has if none are given; some depend on the longest video."""
+    return variant(agent).parameters(max((video.duration_s for video in environment.videos), default=0.0))
 
 
 async def ask(
@@ -38,8 +34,8 @@ async def ask(
     models: Models,
     *,
     agent: str = "eea",
-    parameters: Parameters | None = None,
-    budget: Budget = DEFAULT_BUDGET,
+    parameters: Any = None,
+    budget: Budget = UNLIMITED,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Answer:
     """Answer a question about the environment's videos; `on_event` sees everything as it happens.
@@ -47,9 +43,12 @@ async def ask(
     Raises `ModelError` if a model cannot be reached. Bad replies and spent budgets do not raise: they are the
     answer's status.
     """
-    parameters = parameters or default_parameters(agent, environment)
+    chosen = variant(agent)
+    parameters = _fitting(chosen, parameters, environment)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
+    limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
+    budget = replace(budget, rounds=limit)
     session = Session(question, environment, models, budget, on_event)
     on_event(
         RunStarted(
@@ -64,21 +63,59 @@ async def ask(
         )
     )
     try:
-        answer = await _run(session, agent, parameters)
+        answer = await chosen.run(session, parameters)
     except OutOfBudget as over:
         answer = await session.best_so_far(str(over))
     on_event(Finished(answer))
     return answer
 
 
-async def _run(session: Session, agent: str, parameters: Parameters) -> Answer:
-    if agent == "eea" and isinstance(parameters, EEAParameters):
-        return await eea(session, parameters)
-    if agent == "uniform" and isinstance(parameters, UniformParameters):
-        return await uniform(session, parameters)
-    raise BadSettings(
-        f"{type(parameters).__name__} are not parameters of the agent {agent!r}; leave them out for the defaults"
-    )
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One of many questions, with what `ask` takes."""
+
+    question: Question
+    environment: Environment
+    models: Models
+    agent: str = "eea"
+    parameters: Any = None
+    budget: Budget = UNLIMITED
+    on_event: Callable[[Event], None] = lambda event: None
+
+
+async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answer]:
+    """The answers in order; at most `together` questions are under way at once.
+
+    Calls share the slots of the models that the tasks share (`Role.at_once`). If one question raises, the others
+    are cancelled.
+    """
+    free = asyncio.Semaphore(together)
+
+    async def answered(task: Task) -> Answer:
+        async with free:
+            return await ask(
+                task.question,
+                task.environment,
+                task.models,
+                agent=task.agent,
+                parameters=task.parameters,
+                budget=task.budget,
+                on_event=task.on_event,
+            )
+
+    return await at_once([answered(task) for task in tasks])
+
+
+def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
+    defaults = default_parameters(chosen.name, environment)
+    if parameters is None:
+        return defaults
+    if type(parameters) is not type(defaults):
+        raise BadSettings(
+            f"{type(parameters).__name__} are not parameters of the agent {chosen.name!r}; "
+            "leave them out for the defaults"
+        )
+    return parameters
 
 
 def _names(models: Models) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ import json
 import logging
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -35,6 +35,7 @@ class Ask:
     messages: list[Message]
     reply: type[BaseModel]
     temperature: float
+    form: Literal["json", "text", "tools"] = "json"
 
 
 class Endpoint:
@@ -102,7 +103,7 @@ class Endpoint:
             raise refusals.no_completion(self.role, answer) from error
 
     def _messages(self, ask: Ask) -> list[Message]:
-        if self.rung == "json_schema":
+        if self.rung == "json_schema" or ask.form == "text":
             return ask.messages
         return [with_text(ask.messages[0], schema_request(ask.reply)), *ask.messages[1:]]
 
@@ -114,7 +115,7 @@ class Endpoint:
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": ask.temperature,
             "seed": role.seed,
-            "response_format": response_format(self.rung, ask.reply),
+            "response_format": None if ask.form == "text" else response_format(self.rung, ask.reply),
         }
         dropped = self._dropped
         kept = {name: value for name, value in wanted.items() if value is not None and name not in dropped}

@@ -10,7 +10,7 @@ from agent.anchors import Anchor
 from agent.answer import Answer
 from agent.ledger import Budget
 from agent.model import Exchange, Request, ShownFrame
-from agent.question import Question, Segment, Video
+from agent.question import Note, Question, Segment, Video
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,31 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class Acted:
+    """A step of an agent that works with tools: its thought, the action with its arguments, and what it found.
+
+    `problem` says why an action could not be done, in one line; "" if it could.
+    """
+
+    round: int
+    action: str
+    arguments: Mapping[str, Any]
+    thought: str = ""
+    notes: tuple[Note, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """How sure an agent is of its present answer, on its paper's own scale up to `most`."""
+
+    round: int
+    confidence: float
+    most: float
+    thought: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """What to do next; `segment` is the one to explore. `forced` if exploring was over."""
 
@@ -103,4 +128,4 @@ class Finished:
     answer: Answer
 
 
-Event = RunStarted | Exchanged | QueriesAdded | Expanded | Scored | Remembered | Decided | Finished
+Event = RunStarted | Exchanged | QueriesAdded | Expanded | Scored | Remembered | Acted | Assessed | Decided | Finished

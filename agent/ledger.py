@@ -36,9 +36,12 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much an answer may cost; None is without limit. `tokens` counts input and output together."""
+    """How much an answer may cost; None is without limit. `tokens` counts input and output together.
 
-    rounds: int | None = 10
+    Rounds are limited by the agent's own parameters too; the lower limit holds.
+    """
+
+    rounds: int | None = None
     frames: int | None = None
     tokens: int | None = None
     seconds: float | None = None

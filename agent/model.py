@@ -6,11 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-R = TypeVar("R", bound=BaseModel)
+from agent.replies import Reply
+
+R = TypeVar("R", bound=Reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,14 @@ class Attempt:
     """That reply, as it came; a language model is shown it again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A later message of a conversation: what the model said ("assistant") or was told ("user")."""
+
+    speaker: Literal["assistant", "user"]
+    text: str
+
+
 class Request(Attempt, Generic[R]):
     """A typed request: a frozen dataclass of inputs. How it is answered is the model's business."""
 
@@ -61,10 +71,21 @@ class Request(Attempt, Generic[R]):
     template: ClassVar[str]
     """File stem in agent/prompts."""
     role: ClassVar[str]
-    """Which model answers when several are given: "policy", "reward", "vision"."""
+    """Which model answers when several are given: one of `agent.roles.ROLES`."""
     temperature: ClassVar[float] = 0.5
+    form: ClassVar[Literal["json", "text", "tools"]] = "json"
+    """How the reply is written. "text": in the words that the template asks for, read by `Reply.from_text`.
+    "tools": as one call of one of `tools`, where the endpoint has native tool calls, else as JSON."""
+    tools: ClassVar[tuple[type[BaseModel], ...]] = ()
+    """The arguments of each tool, told apart by a field `tool` with one literal value, the tool's name."""
+    image_side_px: ClassVar[int | None] = None
+    """Frames with a longer side are scaled down to it; None: to the role's limit."""
+    full_size: ClassVar[bool] = False
+    """Frames are sent as they are stored, whatever the role's limit."""
     frames: tuple[ShownFrame, ...] = ()
     """Shown with the request, by video and in time order."""
+    turns: tuple[Turn, ...] = ()
+    """The conversation since the first message, which is the rendered template."""
 
     def check(self, reply: R) -> None:
         """Raise `InvalidReply` if a well-formed reply is impossible for these inputs."""

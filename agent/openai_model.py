@@ -18,8 +18,8 @@ from agent.model import Exchange, R, Request, Usage
 from agent.pricing import priced
 from agent.prompts import render
 from agent.roles import Role
-from agent.structured import read_reply, repair_messages, strict_schema
-from agent.wire import Message, user_message
+from agent.structured import read_reply, read_text, repair_messages, strict_schema
+from agent.wire import Message, turn_messages, user_message
 
 
 class OpenAIModel:
@@ -65,7 +65,7 @@ class OpenAIModel:
     async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
         """The completion, and whether it came from the cache."""
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
-        ask = Ask(self._messages(request), request.Reply, temperature)
+        ask = Ask(self._messages(request), request.Reply, temperature, request.form)
         if self._cache is None:
             return await self._endpoint.complete(ask), False
         key = self._key(ask, request.attempt)
@@ -78,11 +78,15 @@ class OpenAIModel:
 
     def _messages(self, request: Request[R]) -> list[Message]:
         """The request; after a reply that could not be used, also that reply and what was wrong with it."""
-        if not request.bad_reply:
-            return [user_message(render(request), request.frames, self.role.image_side_px)]
-        first = replace(request, complaint="", bad_reply="")
-        opening = user_message(render(first), request.frames, self.role.image_side_px)
-        return [opening, *repair_messages(request.bad_reply, request.complaint, request.Reply)]
+        first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
+        messages = [user_message(render(first), request.frames, self._side_px(request)), *turn_messages(request.turns)]
+        if request.bad_reply:
+            messages += repair_messages(request)
+        return messages
+
+    def _side_px(self, request: Request[R]) -> int | None:
+        limit = self.role.image_side_px
+        return None if request.full_size else min(limit, request.image_side_px or limit)
 
     def _key(self, ask: Ask, attempt: int) -> str:
         """Content key of what is asked.
@@ -92,6 +96,7 @@ class OpenAIModel:
         """
         chosen = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
         asked = {"messages": ask.messages, "schema": strict_schema(ask.reply), "temperature": ask.temperature}
+        asked["form"] = ask.form
         return cache_key({**chosen, **asked, "attempt": attempt, "sample": self._sample})
 
     def _read(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
@@ -104,7 +109,7 @@ class OpenAIModel:
         if not completion.text.strip():
             return None, "empty"
         try:
-            return read_reply(completion.text, request), None
+            return (read_text if request.form == "text" else read_reply)(completion.text, request), None
         except InvalidReply as error:
             return None, str(error)
 

@@ -17,14 +17,23 @@ _LETTER = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """A question that was answered before in the same conversation."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """A question, open-ended (no options) or multiple-choice (2 to 26 distinct options).
+    """A question, open-ended (no options) or multiple-choice (2 to 26 distinct options), perhaps after `earlier` ones.
 
     Raises `BadQuestion` for an empty text, one option, too many, empty or repeated options.
     """
 
     text: str
     options: tuple[str, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -82,6 +91,21 @@ class Segment:
     video_id: str
     start_s: float
     end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a step found out about [start_s, end_s) of a video, in words; `source` says which tool or table told it.
+
+    `confidence` is 0 to 1, None where nobody gave one.
+    """
+
+    video_id: str
+    start_s: float
+    end_s: float
+    source: str
+    text: str
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -31,6 +31,11 @@ class Reply(BaseModel):
     """A reply; unknown keys are dropped."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra={"additionalProperties": False})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The reply in a text that is not JSON, for requests of form "text"; raises `InvalidReply`."""
+        raise NotImplementedError(f"{cls.__name__} is not asked for as text")
 
 
 class SegmentScore(Reply):

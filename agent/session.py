@@ -9,21 +9,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from agent.answer import Answer, Status, answer_text, evidence_of
+from agent.answer import Answer, Shown, Status, answer_text, evidence_of
 from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, OutOfBudget
 from agent.events import Decided, Event, Exchanged
 from agent.ledger import Account, Budget
 from agent.model import Exchange, Model, Models, R, Request, ShownFrame
 from agent.question import Question, ScoredSegment
-from agent.replies import Answered
-from agent.requests.search import Decide
+from agent.replies import Answered, Conclusion, Decision
+from agent.requests.answers import AnswerFrames, AnswerNotes, Guess
+from agent.requests.search import Decide, ScoreKind
 
 A = TypeVar("A")
 B = TypeVar("B")
 Emit = Callable[[Event], None]
+LastWord = Decide | AnswerFrames | AnswerNotes | Guess
+"""A request that ends in an answer, or in there being none."""
 
 ATTEMPTS = 2
 
@@ -39,7 +42,9 @@ class Session:
         self.account = Account(budget, environment.index_frames)
         self.emit = emit
         self._models = models
-        self.last_resort: Callable[[], Decide | None] = lambda: None
+        self.seen_before: tuple[ShownFrame, ...] = ()
+        """In a follow-up question, the frames that the answers before it rest on, by video and in time order."""
+        self.last_resort: Callable[[], LastWord | None] = lambda: None
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
     async def ask(self, request: Request[R], *, final: bool = False) -> R | None:
@@ -49,57 +54,76 @@ class Session:
         for that.
         """
         for attempt in range(ATTEMPTS):
-            exchange = await self._exchange(request, final)
+            exchange = await self.exchange(request, final=final)
             if exchange.reply is not None:
                 return exchange.reply
             request = replace(request, attempt=attempt + 1, complaint=exchange.invalid or "", bad_reply=exchange.raw)
         return None
 
-    async def decide(self, candidates: Sequence[ScoredSegment], frames: tuple[ShownFrame, ...]) -> int | Answer:
-        """The number of the segment to explore next, or the answer.
+    async def ask_all(self, requests: Sequence[Request[R]]) -> list[R | None]:
+        """What `ask` gives for each of some requests that do not depend on each other, asked at once."""
+        return await at_once([self.ask(request) for request in requests])
+
+    async def decide(
+        self, candidates: Sequence[ScoredSegment], frames: tuple[ShownFrame, ...], scores: ScoreKind = "fused"
+    ) -> int | Answer:
+        """The number of the segment to explore next, or the answer; `scores` says what the candidates' scores are.
 
         An answer is demanded if nothing is left to explore or the budget would not last for another round
         like this.
         """
-        over = self.account.no_further_round()
-        forced = over is not None or not any(candidate.explorable for candidate in candidates)
+        over = self.over()
         request = Decide(
             question=self.question,
             videos=self.environment.videos,
             candidates=tuple(candidates),
             frames=frames,
-            must_answer=forced,
+            scores=scores,
+            must_answer=over is not None or not any(candidate.explorable for candidate in candidates),
         )
-        decision = await self.ask(request, final=forced)
-        if decision is None:
-            return self.answer(None, frames, "invalid", "no valid decision in two attempts")
-        self.emit(Decided(self.account.rounds, decision.action, decision.segment, forced))
-        if decision.action == "explore" and decision.segment is not None:
+        if request.must_answer:
+            return await self.conclude(request, over or "")
+        decision = await self.ask(request)
+        if decision is not None and decision.action == "explore" and decision.segment is not None:
+            self.emit(Decided(self.account.rounds, decision.action, decision.segment, forced=False))
             return decision.segment
-        if decision.action == "insufficient_evidence":
-            return self.answer(None, frames, "insufficient_evidence", over or "")
-        return self.answer(decision, frames, "budget_exhausted" if over else "answered", over or "")
+        return self._concluded(request, decision, "")
 
-    async def best_so_far(self, reason: str) -> Answer:
-        """End the run because a budget is spent: one last forced decision if that is still affordable."""
+    def over(self) -> str | None:
+        """The budget that would not last for another round like the present one, if one would not."""
+        return self.account.no_further_round()
+
+    async def conclude(self, request: LastWord, over: str = "") -> Answer:
+        """The answer to a request for one; `over` is the budget that forces it, if one does."""
+        asked: Request[Any] = request
+        return self._concluded(request, await self.ask(asked, final=True), over, forced=True)
+
+    async def best_so_far(self, over: str) -> Answer:
+        """End the run because a budget is spent: one last request for an answer if that is still affordable."""
         request = self.last_resort()
         if request is None or self.account.spent_out():
-            return self.answer(None, (), "budget_exhausted", reason)
-        decision = await self.ask(request, final=True)
-        status: Status = "invalid" if decision is None else "budget_exhausted"
-        if decision is not None:
-            self.emit(Decided(self.account.rounds, decision.action, None, forced=True))
-            if decision.action == "insufficient_evidence":
-                return self.answer(None, request.frames, "insufficient_evidence", reason)
-        return self.answer(decision, request.frames, status, reason)
+            return self.answer(None, (), "budget_exhausted", over)
+        return await self.conclude(request, over)
 
-    def answer(self, reply: Answered | None, shown: Sequence[ShownFrame], status: Status, reason: str = "") -> Answer:
-        """The answer that a checked reply gives, with evidence from the frames it was shown and the final bill."""
+    def _concluded(
+        self, request: LastWord, reply: Conclusion | Decision | None, over: str, *, forced: bool = False
+    ) -> Answer:
+        shown = request.notes if isinstance(request, AnswerNotes) else request.frames
+        if reply is None:
+            return self.answer(None, (), "invalid", "no valid answer in two attempts")
+        self.emit(Decided(self.account.rounds, reply.action, None, forced))
+        if reply.action == "insufficient_evidence":
+            return self.answer(None, shown, "insufficient_evidence", over)
+        return self.answer(reply, shown, "budget_exhausted" if over else "answered", over)
+
+    def answer(self, reply: Answered | None, shown: Shown, status: Status, reason: str = "") -> Answer:
+        """The answer that a checked reply gives, with evidence from what it was shown and the final bill."""
         text, option = (None, None) if reply is None else answer_text(self.question, reply)
         evidence = () if reply is None else evidence_of(self.environment, shown, reply.evidence)
         return Answer(status, text, option, evidence, self.account.rounds, self.account.ledger, reason)
 
-    async def _exchange(self, request: Request[R], final: bool) -> Exchange[R]:
+    async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:
+        """One attempt, for agents to which an invalid reply says something; raises `OutOfBudget` as `ask` does."""
         over = self.account.spent_out() if final else self.account.needed_for_last_word()
         if over:
             raise OutOfBudget(over)
@@ -135,14 +159,22 @@ class Session:
 
 
 async def together(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
-    """Both results at once; if one fails, the other is cancelled before the error goes on."""
+    """Both results, awaited at once; if one fails, the other is cancelled before the error goes on."""
     tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
+    await at_once(tasks)
+    return tasks[0].result(), tasks[1].result()
+
+
+async def at_once(calls: Sequence[Awaitable[A]]) -> list[A]:
+    """All results in order, awaited at once; if one fails, the others are cancelled before its error goes on."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         return await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 def _checked(request: Request[R], exchange: Exchange[R]) -> Exchange[R]:

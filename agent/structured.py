@@ -63,10 +63,18 @@ def schema_request(reply: type[BaseModel]) -> str:
     return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
 
 
-def repair_messages(raw: str, problem: str, reply: type[BaseModel]) -> list[Message]:
+def repair_messages(request: Request[R]) -> list[Message]:
     """The turn that shows a model its own reply and what is wrong with it."""
-    wish = f"That reply cannot be used: {problem}\nGive the whole reply again. {schema_request(reply)}"
-    return [{"role": "assistant", "content": raw}, {"role": "user", "content": wish}]
+    wish = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
+    wish += ", in the form asked for." if request.form == "text" else f". {schema_request(request.Reply)}"
+    return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": wish}]
+
+
+def read_text(text: str, request: Request[R]) -> R:
+    """The reply in a text that is not JSON; raises `InvalidReply` if it does not fit or fails the request's check."""
+    reply = request.Reply.from_text(text.rpartition(END_OF_THOUGHT)[2].strip())
+    request.check(reply)
+    return reply
 
 
 def read_reply(text: str, request: Request[R]) -> R:

@@ -18,7 +18,7 @@ from agent.events import Event, Exchanged, RunStarted
 from agent.model import plain, request_fields, request_key
 from agent.prompts import render
 
-VERSION = 1
+VERSION = 2
 
 Record = dict[str, Any]
 

@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Sequence
 
-from agent.model import ShownFrame
+from agent.model import ShownFrame, Turn
 from agent.prompts import VIDEO_ID_LENGTH
 
 Part = dict[str, object]
@@ -15,8 +15,8 @@ Message = dict[str, object]
 JPEG_QUALITY = 85
 
 
-def user_message(text: str, frames: Sequence[ShownFrame], side_px: int) -> Message:
-    """One user message; plain text if there are no frames. Frames come out no larger than `side_px`."""
+def user_message(text: str, frames: Sequence[ShownFrame], side_px: int | None) -> Message:
+    """One user message; plain text if there are no frames. Frames come out no larger than `side_px`, if given."""
     if not frames:
         return {"role": "user", "content": text}
     parts: list[Part] = [{"type": "text", "text": text}]
@@ -35,9 +35,14 @@ def frame_labels(frames: Sequence[ShownFrame]) -> list[str]:
     return [f"{label} of video {video}" for label, video in zip(labels, videos, strict=True)]
 
 
-def fitting_jpeg(frame: ShownFrame, side_px: int) -> bytes:
+def turn_messages(turns: Sequence[Turn]) -> list[Message]:
+    """The later messages of a conversation."""
+    return [{"role": turn.speaker, "content": turn.text} for turn in turns]
+
+
+def fitting_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
     """The frame's own JPEG, encoded anew only if its longest side is over `side_px`."""
-    if max(frame.width_px, frame.height_px) <= side_px:
+    if side_px is None or max(frame.width_px, frame.height_px) <= side_px:
         return frame.jpeg
     from PIL import Image
 

@@ -13,9 +13,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from agent.answer import Answer
-from agent.ask import Parameters, ask
+from agent.ask import ask
 from agent.builtin_model import BuiltinModel
 from agent.environment import Environment
 from agent.variants.eea import EEAParameters
@@ -128,7 +129,7 @@ def _run(
     tasks: Sequence[Known],
     environments: dict[str, Environment],
     agent: str,
-    parameters: Sequence[Parameters],
+    parameters: Sequence[Any],
 ) -> Row:
     async def all_of_them() -> list[Answer]:
         return [

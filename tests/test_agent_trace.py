@@ -59,7 +59,7 @@ def test_a_replay_of_something_else_says_so(library, recorded):
 def test_a_trace_is_complete_enough_to_draw_the_tree(recorded):
     records = read_trace(recorded[0])
     assert [records[0]["event"], records[-1]["event"]] == ["RunStarted", "Finished"]
-    assert records[0]["version"] == 1
+    assert records[0]["version"] == 2
     assert "fingerprint" in records[0]["space"]
     leaves = {0}
     for each in records:
@@ -100,7 +100,7 @@ def test_an_interrupted_run_leaves_a_readable_trace(library, tmp_path):
         ("", "does not begin with the header"),
         ("not json", "cannot be read as a trace"),
         ("[1]", "does not begin"),
-        (json.dumps({"event": "RunStarted", "version": 99}), "version 99, this kinodex reads version 1"),
+        (json.dumps({"event": "RunStarted", "version": 99}), "version 99, this kinodex reads version 2"),
     ],
 )
 def test_files_that_are_no_trace(tmp_path, text, said):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame
-from agent.question import Question, Video
+from agent.question import Note, Question, Video
 from agent.replies import Answered, Conclusion
 
 
@@ -21,6 +21,37 @@ class AnswerFrames(Request[Conclusion]):
     question: Question
     videos: tuple[Video, ...]
     frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: Conclusion) -> None:
+        if reply.action == "answer":
+            check_answer(self.question, reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerNotes(Request[Conclusion]):
+    """Answer from `notes`, what was found out so far in words; `evidence` of the reply counts notes, from 1."""
+
+    Reply = Conclusion
+    template: ClassVar[str] = "answer_notes"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+
+    def check(self, reply: Conclusion) -> None:
+        if reply.action == "answer":
+            check_answer(self.question, reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess(Request[Conclusion]):
+    """Answer from the question alone: the control that shows what needs no video."""
+
+    Reply = Conclusion
+    template: ClassVar[str] = "guess"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
 
     def check(self, reply: Conclusion) -> None:
         if reply.action == "answer":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame
@@ -12,6 +12,7 @@ from agent.replies import Decision, Queries, SegmentScores
 from agent.requests.answers import check_answer
 
 MAX_QUERY_CHARACTERS = 300
+ScoreKind = Literal["fused", "reward", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +77,10 @@ class ScoreSegments(Request[SegmentScores]):
 
 @dataclass(frozen=True, kw_only=True)
 class Decide(Request[Decision]):
-    """Explore one of `candidates`, answer, or give up (EEA section 3.3, Table 9).
+    """Explore one of `candidates`, answer, or give up (EEA section 3.3, Table 9; VCA section 3.3).
 
-    Candidate scores are fused, 0 to 1; `frames` are the memory. With `must_answer` exploring is over.
+    Candidate scores are fused, 0 to 1, or bare rewards, 0 to 100, or there are none; `frames` are the memory.
+    With `must_answer` exploring is over.
     """
 
     Reply = Decision
@@ -88,6 +90,7 @@ class Decide(Request[Decision]):
     videos: tuple[Video, ...]
     candidates: tuple[ScoredSegment, ...]
     frames: tuple[ShownFrame, ...]
+    scores: ScoreKind = "fused"
     must_answer: bool = False
 
     def check(self, reply: Decision) -> None:

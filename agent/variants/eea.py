@@ -35,8 +35,9 @@ from agent.memory import Memory
 from agent.model import ShownFrame
 from agent.question import ScoredSegment
 from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.session import Session, together
+from agent.session import LastWord, Session, together
 from agent.tree import Candidate, Tree, border_rewards, unseen_times
+from agent.variant import Variant, at_least
 
 SHORT_VIDEO_S = 300.0
 QUERIES_A_ROUND = 5
@@ -61,12 +62,10 @@ class EEAParameters:
     semantic_guided_expansion: bool = True
     uncertainty_aware_fusion: bool = True
     query_update: bool = True
+    rounds: int = 10
 
     def __post_init__(self) -> None:
-        least = {"frames": 1, "anchor_frames": 0, "memory": 1, "matches": 1, "videos": 1}
-        for name, low in least.items():
-            if getattr(self, name) < low:
-                raise BadSettings(f"got {name}={getattr(self, name)}; it is at least {low}")
+        at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1)
         if self.anchor_frames > self.frames:
             raise BadSettings(
                 f"got anchor_frames={self.anchor_frames} of frames={self.frames}; "
@@ -231,7 +230,7 @@ class _Search:
             for each in self.tree.candidates.values()
         )
 
-    def _last_resort(self) -> Decide | None:
+    def _last_resort(self) -> LastWord | None:
         if not self.memory.frames:
             return None
         return Decide(
@@ -241,3 +240,17 @@ class _Search:
             frames=self.memory.frames,
             must_answer=True,
         )
+
+
+EEA = Variant(
+    "eea",
+    "tree search led by what the index matches and by rewards, weighed by their entropy (arXiv 2512.03500)",
+    eea,
+    EEAParameters.for_duration,
+    roles=("policy", "reward"),
+    ablations={
+        "no semantic-guided expansion": {"semantic_guided_expansion": False},
+        "no reward fusion": {"uncertainty_aware_fusion": False},
+        "no query update": {"query_update": False},
+    },
+)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from agent.answer import Answer
 from agent.coverage import spread
-from agent.errors import BadSettings
 from agent.model import ShownFrame
 from agent.requests.answers import AnswerFrames
 from agent.session import Session
+from agent.variant import Variant, at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class UniformParameters:
     """`frames` is how many are shown, shared out among the videos by duration."""
 
     frames: int = 16
+    rounds: int = 1
 
     def __post_init__(self) -> None:
-        if self.frames < 1:
-            raise BadSettings(f"got frames={self.frames}; it is at least 1")
+        at_least(self, frames=1)
 
 
 async def uniform(session: Session, parameters: UniformParameters) -> Answer:
@@ -29,12 +29,7 @@ async def uniform(session: Session, parameters: UniformParameters) -> Answer:
     left = session.account.frames_left
     frames = _spaced_frames(session, parameters.frames if left is None else min(parameters.frames, left))
     request = AnswerFrames(question=session.question, videos=session.environment.videos, frames=frames)
-    reply = await session.ask(request, final=True)
-    if reply is None:
-        return session.answer(None, frames, "invalid", "no valid answer in two attempts")
-    if reply.action == "insufficient_evidence":
-        return session.answer(None, frames, "insufficient_evidence")
-    return session.answer(reply, frames, "answered")
+    return await session.conclude(request)
 
 
 def _spaced_frames(session: Session, count: int) -> tuple[ShownFrame, ...]:
@@ -49,3 +44,12 @@ def _spaced_frames(session: Session, count: int) -> tuple[ShownFrame, ...]:
         frames += environment.frames(video.video_id, spaced_s)
         passed_s += video.duration_s
     return tuple(frames)
+
+
+UNIFORM = Variant(
+    "uniform",
+    "control: a few equally spaced frames and one call",
+    uniform,
+    lambda longest_s: UniformParameters(),
+    roles=("vision",),
+)

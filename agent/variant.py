@@ -1,0 +1,68 @@
+"""What an agent is to whoever chooses one: its algorithm, its parameters, and what it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent.answer import Answer
+from agent.errors import BadSettings
+from agent.session import Session
+
+P = TypeVar("P")
+Table = Literal["captions", "transcript", "detections"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """An agent under its name. `run` takes parameters of the kind that `parameters` makes.
+
+    `parameters` gives the defaults for a longest video of so many seconds: a frozen dataclass with, at least,
+    `rounds`, the paper's own limit of rounds or steps. `uses` names the library's tables that the agent reads
+    besides frames and vectors, and does without where they are empty. `ablations` are settings of its parameters,
+    by what they switch off.
+    """
+
+    name: str
+    line: str
+    run: Callable[[Session, Any], Awaitable[Answer]]
+    parameters: Callable[[float], Any]
+    roles: tuple[str, ...]
+    uses: tuple[Table, ...] = ()
+    ablations: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    needs_language: bool = False
+    """Whether it reasons in words, so that the built-in model cannot play it."""
+
+
+def at_least(parameters: Any, **least: float) -> None:
+    """Raise `BadSettings` for the first of these parameters that is below its least value."""
+    for name, low in least.items():
+        if getattr(parameters, name) < low:
+            raise BadSettings(f"got {name}={getattr(parameters, name)}; it is at least {low}")
+
+
+def changed(parameters: P, settings: Mapping[str, Any]) -> P:
+    """Parameters with some of them set, from text or values; raises `BadSettings` for unknown names and misfits."""
+    kinds = typing.get_type_hints(type(parameters))
+    values = {}
+    for name, value in settings.items():
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1, cutoff=0.4) or sorted(kinds)
+            raise BadSettings(f"there is no parameter {name!r}; {_offer(near)}")
+        try:
+            values[name] = TypeAdapter(kinds[name]).validate_python(value)
+        except ValidationError as error:
+            raise BadSettings(f"got {name}={value!r}; {error.errors()[0]['msg']}") from error
+    # dataclasses.replace asks for a dataclass, which P cannot say
+    whole: dict[str, Any] = {name: getattr(parameters, name) for name in kinds} | values
+    return type(parameters)(**whole)
+
+
+def _offer(names: list[str]) -> str:
+    return f"did you mean {names[0]!r}?" if len(names) == 1 else f"the parameters are {', '.join(names)}"

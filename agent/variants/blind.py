@@ -1,0 +1,33 @@
+"""The second control: the question alone, no frame. What it gets right needs no video."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.answer import Answer
+from agent.requests.answers import Guess
+from agent.session import Session
+from agent.variant import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class BlindParameters:
+    """One call, so one round."""
+
+    rounds: int = 1
+
+
+async def blind(session: Session, parameters: BlindParameters) -> Answer:
+    """Answer from the words of the question and its options; a guess is asked for, and marked by having no evidence."""
+    session.account.begin_round()
+    return await session.conclude(Guess(question=session.question, videos=session.environment.videos))
+
+
+BLIND = Variant(
+    "blind",
+    "control: the question alone, without any frame",
+    blind,
+    lambda longest_s: BlindParameters(),
+    roles=("policy",),
+    needs_language=True,
+)

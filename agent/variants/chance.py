@@ -1,0 +1,40 @@
+"""The third control: an option by chance, no model at all. What every benchmark's accuracy must be held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from agent.answer import Answer
+from agent.replies import Conclusion
+from agent.session import Session
+from agent.variant import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceParameters:
+    """`seed` and the question's words choose the option, so that a run can be repeated."""
+
+    seed: int = 0
+    rounds: int = 1
+
+
+async def chance(session: Session, parameters: ChanceParameters) -> Answer:
+    """One of the options, each as likely as any; without options there is nothing to choose from."""
+    session.account.begin_round()
+    question = session.question
+    if not question.options:
+        return session.answer(None, (), "insufficient_evidence", "no options to choose from")
+    videos = " ".join(video.video_id for video in session.environment.videos)
+    letter, _ = Random(f"{parameters.seed} {videos} {question.text}").choice(question.lettered)
+    reply = Conclusion(action="answer", option=letter, answer=None, evidence=[])
+    return session.answer(reply, (), "answered", "chosen by chance")
+
+
+CHANCE = Variant(
+    "random",
+    "control: one of the options by chance, without a model",
+    chance,
+    lambda longest_s: ChanceParameters(),
+    roles=(),
+)

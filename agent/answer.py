@@ -14,7 +14,7 @@ from agent.question import Note, Question
 from agent.replies import Answered
 from agent.requests.answers import chosen_option
 
-Shown = Sequence[ShownFrame] | Sequence[Note]
+Shown = Sequence[ShownFrame | Note]
 """What an answer may rest on: frames, or notes of what was said and seen."""
 Status = Literal["answered", "insufficient_evidence", "budget_exhausted", "invalid"]
 

@@ -12,6 +12,7 @@ from agent.catalogue import variant
 from agent.environment import Environment
 from agent.errors import BadSettings, OutOfBudget
 from agent.events import Event, Finished, RunStarted
+from agent.followup import Seen
 from agent.ledger import Budget
 from agent.model import Models
 from agent.question import Question
@@ -36,9 +37,12 @@ async def ask(
     agent: str = "eea",
     parameters: Any = None,
     budget: Budget = UNLIMITED,
+    seen: Seen | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Answer:
     """Answer a question about the environment's videos; `on_event` sees everything as it happens.
+
+    A follow-up question, one with something `seen` before, is first tried on that alone.
 
     Raises `ModelError` if a model cannot be reached. Bad replies and spent budgets do not raise: they are the
     answer's status.
@@ -49,7 +53,10 @@ async def ask(
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
     budget = replace(budget, rounds=limit)
+    question = question if seen is None else replace(question, earlier=seen.earlier)
     session = Session(question, environment, models, budget, on_event)
+    if seen is not None and chosen.sees_video:
+        session.seen_before, session.told_before = seen.frames, seen.notes
     on_event(
         RunStarted(
             question,
@@ -63,7 +70,7 @@ async def ask(
         )
     )
     try:
-        answer = await chosen.run(session, parameters)
+        answer = await session.recall() or await chosen.run(session, parameters)
     except OutOfBudget as over:
         answer = await session.best_so_far(str(over))
     on_event(Finished(answer))

@@ -17,15 +17,15 @@ from agent.errors import BadSettings, InvalidReply, OutOfBudget
 from agent.events import Decided, Event, Exchanged
 from agent.ledger import Account, Budget
 from agent.model import Exchange, Model, Models, R, Request, ShownFrame
-from agent.question import Question, ScoredSegment
+from agent.question import Note, Question, ScoredSegment
 from agent.replies import Answered, Conclusion, Decision
-from agent.requests.answers import AnswerFrames, AnswerNotes, Guess
+from agent.requests.answers import AnswerFrames, AnswerNotes, Guess, Recall
 from agent.requests.search import Decide, ScoreKind
 
 A = TypeVar("A")
 B = TypeVar("B")
 Emit = Callable[[Event], None]
-LastWord = Decide | AnswerFrames | AnswerNotes | Guess
+LastWord = Decide | AnswerFrames | AnswerNotes | Recall | Guess
 """A request that ends in an answer, or in there being none."""
 
 ATTEMPTS = 2
@@ -44,6 +44,8 @@ class Session:
         self._models = models
         self.seen_before: tuple[ShownFrame, ...] = ()
         """In a follow-up question, the frames that the answers before it rest on, by video and in time order."""
+        self.told_before: tuple[Note, ...] = ()
+        """The same of notes."""
         self.last_resort: Callable[[], LastWord | None] = lambda: None
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
@@ -103,12 +105,31 @@ class Session:
         request = self.last_resort()
         if request is None or self.account.spent_out():
             return self.answer(None, (), "budget_exhausted", over)
-        return await self.conclude(request, over)
+        try:
+            return await self.conclude(request, over)
+        except OutOfBudget:  # the time ran out, or a first reply that was invalid took the rest
+            return self.answer(None, (), "budget_exhausted", over)
+
+    async def recall(self) -> Answer | None:
+        """The answer to a follow-up question from what was seen before it; None if that does not show it."""
+        if not self.seen_before and not self.told_before:
+            return None
+        request = Recall(
+            question=self.question,
+            videos=self.environment.videos,
+            frames=self.seen_before,
+            notes=self.told_before,
+        )
+        reply = await self.ask(request)
+        if reply is None or reply.action == "insufficient_evidence":
+            return None
+        return self._concluded(request, reply, "")
 
     def _concluded(
         self, request: LastWord, reply: Conclusion | Decision | None, over: str, *, forced: bool = False
     ) -> Answer:
-        shown = request.notes if isinstance(request, AnswerNotes) else request.frames
+        told = request.notes if isinstance(request, AnswerNotes | Recall) else ()
+        shown: Shown = (*request.frames, *told)
         if reply is None:
             return self.answer(None, (), "invalid", "no valid answer in two attempts")
         self.emit(Decided(self.account.rounds, reply.action, None, forced))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,14 +26,20 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in words.")],
     option: Annotated[list[str] | None, typer.Option(help="One choice; give it once for each of 2 to 26.")] = None,
     video: VideoOption = None,
-    agent: Annotated[str, typer.Option(help="eea (tree search) or uniform (equally spaced frames, one call).")] = "eea",
+    agent: Annotated[str, typer.Option(help="Which agent; `kinodex agents` lists them.")] = "eea",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent; may be repeated.")
+    ] = None,
+    continue_: Annotated[
+        Path | None, typer.Option("--continue", metavar="TRACE", help="Follow-up: begin with what this run saw.")
+    ] = None,
     model: Annotated[
         str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, or replay:TRACE.")
     ] = "builtin",
     base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
     max_frames: Annotated[int | None, typer.Option(help="Budget: different frames shown.")] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="Budget: rounds. Default: 10.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows as many.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Budget: tokens in and out.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Budget: seconds.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")] = None,
@@ -50,13 +57,25 @@ def ask(
     from jobs.models import ModelChoice
 
     asked = Question(question, tuple(option or ()))
-    rounds = Budget().rounds if max_rounds is None else max_rounds
-    budget = Budget(rounds, max_frames, max_tokens, max_seconds, max_cost)
+    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
     _check_cost(choice, max_cost)
+    _check_trace(trace, continue_)
     environment = open_environment(library, video)
-    answer = asyncio.run(_answer(asked, environment, choice, agent, budget, trace, quiet=json))
+    how = _How(agent, _settings(set_ or []), budget, continue_, trace)
+    answer = asyncio.run(_answer(asked, environment, choice, how, quiet=json))
     _show(answer, asked, environment, trace, as_json=json)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """By which agent a question is answered, set how, within which limits, after which run."""
+
+    agent: str
+    settings: dict[str, str]
+    budget: Budget
+    after: Path | None
+    trace: Path | None
 
 
 def open_environment(library: str, videos: list[str] | None = None) -> Environment:
@@ -80,38 +99,63 @@ def _check_cost(choice: ModelChoice, max_cost: float | None) -> None:
         raise UsageError("got --max-cost without prices; give --input-price and --output-price per million tokens")
 
 
-async def _answer(
-    question: Question,
-    environment: Environment,
-    choice: ModelChoice,
-    agent: str,
-    budget: Budget,
-    trace: Path | None,
-    quiet: bool,
-) -> Answer:
+def _settings(given: list[str]) -> dict[str, str]:
+    from jobs.errors import UsageError
+
+    settings = {}
+    for each in given:
+        name, separator, value = each.partition("=")
+        if not separator:
+            raise UsageError(f"got --set {each}; write it as NAME=VALUE (`kinodex agents` shows the names)")
+        settings[name.strip().replace("-", "_")] = value.strip()
+    return settings
+
+
+def _check_trace(trace: Path | None, after: Path | None) -> None:
+    from jobs.errors import UsageError
+
+    if trace is not None and after is not None and trace.resolve() == after.resolve():
+        raise UsageError(f"got {trace} for both --trace and --continue, which would overwrite it; give a new file")
+
+
+async def _answer(question: Question, environment: Environment, choice: ModelChoice, how: _How, quiet: bool) -> Answer:
     from contextlib import ExitStack
 
     from agent.ask import ask as run
+    from agent.ask import default_parameters
+    from agent.followup import read_seen
     from agent.trace import trace_to
+    from agent.variant import changed
     from jobs.errors import UsageError
     from jobs.models import chosen_models
     from jobs.show import console
     from jobs.tree_view import TreeView
 
+    parameters = changed(default_parameters(how.agent, environment), how.settings)
+    seen = None if how.after is None else read_seen(how.after, environment)
     watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(console())]
     with ExitStack() as stack:
-        if trace is not None:
+        if how.trace is not None:
             try:
-                watchers.append(stack.enter_context(trace_to(trace)))
+                watchers.append(stack.enter_context(trace_to(how.trace)))
             except OSError as error:
-                raise UsageError(f"cannot write the trace {trace}: {error.strerror}; give another file") from error
+                raise UsageError(f"cannot write the trace {how.trace}: {error.strerror}; give another file") from error
 
         def tell(event: Event) -> None:
             for watcher in watchers:
                 watcher(event)
 
-        async with chosen_models(choice, environment) as models:
-            return await run(question, environment, models, agent=agent, budget=budget, on_event=tell)
+        async with chosen_models(choice) as models:
+            return await run(
+                question,
+                environment,
+                models(environment),
+                agent=how.agent,
+                parameters=parameters,
+                budget=how.budget,
+                seen=seen,
+                on_event=tell,
+            )
 
 
 def _show(answer: Answer, question: Question, environment: Environment, trace: Path | None, as_json: bool) -> None:

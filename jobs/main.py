@@ -8,6 +8,7 @@ import typer
 
 from jobs import (
     add_command,
+    agents_command,
     ask_command,
     bench_command,
     ingest_command,
@@ -30,6 +31,7 @@ app.command("report")(library_commands.report)
 app.command("search")(search_command.search)
 app.command("frames")(library_commands.frames)
 app.command("ask")(ask_command.ask)
+app.command("agents")(agents_command.agents)
 app.command("demo")(sample_command.demo)
 app.add_typer(add_command.app, name="add")
 app.add_typer(bench_command.app, name="bench")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +31,12 @@ class ModelChoice:
     sample: int = 0
 
 
+ModelsFor = Callable[[Environment], Models]
+"""The models that answer about an environment: endpoints are the same for all, the built-in model is not."""
+
+
 @asynccontextmanager
-async def chosen_models(choice: ModelChoice, environment: Environment) -> AsyncIterator[Models]:
+async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     """The models of a choice, closed at the end.
 
     Raises UsageError or an AgentError if the choice makes no sense or a key is missing.
@@ -42,11 +46,12 @@ async def chosen_models(choice: ModelChoice, environment: Environment) -> AsyncI
             raise UsageError("got --base-url without --model; name the model that the server serves")
         from agent.builtin_model import BuiltinModel
 
-        yield BuiltinModel(environment)
+        yield BuiltinModel
     elif choice.roles_file is None and choice.model.startswith(REPLAY):
         from agent.replay_model import ReplayModel
 
-        yield ReplayModel(Path(choice.model.removeprefix(REPLAY)))
+        replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
+        yield lambda environment: replay
     else:
         from agent.cache import ResponseCache
         from agent.openai_model import open_models
@@ -55,7 +60,7 @@ async def chosen_models(choice: ModelChoice, environment: Environment) -> AsyncI
         cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
         with cache as opened:
             async with open_models(read_roles(_roles(choice)), cache=opened, sample=choice.sample) as models:
-                yield models
+                yield lambda environment: models
 
 
 def cache_file() -> Path:

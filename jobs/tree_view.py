@@ -8,9 +8,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from agent.answer import Answer
-from agent.events import Decided, Event, Exchanged, Expanded, QueriesAdded, RunStarted, Scored
+from agent.events import Acted, Assessed, Decided, Event, Exchanged, Expanded, QueriesAdded, RunStarted, Scored
 from agent.question import Question, Segment, Video
 from jobs.show import clock
+
+SHOWN_NOTES = 5
+CLIPPED = 160
 
 
 class TreeView:
@@ -29,6 +32,8 @@ class TreeView:
             QueriesAdded: self._queries,
             Expanded: self._expanded,
             Scored: self._scored,
+            Acted: self._acted,
+            Assessed: self._assessed,
             Decided: self._decided,
             Exchanged: self._exchanged,
         }
@@ -72,6 +77,23 @@ class TreeView:
         line = f"{indent}{self._name(number):<28} reward {told}  query {query_score:.2f}  fused {fused:.2f}"
         self._say(f"[green]{line}[/]" if fused == best else line)
 
+    def _acted(self, event: Acted) -> None:
+        arguments = ", ".join(f"{name} {value}" for name, value in event.arguments.items() if value is not None)
+        self._say(f"[bold]round {event.round}[/] {event.action} {escape(arguments)}".rstrip())
+        if event.thought:
+            self._say(f"   thinks: {escape(_clipped(event.thought))}")
+        if event.problem:
+            self._say(f"   [yellow]{escape(_clipped(event.problem))}[/]")
+        for note in event.notes[:SHOWN_NOTES]:
+            sure = "" if note.confidence is None else f" ({note.confidence:.2f})"
+            span = f"{clock(note.start_s)} to {clock(note.end_s)}"
+            self._say(f"   {span}  {note.source}: {escape(_clipped(note.text))}{sure}")
+        if len(event.notes) > SHOWN_NOTES:
+            self._say(f"   and {len(event.notes) - SHOWN_NOTES} more")
+
+    def _assessed(self, event: Assessed) -> None:
+        self._say(f"  sure to {event.confidence:g} of {event.most:g}  {escape(_clipped(event.thought))}".rstrip())
+
     def _decided(self, event: Decided) -> None:
         if event.action == "explore" and event.segment is not None:
             self._say(f"  goes on with {self._name(event.segment)}")
@@ -89,6 +111,11 @@ class TreeView:
             return f"segment {number}"
         video = f"{escape(self._titles[segment.video_id])} " if len(self._titles) > 1 else ""
         return f"{number}: {video}{clock(segment.start_s)} to {clock(segment.end_s)}"
+
+
+def _clipped(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= CLIPPED else line[: CLIPPED - 1] + "…"
 
 
 def show_answer(answer: Answer, question: Question, videos: tuple[Video, ...], out: Console) -> None:

@@ -258,7 +258,7 @@ def test_budgets_that_allow_nothing(limit):
 
 
 def test_unknown_agents_and_foreign_parameters(environment):
-    with pytest.raises(UnknownAgent, match="choose one of eea, uniform"):
+    with pytest.raises(UnknownAgent, match="there is no agent 'oracle'; The agents are eea, "):
         run(environment, explorer, agent="oracle")
     with pytest.raises(BadSettings, match="not parameters of the agent 'eea'"):
         run(environment, explorer, parameters=UniformParameters(3))

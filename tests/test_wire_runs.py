@@ -18,6 +18,7 @@ from agent.events import Event, Exchanged
 from agent.ledger import Budget
 from agent.openai_model import OpenAIModel
 from agent.question import Question
+from agent.variants.eea import EEAParameters
 from tests.agent_kit import environment_of, film, make_library
 from tests.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
 from tests.wire_kit import frame, role
@@ -77,6 +78,7 @@ def run(
     environment: Environment,
     budget: Budget,
     *,
+    parameters: EEAParameters | None = None,
     cache: ResponseCache | None = None,
     **settings: object,
 ) -> tuple[Answer, list[Exchanged]]:
@@ -84,7 +86,7 @@ def run(
 
     async def whole() -> Answer:
         async with OpenAIModel(role(server, **settings), cache=cache) as model:
-            return await ask(QUESTION, environment, model, budget=budget, on_event=events.append)
+            return await ask(QUESTION, environment, model, parameters=parameters, budget=budget, on_event=events.append)
 
     answer = asyncio.run(whole())
     return answer, [event for event in events if isinstance(event, Exchanged)]
@@ -127,7 +129,7 @@ def test_endless_exploring_ends_by_the_budget_with_the_best_answer_so_far(enviro
 def test_endless_exploring_without_a_budget_ends_when_everything_was_seen(tmp_path: Path) -> None:
     short = make_library(tmp_path / "short", {"short": film(2, 30)}, frame(1, size=(8, 8)).jpeg)
     with ChatServer(explorer) as server:
-        answer, _ = run(server, environment_of(short), Budget(rounds=None))
+        answer, _ = run(server, environment_of(short), Budget(), parameters=EEAParameters(frames=4, rounds=100))
     assert (answer.status, answer.ledger.frames) == ("answered", 30)
 
 

@@ -44,6 +44,26 @@ class AnswerNotes(Request[Conclusion]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Recall(Request[Conclusion]):
+    """Answer a follow-up question from what the questions before it brought out, if that shows the answer clearly.
+
+    `evidence` of the reply counts frames from 1, then notes.
+    """
+
+    Reply = Conclusion
+    template: ClassVar[str] = "recall"
+    role: ClassVar[str] = "vision"
+    question: Question
+    videos: tuple[Video, ...]
+    frames: tuple[ShownFrame, ...]
+    notes: tuple[Note, ...]
+
+    def check(self, reply: Conclusion) -> None:
+        if reply.action == "answer":
+            check_answer(self.question, reply)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Guess(Request[Conclusion]):
     """Answer from the question alone: the control that shows what needs no video."""
 

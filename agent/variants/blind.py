@@ -30,4 +30,5 @@ BLIND = Variant(
     lambda longest_s: BlindParameters(),
     roles=("policy",),
     needs_language=True,
+    sees_video=False,
 )

@@ -37,4 +37,5 @@ CHANCE = Variant(
     chance,
     lambda longest_s: ChanceParameters(),
     roles=(),
+    sees_video=False,
 )

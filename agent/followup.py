@@ -1,0 +1,87 @@
+"""Follow-up questions: what a conversation has brought out so far, read from the trace of its last question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.environment import Environment
+from agent.errors import NotATrace
+from agent.model import ShownFrame
+from agent.question import Earlier, Note
+from agent.trace import Record, read_trace
+
+MOST_FRAMES = 16
+MOST_NOTES = 64
+NO_ANSWER = "(no answer was found)"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The questions answered so far, and the frames and notes that bear on them, by video and in time order."""
+
+    earlier: tuple[Earlier, ...]
+    frames: tuple[ShownFrame, ...]
+    notes: tuple[Note, ...]
+
+
+def read_seen(path: Path, environment: Environment) -> Seen:
+    """What the run behind a trace found: its evidence, else the last of what it was shown.
+
+    Raises `NotATrace` if the file is none, if the run did not end, or if it is about other videos.
+    """
+    records = read_trace(path)
+    last = records[-1]
+    if last["event"] != "Finished":
+        raise NotATrace(f"{path} ends before its answer; continue from the trace of a run that has ended")
+    known = {video.video_id for video in environment.videos}
+    foreign = [video["title"] for video in records[0]["videos"] if video["video_id"] not in known]
+    if foreign and len(foreign) == len(records[0]["videos"]):
+        raise NotATrace(f"{path} is about {foreign[0]!r}, which is not asked about now; name the same videos")
+    evidence = last["answer"]["evidence"]
+    shown = [each for each in _inputs(records, "frames") if each["video_id"] in known]
+    told = [each for each in _inputs(records, "notes") if each["video_id"] in known]
+    frames = _bearing(shown, evidence, "time_s", "time_s")[-MOST_FRAMES:]
+    notes = _bearing(told, evidence, "start_s", "end_s")[-MOST_NOTES:]
+    return Seen(
+        _earlier(records),
+        tuple(_pictures(environment, frames)),
+        tuple(sorted((Note(**each) for each in notes), key=lambda note: (note.video_id, note.start_s, note.end_s))),
+    )
+
+
+def _earlier(records: list[Record]) -> tuple[Earlier, ...]:
+    asked = records[0]["question"]
+    before = [Earlier(**each) for each in asked["earlier"]]
+    return *before, Earlier(asked["text"], records[-1]["answer"]["text"] or NO_ANSWER)
+
+
+def _inputs(records: Iterable[Record], name: str) -> list[dict[str, Any]]:
+    """Every different frame or note that was part of a request, in the order of the first showing."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        for each in record.get("inputs", {}).get(name, ()):
+            found.setdefault(str(sorted(each.items())), each)
+    return list(found.values())
+
+
+def _bearing(
+    shown: list[dict[str, Any]], evidence: Iterable[Mapping[str, Any]], start: str, end: str
+) -> list[dict[str, Any]]:
+    """Those of what was shown that lie in the evidence; all of them if none does."""
+    inside = [
+        each
+        for each in shown
+        if any(
+            each["video_id"] == part["video_id"] and each[start] < part["end_s"] and each[end] >= part["start_s"]
+            for part in evidence
+        )
+    ]
+    return inside or shown
+
+
+def _pictures(environment: Environment, frames: list[dict[str, Any]]) -> Iterable[ShownFrame]:
+    for video_id in sorted({each["video_id"] for each in frames}):
+        yield from environment.frames(video_id, [each["time_s"] for each in frames if each["video_id"] == video_id])

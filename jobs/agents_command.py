@@ -1,0 +1,79 @@
+"""`kinodex agents`: which agents there are, what each needs, and what can be set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs.library_commands import JsonOption
+
+if TYPE_CHECKING:
+    from agent.variant import Variant
+
+HOUR_S = 3600.0
+
+
+def agents(
+    name: Annotated[str | None, typer.Argument(help="Only this one, with all of its parameters.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the agents: roles of models that they ask, tables that they read, defaults for an hour-long video."""
+    from agent.catalogue import VARIANTS, variant
+    from jobs.show import print_json
+
+    chosen = VARIANTS if name is None else (variant(name),)
+    if json:
+        print_json([_plain(each) for each in chosen])
+    elif name is None:
+        _show_all(chosen)
+    else:
+        _show_one(chosen[0])
+
+
+def _plain(each: Variant) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "name": each.name,
+        "line": each.line,
+        "roles": each.roles,
+        "uses": each.uses,
+        "needs_language": each.needs_language,
+        "parameters": asdict(each.parameters(HOUR_S)),
+        "ablations": dict(each.ablations),
+    }
+
+
+def _show_all(chosen: tuple[Variant, ...]) -> None:
+    from rich.table import Table
+
+    from jobs.show import console
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("agent", "what it does", "models", "reads besides frames"):
+        table.add_column(head, no_wrap=head == "agent")
+    for each in chosen:
+        models = ", ".join(each.roles) + (" (language)" if each.needs_language else "")
+        table.add_row(each.name, each.line, models or "none", ", ".join(each.uses) or "-")
+    console().print(table)
+    console().print(
+        "\nAgents marked (language) need a language model: --model NAME --base-url URL. "
+        "`kinodex agents NAME` shows what can be set with --set NAME=VALUE.",
+        highlight=False,
+    )
+
+
+def _show_one(each: Variant) -> None:
+    from jobs.show import console
+
+    out, shown = console(), _plain(each)
+    out.print(f"[bold]{each.name}[/]: {each.line}", highlight=False)
+    for title in ("roles", "uses"):
+        out.print(f"{title:<10} {', '.join(shown[title]) or 'none'}", highlight=False)
+    out.print("parameters, for an hour-long video:", highlight=False)
+    for name, value in shown["parameters"].items():
+        out.print(f"  --set {name}={value}", highlight=False)
+    for title, settings in shown["ablations"].items():
+        sets = " ".join(f"--set {name}={value}" for name, value in settings.items())
+        out.print(f"ablation: {title:<32} {sets}", highlight=False)

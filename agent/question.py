@@ -110,9 +110,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSegment:
-    """A segment with what is thought of it: `score` from 0 to 1 (fused) or 0 to 100 (a reward), or None."""
+    """A segment with what is thought of it: `score` from 0 to 1 (fused) or 0 to 100 (a reward), or None.
+
+    `divided`: it was looked into before, and its parts are candidates beside it.
+    """
 
     segment: Segment
     score: float | None
     explanation: str = ""
     explorable: bool = True
+    divided: bool = False

@@ -1,0 +1,118 @@
+"""Prompts of the tree agents as text: segments with their scores and times, and what was looked into before."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from agent.errors import InvalidReply
+from agent.model import ShownFrame
+from agent.prompts import render
+from agent.question import Question, ScoredSegment, Segment, Video
+from agent.requests.search import Decide
+from agent.requests.vca import ChooseFrames, FrameChoice
+
+FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
+OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)
+QUESTION = Question("What colour is the kite?", ("red", "blue"))
+FRAMES = (ShownFrame(FILM.video_id, 50, 50.04, 8, 8, b"x"), ShownFrame(FILM.video_id, 70, 70.0, 8, 8, b"y"))
+CANDIDATES = (
+    ScoredSegment(Segment(3, FILM.video_id, 1.5, 50.04), 25.6, "a kite at its end", divided=True),
+    ScoredSegment(Segment(4, FILM.video_id, 1.5, 20.0), None, explorable=False),
+)
+
+
+def deciding(**more) -> Decide:
+    return Decide(
+        **{
+            "question": QUESTION,
+            "videos": (FILM,),
+            "candidates": CANDIDATES,
+            "frames": FRAMES,
+            "scores": "reward",
+            **more,
+        }
+    )
+
+
+def choosing(**more) -> ChooseFrames:
+    seen = ((FILM.video_id, 70.0), (FILM.video_id, 50.04))
+    return ChooseFrames(**{"question": QUESTION, "videos": (FILM,), "frames": FRAMES, "seen": seen, "count": 6, **more})
+
+
+def test_rewards_are_shown_on_their_own_scale():
+    text = render(deciding())
+    assert "each with a score from 0 to 100" in text
+    assert "Segment 3: 1.5 s to 50.0 s, score 26, looked into before: a kite at its end\n" in text
+    assert "Segment 4: 1.5 s to 20.0 s, score unknown, nothing left to see\n" in text
+    assert "\n\n\n" not in text
+
+
+def test_without_rewards_no_score_is_shown():
+    text = render(deciding(scores="none"))
+    assert "score" not in text
+    assert "Segment 4: 1.5 s to 20.0 s, nothing left to see\n" in text
+
+
+def test_without_segments_only_the_frames_are_left_to_answer_from():
+    text = render(deciding(candidates=(), must_answer=True))
+    assert "The segments of the video" not in text
+    assert "2 frames are shown below, numbered from 1, each after its time: 50.0 s, 70.0 s." in text
+    assert "\n\n\n" not in text
+
+
+def test_choosing_frames_names_times_and_how_many():
+    text = render(choosing())
+    assert "A. red\nB. blue" in text
+    assert "The video lasts 100.0 s, from 1.5 s to 101.5 s." in text
+    assert "You have seen so far:\n- 70.0 s, 50.0 s\n" in text
+    assert "the times of 1 to 6 frames" in text
+    assert '"video": null' in text
+    assert "JSON only" in text
+    assert "\n\n\n" not in text
+
+
+def test_choosing_frames_of_several_videos_names_them():
+    seen = ((FILM.video_id, 70.0), (OTHER.video_id, 2.0), (FILM.video_id, 50.04))
+    text = render(choosing(videos=(FILM, OTHER), seen=seen))
+    assert "- video abcdef012345: 70.0 s, 50.0 s\n- video fedcba987654: 2.0 s\n" in text
+    assert "all of one video" in text
+
+
+def test_nothing_seen_yet():
+    text = render(choosing(frames=(), seen=()))
+    assert "No frame is shown." in text
+    assert "You have seen so far:\n- nothing\n" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({"times_s": [101.5]}, r"101.5 s is not in the video, 1.5 s to 101.5 s"),
+        ({"action": "look", "times_s": []}, "got 0 times; name 1 to 6"),
+        ({"times_s": [2, 3, 4, 5, 6, 7, 8]}, "got 7 times; name 1 to 6"),
+        ({"times_s": [2], "video": "1234"}, "'1234' names no video of 1"),
+        ({"action": "answer", "option": "C"}, "names no option"),
+    ],
+)
+def test_impossible_choices_are_refused(said, wrong):
+    with pytest.raises(InvalidReply, match=wrong):
+        choosing().check(FrameChoice.model_validate(said))
+
+
+@pytest.mark.parametrize("said", [{"times_s": ["soon"]}, {"action": "explore"}, {"times_s": 5}, ["look"]])
+def test_misshapen_choices_are_refused(said):
+    with pytest.raises(ValidationError):
+        FrameChoice.model_validate(said)
+
+
+def test_a_video_is_meant_by_the_id_that_the_prompt_shows():
+    request = choosing(videos=(FILM, OTHER))
+    assert request.video(FrameChoice.model_validate({"times_s": [2], "video": "fedcba987654"})) == OTHER
+    with pytest.raises(InvalidReply, match="None names 2 video"):
+        request.check(FrameChoice.model_validate({"times_s": [2]}))
+
+
+def test_the_schema_asks_for_every_key():
+    schema = FrameChoice.model_json_schema()
+    assert sorted(schema["required"]) == sorted(schema["properties"])

@@ -10,6 +10,7 @@ that resembles few frames would beat a strong match of one that resembles many.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,15 +18,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.errors import InvalidReply
 from agent.model import ShownFrame
-from agent.question import Video
+from agent.question import Note, Video
 
 if TYPE_CHECKING:
     from index.in_memory import InMemory
     from index.library import Library
-    from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
+    from index.rows import DetectionRow, FrameVectors, Hit, SegmentRow, TranscriptRow, VideoRow
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
+Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow]"]
+"""Looks for a label in frames of one video, which are in time order; tracks go on from frame to frame."""
 Floats = NDArray[np.float64]
 
 HALFWAY = 6.0
@@ -34,6 +38,9 @@ SAME_DISTANCE_SHARE = 1.4826
 """Standard deviations in one median absolute deviation of a normal distribution."""
 FLAT = 1e-6
 """A deviation of cosines below this is rounding."""
+EXACT_S = 1e-6
+LEAST_PREFIX = 4
+VIDEOS_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +57,12 @@ class Match:
 class Environment:
     """A library's videos as an agent sees them. Times are the library's presentation times, in seconds."""
 
-    def __init__(self, library: Library, videos: Sequence[VideoRow], embed_text: EmbedText) -> None:
+    def __init__(
+        self, library: Library, videos: Sequence[VideoRow], embed_text: EmbedText, detect: Detect | None = None
+    ) -> None:
         self.library = library
+        self.detect = detect
+        """A detector, where one was given; `agent.detecting` asks it for what the library does not hold."""
         self._rows = tuple(videos)
         self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s) for row in videos)
         self.index_frames = sum(row.frames for row in videos)
@@ -60,6 +71,23 @@ class Environment:
         self._in_memory: dict[str, InMemory] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
+
+    def video(self, name: str | None = None) -> Video:
+        """The video that a model means by an id, the first digits of one, or a title; None is the only video.
+
+        Raises `InvalidReply`, which says what videos there are.
+        """
+        if name is None and len(self.videos) == 1:
+            return self.videos[0]
+        wanted = (name or "").strip()
+        named = [video for video in self.videos if wanted in (video.video_id, video.title)]
+        if not named and len(wanted) >= LEAST_PREFIX:
+            named = [video for video in self.videos if video.video_id.startswith(wanted)]
+        if len(named) == 1:
+            return named[0]
+        some = ", ".join(video.video_id[:12] for video in self.videos[:VIDEOS_NAMED])
+        more = ", ..." if len(self.videos) > VIDEOS_NAMED else ""
+        raise InvalidReply(f"{name!r} names {len(named) or 'no'} video" + f"; the videos are {some}{more}")
 
     def vectors(self, video_id: str) -> FrameVectors:
         """All frame vectors of a video, in time order."""
@@ -122,6 +150,26 @@ class Environment:
         """What is said in [start_s, end_s)."""
         return self.library.transcript(video_id, start_s, end_s)
 
+    def segments(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SegmentRow]:
+        """The library's segments that share some time with [start_s, end_s), in order, with captions if it has any."""
+        low, high = _range(start_s, end_s)
+        return [each for each in self.library.segments(video_id) if each.end_s > low and each.start_s < high]
+
+    def captions(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> tuple[Note, ...]:
+        """What `kinodex add captions` wrote of segments that share some time with [start_s, end_s), in order."""
+        low, high = _range(start_s, end_s)
+        return tuple(
+            Note(video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
+            for row in self.library.captions(video_id)
+            if row.end_s > low and row.start_s < high
+        )
+
+    def detections(
+        self, video_id: str, start_s: float | None = None, end_s: float | None = None, label: str | None = None
+    ) -> list[DetectionRow]:
+        """What `kinodex add detections` found at times in [start_s, end_s), in order; of one label or all."""
+        return self.library.detections(video_id, start_s, end_s, label)
+
     def nearest(self, texts: Sequence[str], count: int) -> Environment:
         """This environment, of more than `count` videos only those whose frames match the texts best.
 
@@ -139,7 +187,7 @@ class Environment:
         chosen = sorted(best, key=lambda video_id: -best[video_id])[:count]
         chosen += [row.video_id for row in self._rows if row.video_id not in best][: count - len(chosen)]
         rows = [row for row in self._rows if row.video_id in chosen]
-        return Environment(self.library, rows, self._embed_text)
+        return Environment(self.library, rows, self._embed_text, self.detect)
 
     def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
         """The stored frames of a video nearest to some times, with pictures, in time order, each once."""
@@ -147,9 +195,34 @@ class Environment:
             return ()
         stored = self.vectors(video_id)
         nearest = {int(np.argmin(np.abs(stored.time_s - time_s))) for time_s in times_s}
-        rows = self.library.frames(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
+        return self._numbered(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
+
+    def frames_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[ShownFrame, ...]:
+        """What is on screen in the middle of each of `count` equal parts of [start_s, end_s), each frame once.
+
+        Fewer than `count` where the picture stands still; the first may then be of a time before `start_s`.
+        """
+        return self.frames_of(video_id, [(start_s, end_s)], count)[0]
+
+    def frames_of(
+        self, video_id: str, spans_s: Sequence[tuple[float, float]], count: int
+    ) -> list[tuple[ShownFrame, ...]]:
+        """What `frames_between` gives for each of many spans, read at once."""
+        stored = self.vectors(video_id)
+        middles = (np.arange(count) + 0.5) / count
+        numbers = []
+        for start_s, end_s in spans_s:
+            times_s = start_s + (end_s - start_s) * middles
+            at = np.searchsorted(stored.time_s, times_s + EXACT_S, side="right") - 1
+            numbers.append([int(number) for number in stored.frame_no[np.unique(np.maximum(at, 0))]])
+        wanted = sorted({number for each in numbers for number in each})
+        frames = {frame.frame_no: frame for frame in self._numbered(video_id, wanted)}
+        return [tuple(frames[number] for number in each) for each in numbers]
+
+    def _numbered(self, video_id: str, frame_nos: Sequence[int]) -> tuple[ShownFrame, ...]:
         return tuple(
-            ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg) for row in rows
+            ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg)
+            for row in self.library.frames(video_id, frame_nos)
         )
 
     def shown_range(self, frame: ShownFrame) -> tuple[float, float]:
@@ -158,6 +231,10 @@ class Environment:
         later = times[times > frame.time_s]
         end_s = next(video.end_s for video in self.videos if video.video_id == frame.video_id)
         return frame.time_s, float(later[0]) if len(later) else end_s
+
+
+def _range(start_s: float | None, end_s: float | None) -> tuple[float, float]:
+    return -math.inf if start_s is None else start_s, math.inf if end_s is None else end_s
 
 
 def calibrate(deviations: Floats) -> Floats:

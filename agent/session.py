@@ -170,6 +170,10 @@ class Session:
                 raise OutOfBudget("seconds") from error
             raise
 
+    def model_name(self, role: str) -> str:
+        """Who answers requests of a role, as what the library keeps of replies is marked."""
+        return self._model(role).name
+
     def _model(self, role: str) -> Model:
         if not isinstance(self._models, Mapping):
             return self._models

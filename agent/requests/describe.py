@@ -1,4 +1,4 @@
-"""The request to describe a segment, for captions: not part of answering a question."""
+"""Requests to describe videos, whatever the question: their replies are worth keeping."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame
-from agent.question import Segment
+from agent.question import Note, Segment, Video
 from agent.replies import Reply, Score
 
 
@@ -24,7 +24,7 @@ class DescribeSegment(Request[Description]):
 
     Reply = Description
     template: ClassVar[str] = "describe_segment"
-    role: ClassVar[str] = "vision"
+    role: ClassVar[str] = "captioner"
     temperature: ClassVar[float] = 0.0
     segment: Segment
     frames: tuple[ShownFrame, ...]
@@ -32,3 +32,25 @@ class DescribeSegment(Request[Description]):
     def check(self, reply: Description) -> None:
         if not reply.caption.strip():
             raise InvalidReply("the caption is empty; say in a sentence or two what is seen")
+
+
+class Summary(Reply):
+    """What a video shows as a whole."""
+
+    summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summarize(Request[Summary]):
+    """What the one video in `videos` shows from beginning to end, by the captions of its parts in `notes`."""
+
+    Reply = Summary
+    template: ClassVar[str] = "summarize"
+    role: ClassVar[str] = "policy"
+    temperature: ClassVar[float] = 0.0
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+
+    def check(self, reply: Summary) -> None:
+        if not reply.summary.strip():
+            raise InvalidReply("the summary is empty; say in a few sentences what the video shows")

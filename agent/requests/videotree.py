@@ -1,0 +1,66 @@
+"""What VideoTree asks while it grows: how relevant each cluster is (arXiv 2405.19209, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from agent.errors import InvalidReply
+from agent.model import Request
+from agent.question import Note, Question, Video
+from agent.replies import Reply, SegmentNumber
+
+HIGHLY_RELEVANT = 3
+"""The top of the scale: 1, not relevant; 2, somewhat relevant; 3, highly relevant."""
+Level = Annotated[SegmentNumber, Field(ge=1, le=HIGHLY_RELEVANT)]
+
+
+class Relevance(Reply):
+    """How relevant one cluster is, from 1 to 3."""
+
+    cluster: SegmentNumber
+    relevance: Level
+
+
+class Relevances(Reply):
+    """One relevance for each cluster, by its number."""
+
+    clusters: list[Relevance]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        if isinstance(value, list):
+            return {"clusters": value}
+        if isinstance(value, Mapping) and "clusters" not in value:
+            return {"clusters": [{"cluster": name, "relevance": each} for name, each in value.items()]}
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeRelevance(Request[Relevances]):
+    """How relevant each cluster is, judged by the caption of the frame in its middle (section 3.1).
+
+    `notes` are those captions, in time order: cluster 1 is the first note's.
+    """
+
+    Reply = Relevances
+    template: ClassVar[str] = "judge_relevance"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+
+    def check(self, reply: Relevances) -> None:
+        """A reply may leave clusters out, but not judge unknown ones, one twice, or none."""
+        numbers = [each.cluster for each in reply.clusters]
+        unknown = [number for number in numbers if not 1 <= number <= len(self.notes)]
+        if unknown:
+            raise InvalidReply(f"there is no cluster {unknown[0]}; they are numbered 1 to {len(self.notes)}")
+        if len(set(numbers)) < len(numbers):
+            raise InvalidReply("a cluster is judged twice; give one relevance for each")
+        if not numbers:
+            raise InvalidReply(f"no cluster is judged; give one relevance for each of 1 to {len(self.notes)}")

@@ -1,0 +1,296 @@
+"""What VideoSeek asks: a thought, a call of one tool, and what each tool sees (supplement, Figures 4 to 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from agent.errors import InvalidReply
+from agent.model import Request, ShownFrame, Turn
+from agent.prompts import VIDEO_ID_LENGTH
+from agent.question import Note, Question, Segment, Video
+from agent.replies import Answered, Reply
+from agent.requests.answers import check_answer
+
+SMALL_SIDE_PX = 456
+"""The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
+BLANK: Mapping[str, object] = {
+    **dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer")),
+    "sufficient": True,
+    "evidence": [],
+}
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the tools may look at, for one scale factor alpha (supplement, A.2)."""
+
+    alpha: int
+
+    @property
+    def overview_frames(self) -> int:
+        return 16 * self.alpha
+
+    @property
+    def skim_frames(self) -> int:
+        return 4 * self.alpha
+
+    @property
+    def skim_least_s(self) -> int:
+        return 4 * self.alpha
+
+    @property
+    def focus_most_s(self) -> int:
+        return 4 * self.alpha
+
+
+class Overview(BaseModel):
+    """Look at the whole video coarsely: frames spread over all of it, each described. For a first impression."""
+
+    tool: Literal["overview"]
+    video: str | None
+
+
+class Skim(BaseModel):
+    """Scan a long range of the video for what the query names. To find the moments that matter."""
+
+    tool: Literal["skim"]
+    video: str | None
+    start_s: Seconds
+    end_s: Seconds
+    query: str
+
+
+class Focus(BaseModel):
+    """Inspect a short clip, frame by frame and in full size, to answer the query. To verify details."""
+
+    tool: Literal["focus"]
+    video: str | None
+    start_s: Seconds
+    end_s: Seconds
+    query: str
+
+
+class Finish(BaseModel):
+    """Give the final answer and the numbers of the notes it rests on, or say that the evidence is not sufficient."""
+
+    tool: Literal["answer"]
+    sufficient: bool
+    option: str | None
+    answer: str | None
+    evidence: list[int]
+
+
+class Thought(Reply):
+    """What the agent thinks before it acts, in its own words."""
+
+    text: str
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        return cls(text=text)
+
+
+class Action(Answered):
+    """A call of one of the four tools; what the tool does not take is null."""
+
+    tool: Literal["overview", "skim", "focus", "answer"]
+    video: str | None
+    start_s: Seconds | None
+    end_s: Seconds | None
+    query: str | None
+    sufficient: bool
+    """Whether the evidence suffices for the answer."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        return {**BLANK, **{name: each for name, each in value.items() if each is not None}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Think(Request[Thought]):
+    """What is known, whether it is enough, and what to do next; `turns` are the steps so far.
+
+    `notes` are what is known at the beginning: the subtitles of the whole video (none if there are several videos).
+    """
+
+    Reply = Thought
+    template: ClassVar[str] = "videoseek"
+    role: ClassVar[str] = "policy"
+    form: ClassVar[Literal["json", "text", "tools"]] = "text"
+    temperature: ClassVar[float] = 1.0
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+    limits: Limits
+    steps: int
+    turns: tuple[Turn, ...] = ()
+
+    def check(self, reply: Thought) -> None:
+        if not reply.text.strip():
+            raise InvalidReply("there is no thought in it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act(Request[Action]):
+    """The call of a tool that carries out the thought at the end of `turns`; the rest is as in `Think`.
+
+    A range that the tool does not take is no invalid reply: the tool itself says so.
+    """
+
+    Reply = Action
+    template: ClassVar[str] = "videoseek"
+    role: ClassVar[str] = "policy"
+    form: ClassVar[Literal["json", "text", "tools"]] = "tools"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = (Overview, Skim, Focus, Finish)
+    temperature: ClassVar[float] = 1.0
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+    limits: Limits
+    steps: int
+    turns: tuple[Turn, ...]
+
+    def check(self, reply: Action) -> None:
+        if reply.tool == "answer" and reply.sufficient:
+            check_answer(self.question, reply)
+        if reply.tool in ("skim", "focus"):
+            if reply.start_s is None or reply.end_s is None:
+                raise InvalidReply(f"{reply.tool} needs start_s and end_s, in seconds")
+            if not (reply.query or "").strip():
+                raise InvalidReply(f"{reply.tool} needs a query; say what to look for")
+
+
+class DescribedFrame(Reply):
+    """What one frame shows."""
+
+    frame: int
+    """Its number among those shown, from 1."""
+    description: str
+
+
+class SkimmedFrame(DescribedFrame):
+    """What one frame shows, and why that bears on the query (null: it does not)."""
+
+    relevant: str | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        return {"relevant": None, **value} if isinstance(value, Mapping) else value
+
+
+class DescribedFrames(Reply):
+    """One description for each frame."""
+
+    frames: list[DescribedFrame]
+
+
+class SkimmedFrames(Reply):
+    """One description for each frame, with what bears on the query."""
+
+    frames: list[SkimmedFrame]
+
+
+class Finding(Reply):
+    """The answer to the query that a clip gives, and the numbers of the frames that show it."""
+
+    found: bool
+    answer: str
+    frames: list[int]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        return {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewVideo(Request[DescribedFrames]):
+    """What each of some frames of a whole video shows (Figure 6a); `subtitles` are all of its."""
+
+    Reply = DescribedFrames
+    template: ClassVar[str] = "videoseek_overview"
+    role: ClassVar[str] = "vision"
+    image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
+    temperature: ClassVar[float] = 1.0
+    videos: tuple[Video, ...]
+    segment: Segment
+    subtitles: tuple[Note, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: DescribedFrames) -> None:
+        _check_described(self.frames, reply.frames)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkimRange(Request[SkimmedFrames]):
+    """What each of some frames of a long range shows and what of it bears on `query` (Figure 6b)."""
+
+    Reply = SkimmedFrames
+    template: ClassVar[str] = "videoseek_skim"
+    role: ClassVar[str] = "vision"
+    image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
+    temperature: ClassVar[float] = 1.0
+    videos: tuple[Video, ...]
+    segment: Segment
+    query: str
+    subtitles: tuple[Note, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: SkimmedFrames) -> None:
+        _check_described(self.frames, reply.frames)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FocusClip(Request[Finding]):
+    """The answer to `query` from all that is stored of a short clip, in full size (Figure 6c)."""
+
+    Reply = Finding
+    template: ClassVar[str] = "videoseek_focus"
+    role: ClassVar[str] = "vision"
+    full_size: ClassVar[bool] = True
+    temperature: ClassVar[float] = 1.0
+    videos: tuple[Video, ...]
+    segment: Segment
+    query: str
+    subtitles: tuple[Note, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: Finding) -> None:
+        if reply.found and not reply.answer.strip():
+            raise InvalidReply("the answer is empty; say what was found, or that nothing was")
+        _check_numbers(self.frames, reply.frames)
+
+
+def _check_described(shown: Sequence[ShownFrame], described: Sequence[DescribedFrame]) -> None:
+    """A reply may leave frames out, but not describe unknown ones, one twice, or none."""
+    numbers = [each.frame for each in described]
+    _check_numbers(shown, numbers)
+    if len(set(numbers)) < len(numbers):
+        raise InvalidReply("a frame is described twice; give one description for each")
+    if not any(each.description.strip() for each in described):
+        raise InvalidReply(f"no frame is described; give one description for each of 1 to {len(shown)}")
+
+
+def _check_numbers(shown: Sequence[ShownFrame], numbers: Sequence[int]) -> None:
+    unknown = [number for number in numbers if not 1 <= number <= len(shown)]
+    if unknown:
+        raise InvalidReply(f"frame {unknown[0]} was not shown; the frames are 1 to {len(shown)}")
+
+
+def numbered(notes: Sequence[Note], first: int, videos: Sequence[Video]) -> str:
+    """Notes as the prompts show them, one a line, with their numbers from `first`."""
+    return "\n".join(_line(number, note, videos) for number, note in enumerate(notes, start=first))
+
+
+def _line(number: int, note: Note, videos: Sequence[Video]) -> str:
+    where = f" of video {note.video_id[:VIDEO_ID_LENGTH]}" if len(videos) > 1 else ""
+    return f"{number}. {note.start_s:.1f} s to {note.end_s:.1f} s{where} ({note.source}): {note.text}"

@@ -1,0 +1,166 @@
+"""Follow-up questions: what a run saw is looked at first, and only then is anything new."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from agent.ask import Task, ask, ask_many
+from agent.errors import BadSettings, NotATrace
+from agent.events import Event, Finished, RunStarted
+from agent.followup import read_seen
+from agent.ledger import Budget
+from agent.question import Question
+from agent.replay_model import ReplayModel
+from agent.requests.answers import Recall
+from agent.trace import read_trace, trace_to
+from agent.variant import changed
+from agent.variants.eea import EEAParameters
+from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+
+FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))
+NEXT = Question("Is there a cat beside it?", ("yes", "no"))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    films = {"film": film(1, 900, {700: ("red kite desert", 12)}), "other": film(2, 60)}
+    return environment_of(make_library(tmp_path_factory.mktemp("followup"), films))
+
+
+def run(environment, script, path, question=FIRST, **more):
+    model = ScriptedModel(script) if callable(script) else script
+    with trace_to(path) as write:
+        more.setdefault("budget", Budget(rounds=2))
+        answer = asyncio.run(ask(question, environment, model, on_event=write, **more))
+    return answer, model
+
+
+@pytest.fixture(scope="module")
+def first(environment, tmp_path_factory):
+    path = tmp_path_factory.mktemp("first") / "first.jsonl"
+    answer, _ = run(environment, explorer, path)
+    return path, answer
+
+
+def remembering(request):
+    return {"option": "B", "evidence": [1]} if isinstance(request, Recall) else explorer(request)
+
+
+def forgetful(request):
+    return {"action": "insufficient_evidence"} if isinstance(request, Recall) else explorer(request)
+
+
+def test_what_was_seen_is_the_evidence_of_the_answer(environment, first):
+    path, answer = first
+    seen = read_seen(path, environment)
+    assert [(each.question, each.answer) for each in seen.earlier] == [(FIRST.text, answer.text)]
+    assert seen.frames
+    assert all(any(part.start_s <= frame.time_s < part.end_s for part in answer.evidence) for frame in seen.frames)
+    assert seen.notes == ()
+
+
+def test_a_follow_up_that_the_evidence_answers_takes_one_call(environment, first, tmp_path):
+    seen = read_seen(first[0], environment)
+    answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen)
+    assert (answer.status, answer.text, answer.ledger.calls) == ("answered", "no", 1)
+    assert answer.ledger.frames == len(seen.frames)
+    assert model.requests[0].question.earlier == seen.earlier
+    assert answer.evidence[0].start_s == seen.frames[0].time_s
+
+
+def test_else_it_searches_on_and_samples_nothing_twice(environment, first, tmp_path):
+    seen = read_seen(first[0], environment)
+    answer, model = run(environment, forgetful, tmp_path / "next.jsonl", NEXT, seen=seen)
+    assert answer.ledger.calls > 1
+    shown = {(frame.video_id, frame.frame_no) for frame in seen.frames}
+    scored = [frame for request in model.requests[1:] for frame in request.frames if type(request).__name__ != "Decide"]
+    assert scored
+    assert not shown & {(frame.video_id, frame.frame_no) for frame in scored}
+
+
+def test_conversations_go_on_and_replay(environment, first, tmp_path):
+    seen = read_seen(first[0], environment)
+    second, _ = run(environment, forgetful, tmp_path / "second.jsonl", NEXT, seen=seen)
+    again, _ = run(environment, ReplayModel(tmp_path / "second.jsonl"), tmp_path / "again.jsonl", NEXT, seen=seen)
+    assert (again.text, again.evidence) == (second.text, second.evidence)
+    third = read_seen(tmp_path / "second.jsonl", environment)
+    assert [each.question for each in third.earlier] == [FIRST.text, NEXT.text]
+    assert read_trace(tmp_path / "second.jsonl")[0]["question"]["earlier"][0]["question"] == FIRST.text
+
+
+def test_controls_see_nothing_of_it(environment, first, tmp_path):
+    seen = read_seen(first[0], environment)
+    answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen, agent="random")
+    assert (model.requests, answer.ledger.frames) == ([], 0)
+
+
+def test_what_cannot_be_continued_says_why(environment, first, tmp_path):
+    lines = first[0].read_text().splitlines()
+    (tmp_path / "cut.jsonl").write_text("\n".join(lines[:-1]) + "\n")
+    with pytest.raises(NotATrace, match="ends before its answer"):
+        read_seen(tmp_path / "cut.jsonl", environment)
+    header = json.loads(lines[0])
+    header["videos"] = [{**video, "video_id": "f" * 32} for video in header["videos"]]
+    (tmp_path / "foreign.jsonl").write_text("\n".join([json.dumps(header), *lines[1:]]) + "\n")
+    with pytest.raises(NotATrace, match="which is not asked about now"):
+        read_seen(tmp_path / "foreign.jsonl", environment)
+
+
+def test_many_questions_at_once_stay_under_the_limit_and_in_order(environment):
+    under_way, most = 0, 0
+
+    class Slow(ScriptedModel):
+        async def ask(self, request):
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.005)
+            under_way -= 1
+            return await super().ask(request)
+
+    started: list[str] = []
+    tasks = [
+        Task(
+            Question(f"Is it number {number}?", ("yes", "no")),
+            environment,
+            Slow(explorer),
+            agent="uniform",
+            on_event=lambda event: started.append(event.question.text) if isinstance(event, RunStarted) else None,
+        )
+        for number in range(7)
+    ]
+    answers = asyncio.run(ask_many(tasks, together=3))
+    assert most == 3
+    assert [answer.letter for answer in answers] == ["A"] * 7
+    assert started == [task.question.text for task in tasks]
+
+
+def test_one_that_fails_stops_the_others(environment):
+    events: list[Event] = []
+
+    def failing(request):
+        raise ZeroDivisionError
+
+    tasks = [Task(FIRST, environment, ScriptedModel(failing), agent="uniform")]
+    tasks += [Task(NEXT, environment, ScriptedModel(explorer), on_event=events.append)] * 3
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(ask_many(tasks, together=1))
+    assert not any(isinstance(event, Finished) for event in events)
+
+
+def test_parameters_are_set_by_name_and_checked():
+    defaults = EEAParameters()
+    assert changed(defaults, {"frames": "4", "query_update": "false", "clip_s": "2.5"}) == EEAParameters(
+        frames=4, query_update=False, clip_s=2.5
+    )
+    with pytest.raises(BadSettings, match="no parameter 'frame'; did you mean 'frames'"):
+        changed(defaults, {"frame": "4"})
+    with pytest.raises(BadSettings, match="got frames='many'; Input should be a valid integer"):
+        changed(defaults, {"frames": "many"})
+    with pytest.raises(BadSettings, match="got anchor_frames=9 of frames=6"):
+        changed(defaults, {"anchor_frames": "9"})
+    with pytest.raises(BadSettings, match="got memory=0; it is at least 1"):
+        changed(defaults, {"memory": "0"})

@@ -82,6 +82,8 @@ class Request(Attempt, Generic[R]):
     """Frames with a longer side are scaled down to it; None: to the role's limit."""
     full_size: ClassVar[bool] = False
     """Frames are sent as they are stored, whatever the role's limit."""
+    stop: ClassVar[tuple[str, ...]] = ()
+    """Texts that end a reply of form "text": a model that is sampled in this process says nothing after one."""
     frames: tuple[ShownFrame, ...] = ()
     """Shown with the request, by video and in time order."""
     turns: tuple[Turn, ...] = ()

@@ -48,8 +48,8 @@ TWO_WAYS = (
 _torchvision_operators: list[Any] = []  # a torch.library.Library undoes its definitions when it is collected
 
 
-def import_open_clip() -> ModuleType:
-    """open_clip, also where torchvision was built for CUDA and torch was not.
+def import_torchvision() -> None:
+    """torchvision, also where it was built for CUDA and torch was not, so that what imports it can be imported.
 
     The torchvision on PyPI is a CUDA build: beside a CPU-only torch its compiled operators do not load, and
     importing it fails with "operator torchvision::nms does not exist". Nothing here detects objects, so
@@ -67,6 +67,11 @@ def import_open_clip() -> ModuleType:
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _torchvision_operators.append(library)
+
+
+def import_open_clip() -> ModuleType:
+    """open_clip, whose torchvision may be one that `import_torchvision` has to help."""
+    import_torchvision()
     import open_clip
 
     module: ModuleType = open_clip

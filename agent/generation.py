@@ -1,0 +1,154 @@
+"""A causal language model that goes on with tokens; what is asked at about the same time is made in one batch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent.errors import ModelRejected
+
+if TYPE_CHECKING:
+    import torch
+
+GATHER_S = 0.005
+"""How long a batch waits for others of the same moment."""
+LARGEST_BATCH = 32
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    prompt: list[int]
+    temperature: float
+    stop: tuple[str, ...]
+    said: list[int] | None = None
+
+
+class Generator:
+    """Samples from `model` itself: the top-p, top-k and penalties that its folder may ask for are left out.
+
+    Training takes what is sampled as drawn from the model's own distribution. `at_hand` makes the model ready for a
+    batch, where it is trained between them.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        max_new_tokens: int,
+        at_hand: Callable[[], AbstractContextManager[Any]] | None = None,
+    ) -> None:
+        self.tokenizer, self.max_new_tokens = tokenizer, max_new_tokens
+        self._at_hand = at_hand or (lambda: nullcontext(model))
+        self._room = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
+        ends = model.generation_config.eos_token_id
+        ends = [] if ends is None else ends if isinstance(ends, list) else [ends]
+        self._ends = sorted({*ends, tokenizer.eos_token_id} - {None})
+        self._waiting: list[_Call] = []
+        self._free = asyncio.Lock()
+
+    async def go_on(self, prompt: Sequence[int], temperature: float, stop: tuple[str, ...] = ()) -> list[int]:
+        """The tokens that follow: up to an end token or one of the texts `stop`, both included, or the limit.
+
+        Temperature 0 takes the likeliest token each time. Raises `ModelRejected` where the model has no room for it.
+        """
+        if len(prompt) + self.max_new_tokens > self._room:
+            raise ModelRejected(
+                f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self._room} that the "
+                "model can hold; ask about a shorter video, or take another model"
+            )
+        call = _Call(list(prompt), temperature, stop)
+        self._waiting.append(call)
+        async with self._free:
+            if call.said is None:
+                await asyncio.sleep(GATHER_S)
+                await self._make(self._batch_of(call))
+        assert call.said is not None
+        return call.said
+
+    def _batch_of(self, call: _Call) -> list[_Call]:
+        alike = [each for each in self._waiting if (each.temperature, each.stop) == (call.temperature, call.stop)]
+        batch = [call, *(each for each in alike if each is not call)][:LARGEST_BATCH]
+        self._waiting = [each for each in self._waiting if each not in batch]
+        return batch
+
+    async def _make(self, batch: list[_Call]) -> None:
+        try:
+            made = await asyncio.to_thread(self._generate, batch)
+        except BaseException:
+            self._waiting += batch[1:]  # the next of them tries again
+            raise
+        for call, said in zip(batch, made, strict=True):
+            call.said = said
+
+    def _generate(self, batch: list[_Call]) -> list[list[int]]:
+        import torch
+        from transformers import StoppingCriteriaList
+
+        longest = max(len(call.prompt) for call in batch)
+        ends = _Ends(self.tokenizer, longest, batch[0].stop, self._ends)
+        with self._at_hand() as model, torch.no_grad():
+            tokens, mask = self._padded(batch, longest, model.device)
+            whole = model.generate(
+                input_ids=tokens,
+                attention_mask=mask,
+                generation_config=self._sampling(batch[0].temperature),
+                stopping_criteria=StoppingCriteriaList([ends]),
+            )
+        return [row[:end].tolist() for row, end in zip(whole[:, longest:], ends.of(whole), strict=True)]
+
+    def _padded(self, batch: list[_Call], longest: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Prompts and attention mask [n, longest], filled up on the left."""
+        import torch
+
+        rows = [[self._pad] * (longest - len(call.prompt)) + call.prompt for call in batch]
+        masks = [[0] * (longest - len(call.prompt)) + [1] * len(call.prompt) for call in batch]
+        return torch.tensor(rows, device=device), torch.tensor(masks, device=device)
+
+    @property
+    def _pad(self) -> int:
+        pad = self.tokenizer.pad_token_id
+        return int(self._ends[0] if pad is None else pad)
+
+    def _sampling(self, temperature: float) -> Any:
+        import transformers
+
+        library: Any = transformers
+        chance = {"temperature": temperature, "top_p": 1.0, "top_k": 0} if temperature else {}
+        return library.GenerationConfig(
+            do_sample=temperature > 0,
+            max_new_tokens=self.max_new_tokens,
+            repetition_penalty=1.0,
+            eos_token_id=self._ends,
+            pad_token_id=self._pad,
+            **chance,
+        )
+
+
+class _Ends:
+    """Where each row of a batch ends: transformers asks after every token whether a row is done."""
+
+    def __init__(self, tokenizer: Any, longest: int, stop: tuple[str, ...], ends: Sequence[int]) -> None:
+        self.tokenizer, self.longest, self.stop, self.ends = tokenizer, longest, stop, set(ends)
+        self._end: dict[int, int] = {}
+
+    def __call__(self, tokens: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+        import torch
+
+        for row, said in enumerate(tokens[:, self.longest :].tolist()):
+            if row not in self._end and self._done(said):
+                self._end[row] = len(said)
+        return torch.tensor([row in self._end for row in range(len(tokens))], device=tokens.device)
+
+    def _done(self, said: list[int]) -> bool:
+        if said[-1] in self.ends:
+            return True
+        # as many tokens as the longest stop text has characters hold it, whatever the tokens are
+        tail = self.tokenizer.decode(said[-max(map(len, self.stop), default=0) :]) if self.stop else ""
+        return any(text in tail for text in self.stop)
+
+    def of(self, whole: torch.Tensor) -> list[int]:
+        """How many tokens each row has said."""
+        return [self._end.get(row, whole.shape[1] - self.longest) for row in range(len(whole))]

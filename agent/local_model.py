@@ -1,0 +1,97 @@
+"""A causal language model of transformers in this process, as a `Model`: a checkpoint that was trained is a master.
+
+It reads text only. `kinodex ask --model local:FOLDER` or a role's `model = "local:FOLDER"` names one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent.chat_tokens import conversation_tokens
+from agent.errors import InvalidReply, ModelRejected, ModelUnknown
+from agent.generation import Generator
+from agent.model import Exchange, R, Request, Turn, Usage
+from agent.prompts import render
+from agent.structured import read_reply, read_text, repair_messages, schema_request
+
+MAX_NEW_TOKENS = 1024
+
+
+class LocalModel:
+    """Answers requests without frames by a causal language model; one `ask` is one sampled reply.
+
+    `temperature` overrides what requests ask for. `ask` raises `ModelRejected` for frames and for prompts that are
+    too long; a reply that cannot be used is an `Exchange` with `invalid`.
+    """
+
+    def __init__(self, name: str, generator: Generator, temperature: float | None = None) -> None:
+        self.name = name
+        self.generator = generator
+        self.temperature = temperature
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        if request.frames:
+            raise ModelRejected(
+                f"{self.name} reads text only, and {type(request).__name__} shows frames; "
+                "give the roles that see a model of their own"
+            )
+        started = time.perf_counter()
+        tokenizer = self.generator.tokenizer
+        prompt = conversation_tokens(tokenizer, *conversation(request))
+        temperature = request.temperature if self.temperature is None else self.temperature
+        said = await self.generator.go_on(prompt, temperature, request.stop)
+        text = tokenizer.decode(said, skip_special_tokens=True)
+        reply, invalid = read(text, request)
+        return Exchange(reply, invalid, Usage(len(prompt), len(said)), raw=text, seconds=time.perf_counter() - started)
+
+
+def conversation(request: Request[R]) -> tuple[str, list[Turn]]:
+    """The first message of a request, and what was said since; after a reply that could not be used, that too."""
+    first = render(replace(request, complaint="", bad_reply="") if request.bad_reply else request)
+    if request.form != "text":
+        first += f"\n\n{schema_request(request.Reply)}"
+    turns = list(request.turns)
+    if request.bad_reply:
+        bad, wish = repair_messages(request)
+        turns += [Turn("assistant", str(bad["content"])), Turn("user", str(wish["content"]))]
+    return first, turns
+
+
+def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
+    """The checked reply, or one line saying why there is none."""
+    if not text.strip():
+        return None, "empty"
+    try:
+        return (read_text if request.form == "text" else read_reply)(text, request), None
+    except InvalidReply as error:
+        return None, str(error)
+
+
+def load_local_model(
+    where: str, *, temperature: float | None = None, max_new_tokens: int = MAX_NEW_TOKENS, name: str | None = None
+) -> LocalModel:
+    """The model in a folder that `save_pretrained` wrote, or of a hub id; on CUDA where there is one.
+
+    Raises `ModelUnknown` if there is no such model, or none that writes text.
+    """
+    import torch
+
+    from index.spaces import import_torchvision
+
+    import_torchvision()
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = str(Path(where).expanduser())
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(place)
+        model: Any = AutoModelForCausalLM.from_pretrained(place, dtype="auto")
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelUnknown(
+            f"no language model at {where}: {reason}; give a folder written by save_pretrained"
+        ) from error
+    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    return LocalModel(name or f"local:{where}", Generator(model, tokenizer, max_new_tokens), temperature)

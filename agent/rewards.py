@@ -1,0 +1,78 @@
+"""The two rewards that a LongVideoAgent master is trained with (arXiv 2512.20618, section 3.2), and their sum.
+
+    R(tau) = alpha * sum over t of r_fmt(t) + r_ans
+
+r_fmt says for every turn whether it is one well-formed action, r_ans at the end whether the answer is the true
+option. Nothing else is rewarded.
+
+What the paper leaves open, and what was decided:
+
+- What the master thinks aloud, in <think> before the action, is not part of the action string (its Table 3 shows
+  such turns); any other text beside the action is extraneous.
+- Its system prompt names <request_grounding> without an end, the reward wants "proper closure": the end counts.
+- "Exact match" is the option that the answer names, by its letter or by its words, as everywhere in kinodex.
+- alpha is not given. With at most K = 5 turns, 5 alpha must stay below 1 + alpha, or five well-formed turns without
+  an answer would be worth as much as the right answer at once: alpha < 0.25. `ALPHA` keeps well away from that.
+
+The published code departs from this: it adds 0.2 for a <reasoning> tag and 0.2 for an <answer> tag, and takes the
+first number in the answer for the option.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.question import Question
+
+ALPHA = 0.1
+
+_TAG = re.compile(r"</?(?:visual_query|request_grounding|answer)>")
+_TURN = re.compile(
+    r"\s*(?:<think>.*?</think>\s*)?<(?P<tag>visual_query|request_grounding|answer)>(?P<content>.*)</(?P=tag)>\s*",
+    re.DOTALL,
+)
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """The rewards of one rollout: `structure` has r_fmt of each turn (0 or 1), `answer` is r_ans."""
+
+    structure: tuple[float, ...]
+    answer: float
+    alpha: float = ALPHA
+
+    @property
+    def total(self) -> float:
+        """R(tau)."""
+        return self.alpha * sum(self.structure) + self.answer
+
+    @property
+    def per_turn(self) -> tuple[float, ...]:
+        """What each turn earned, the answer's reward with the last; their sum is `total`."""
+        earned = [self.alpha * valid for valid in self.structure]
+        return (*earned[:-1], earned[-1] + self.answer) if earned else ()
+
+
+def rewards(turns: Sequence[str], question: Question, true_option: int, alpha: float = ALPHA) -> Rewards:
+    """The rewards of what a master said, turn by turn; `true_option` is an index of the question's options."""
+    last = turns[-1] if turns else ""
+    return Rewards(
+        tuple(structural_validity(turn) for turn in turns), answer_correctness(last, question, true_option), alpha
+    )
+
+
+def structural_validity(turn: str) -> float:
+    """r_fmt: 1 for exactly one action with its end and no other text beside it, 0 for anything else."""
+    action = _TURN.fullmatch(turn)
+    if action is None or len(_TAG.findall(turn)) != 2:
+        return 0.0
+    return float(action["tag"] == "request_grounding" or bool(action["content"].strip()))
+
+
+def answer_correctness(turn: str, question: Question, true_option: int) -> float:
+    """r_ans: 1 if the turn ends the run with the true option, 0 if with another, with none, or not at all."""
+    found = _ANSWER.findall(turn)
+    return float(len(found) == 1 and question.option_index(found[0]) == true_option)

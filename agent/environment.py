@@ -77,17 +77,7 @@ class Environment:
 
         Raises `InvalidReply`, which says what videos there are.
         """
-        if name is None and len(self.videos) == 1:
-            return self.videos[0]
-        wanted = (name or "").strip()
-        named = [video for video in self.videos if wanted in (video.video_id, video.title)]
-        if not named and len(wanted) >= LEAST_PREFIX:
-            named = [video for video in self.videos if video.video_id.startswith(wanted)]
-        if len(named) == 1:
-            return named[0]
-        some = ", ".join(video.video_id[:12] for video in self.videos[:VIDEOS_NAMED])
-        more = ", ..." if len(self.videos) > VIDEOS_NAMED else ""
-        raise InvalidReply(f"{name!r} names {len(named) or 'no'} video" + f"; the videos are {some}{more}")
+        return named_video(self.videos, name)
 
     def vectors(self, video_id: str) -> FrameVectors:
         """All frame vectors of a video, in time order."""
@@ -231,6 +221,21 @@ class Environment:
         later = times[times > frame.time_s]
         end_s = next(video.end_s for video in self.videos if video.video_id == frame.video_id)
         return frame.time_s, float(later[0]) if len(later) else end_s
+
+
+def named_video(videos: Sequence[Video], name: str | None) -> Video:
+    """The one of some videos that `Environment.video` means; raises `InvalidReply` if there is none, or several."""
+    if name is None and len(videos) == 1:
+        return videos[0]
+    wanted = (name or "").strip()
+    named = [video for video in videos if wanted in (video.video_id, video.title)]
+    if not named and len(wanted) >= LEAST_PREFIX:
+        named = [video for video in videos if video.video_id.startswith(wanted)]
+    if len(named) == 1:
+        return named[0]
+    some = ", ".join(video.video_id[:12] for video in videos[:VIDEOS_NAMED])
+    more = ", ..." if len(videos) > VIDEOS_NAMED else ""
+    raise InvalidReply(f"{name!r} names {len(named) or 'no'} video" + f"; the videos are {some}{more}")
 
 
 def _range(start_s: float | None, end_s: float | None) -> tuple[float, float]:

@@ -1,0 +1,273 @@
+"""What VideoAgent2 asks (arXiv 2504.04471, section 3 and appendix B): assessments, plans, captions of frames.
+
+The memory bank B_t of the paper is `summaries` and `notes`: captions of consecutive parts first, then what the tools
+returned, numbered together from 1; `agent.clips` makes captions and summaries. `Assess.number` and
+`Toolbox.calls_left` tell the requests of one run apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from agent.environment import named_video
+from agent.errors import InvalidReply
+from agent.model import Request, ShownFrame
+from agent.question import Note, Question, Video
+from agent.replies import Answered, Reply
+from agent.requests.answers import check_answer
+
+Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
+MOST_CONFIDENT = 5
+"""The upper end of the scale of an answer's confidence; 0 is no answer."""
+
+
+def _number(value: object) -> object:
+    """The number before the slash in "4/5"."""
+    return value.partition("/")[0].strip() if isinstance(value, str) else value
+
+
+def _listed(value: object) -> object:
+    """The list in "[0.1, 0.2, 0.5, 0.6]"."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+class Thinking(Reply):
+    """What is thought before anything is decided."""
+
+    thought: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return {"thought": "", **_lower(value)} if isinstance(value, Mapping) else value
+
+
+class Assessment(Answered, Thinking):
+    """The answer A_t that the bank gives, and its confidence cf_t from 1 to 5; 0: the bank does not hold enough."""
+
+    confidence: Annotated[float, Field(ge=0, le=MOST_CONFIDENT), BeforeValidator(_number)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        blank: dict[str, object] = {"option": None, "answer": None, "evidence": []}
+        return blank | _given(value) if isinstance(value, Mapping) else value
+
+
+class ToolCall(Reply):
+    """One tool and what it is to look at; `box` is x0, y0, x1, y1 as parts of a frame's width and height."""
+
+    tool: Tool
+    video: str | None
+    start_s: float
+    end_s: float | None
+    box: Annotated[list[float] | None, BeforeValidator(_listed)]
+    label: str | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        blank: dict[str, object] = {"video": None, "end_s": None, "box": None, "label": None}
+        return blank | _given(value) if isinstance(value, Mapping) else value
+
+
+class Plan(Thinking):
+    """The steps P_t, in words, and the tool call of the first one."""
+
+    steps: list[str]
+    action: ToolCall
+
+
+class Action(Reply):
+    """A tool call without a plan of its own."""
+
+    action: ToolCall
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return _lower(value) if isinstance(value, Mapping) else value
+
+
+class Clause(Reply):
+    """A part of a caption that can be right or wrong by itself, and how sure the model is of it, 0 to 1."""
+
+    text: str
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class FrameCaption(Reply):
+    """What one of the shown frames (1 is the first) shows."""
+
+    frame: int
+    clauses: list[Clause]
+
+
+class FrameCaptions(Reply):
+    """A caption for each frame."""
+
+    captions: list[FrameCaption]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return {"captions": value} if isinstance(value, list) else value
+
+
+def _lower(value: Mapping[str, object]) -> dict[str, object]:
+    return {str(key).casefold(): each for key, each in value.items()}
+
+
+def _given(value: Mapping[str, object]) -> dict[str, object]:
+    return {key: each for key, each in _lower(value).items() if each is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """How much the tools may look at: frames in one call, and in one call of "track"; and whether they say how sure."""
+
+    calls_left: int
+    frames: int
+    track_frames: int
+    confidence: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assess(Request[Assessment]):
+    """Answer from the bank and say how sure the answer is (section 3.2); without `reasoning`, straight away."""
+
+    Reply = Assessment
+    template: ClassVar[str] = "videoagent2_assess"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    summaries: tuple[Note, ...]
+    notes: tuple[Note, ...]
+    number: int
+    most: int
+    reasoning: bool = True
+
+    def check(self, reply: Assessment) -> None:
+        if reply.confidence > 0:
+            check_answer(self.question, reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatePlan(Request[Plan]):
+    """Plan how to find what the bank lacks, and call the first tool (section 3.3, action 1)."""
+
+    Reply = Plan
+    template: ClassVar[str] = "videoagent2_create_plan"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    summaries: tuple[Note, ...]
+    notes: tuple[Note, ...]
+    doubt: str
+    """What the assessment thought."""
+    toolbox: Toolbox
+
+    def check(self, reply: Plan) -> None:
+        check_plan(reply.steps)
+        check_call(reply.action, self.videos)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjustPlan(Request[Plan]):
+    """Change the `plan` by what was found and how sure that is, and call the next tool (section 3.3, action 2)."""
+
+    Reply = Plan
+    template: ClassVar[str] = "videoagent2_adjust_plan"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    summaries: tuple[Note, ...]
+    notes: tuple[Note, ...]
+    plan: tuple[str, ...]
+    doubt: str
+    confidence: float
+    """That of the answer so far, 0 to 5."""
+    toolbox: Toolbox
+
+    def check(self, reply: Plan) -> None:
+        check_plan(reply.steps)
+        check_call(reply.action, self.videos)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallTool(Request[Action]):
+    """Call a tool for `step` of a plan that stays as it is; with no plan, whichever seems useful (section 4.5)."""
+
+    Reply = Action
+    template: ClassVar[str] = "videoagent2_call_tool"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    summaries: tuple[Note, ...]
+    notes: tuple[Note, ...]
+    plan: tuple[str, ...] = ()
+    step: int = 0
+    """Which of the plan, from 1."""
+    toolbox: Toolbox
+
+    def check(self, reply: Action) -> None:
+        check_call(reply.action, self.videos)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionFrames(Request[FrameCaptions]):
+    """Say what each of `frames` shows, with a confidence for each clause (appendix A.1).
+
+    `box` is the part of a frame that its picture shows, if it was enlarged.
+    """
+
+    Reply = FrameCaptions
+    template: ClassVar[str] = "videoagent2_caption"
+    role: ClassVar[str] = "vision"
+    frames: tuple[ShownFrame, ...]
+    box: tuple[float, float, float, float] | None = None
+    confidence: bool = True
+
+    def check(self, reply: FrameCaptions) -> None:
+        numbers = [each.frame for each in reply.captions]
+        known = range(1, len(self.frames) + 1)
+        unknown = [number for number in numbers if number not in known]
+        if unknown or not numbers or len(set(numbers)) < len(numbers):
+            raise InvalidReply(f"the captions are of frames {numbers}; give one for each of 1 to {len(self.frames)}")
+        clauses = [clause for each in reply.captions for clause in each.clauses]
+        if not all(each.clauses for each in reply.captions) or not all(clause.text.strip() for clause in clauses):
+            raise InvalidReply("a caption or a clause is empty; say what is seen")
+        if self.confidence and any(clause.confidence is None for clause in clauses):
+            raise InvalidReply("a clause has no confidence; give each one a number from 0 to 1")
+
+
+def check_plan(steps: Sequence[str]) -> None:
+    """Raise `InvalidReply` for a plan without a step."""
+    if not steps or not all(step.strip() for step in steps):
+        raise InvalidReply("the plan has no step, or an empty one; say in a few words what each step is to find out")
+
+
+def check_call(call: ToolCall, videos: Sequence[Video]) -> None:
+    """Raise `InvalidReply` for a call that cannot be done: of no video, outside of it, without its box or label."""
+    video = named_video(videos, call.video)
+    if not video.start_s <= call.start_s < video.end_s:
+        inside = f"from {video.start_s:.1f} s to {video.end_s:.1f} s"
+        raise InvalidReply(f"start_s {call.start_s:g} is outside the video, which goes {inside}")
+    if call.end_s is not None and call.end_s < call.start_s:
+        raise InvalidReply(f"end_s {call.end_s:g} is before start_s {call.start_s:g}")
+    if call.tool.startswith("zoom") and not _is_box(call.box):
+        raise InvalidReply(f"{call.tool} needs a box [x0, y0, x1, y1] with 0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1")
+    if call.tool == "track" and not (call.label or "").strip():
+        raise InvalidReply("track needs a label, the thing to follow")
+
+
+def _is_box(box: Sequence[float] | None) -> bool:
+    return box is not None and len(box) == 4 and 0 <= box[0] < box[2] <= 1 and 0 <= box[1] < box[3] <= 1

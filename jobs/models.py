@@ -1,4 +1,4 @@
-"""Which model answers: the built-in one, a recorded trace, or language models behind OpenAI-compatible endpoints."""
+"""Which model answers: the built-in one, a recorded trace, language models behind endpoints, or one in this process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.environment import Environment
-from agent.model import Models
+from agent.model import Model, Models
 from jobs.errors import UsageError
+
+if TYPE_CHECKING:
+    from agent.roles import Role
 
 BUILTIN = "builtin"
 REPLAY = "replay:"
+LOCAL = "local:"
+"""A causal language model of transformers in this process; as --model, it is the policy and the built-in one the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +57,31 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
 
         replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
         yield lambda environment: replay
+    elif choice.roles_file is None and choice.model.startswith(LOCAL):
+        from agent.builtin_model import BuiltinModel
+        from agent.local_model import load_local_model
+
+        local = load_local_model(choice.model.removeprefix(LOCAL))
+        yield lambda environment: {"policy": local, "default": BuiltinModel(environment)}
     else:
         from agent.cache import ResponseCache
         from agent.openai_model import open_models
         from agent.roles import read_roles
 
+        roles = read_roles(_roles(choice))
+        here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
+        elsewhere = {name: role for name, role in roles.items() if name not in here}
         cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
         with cache as opened:
-            async with open_models(read_roles(_roles(choice)), cache=opened, sample=choice.sample) as models:
-                yield lambda environment: models
+            async with open_models(elsewhere, cache=opened, sample=choice.sample) as models:
+                yield lambda environment: {**models, **here}
+
+
+def _local_model(role: Role) -> Model:
+    from agent.local_model import load_local_model
+
+    where = role.model.removeprefix(LOCAL)
+    return load_local_model(where, temperature=role.temperature, max_new_tokens=role.max_tokens)
 
 
 def cache_file() -> Path:

@@ -192,6 +192,27 @@ def test_ask_over_all_videos_and_open_ended(kinodex: Kinodex, library: Path) -> 
     assert ran["ledger"]["frames"] > 0
 
 
+def test_agents_are_listed_with_what_can_be_set(kinodex: Kinodex) -> None:
+    listed = json.loads(kinodex("agents", "--json").out)
+    assert [each["name"] for each in listed][:1] == ["eea"]
+    assert all(each["line"] and each["parameters"]["rounds"] >= 1 for each in listed)
+    for each in listed:
+        shown = kinodex("agents", each["name"])
+        assert shown.code == 0
+        assert all(f"--set {name}=" in shown.out for name in each["parameters"])
+        for settings in each["ablations"].values():
+            assert set(settings) <= set(each["parameters"])
+    table = kinodex("agents").out
+    assert all(each["name"] in table for each in listed)
+
+
+def test_a_follow_up_goes_on_from_a_trace(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    ask = ("ask", library, "--video", "film-01", "--json", "--set", "frames=3")
+    first = json.loads(kinodex(*ask, "When is there a title card?", "--trace", tmp_path / "first.jsonl").out)
+    again = kinodex(*ask, "When is there a title card?", "--continue", tmp_path / "first.jsonl")
+    assert json.loads(again.out)["ledger"]["calls"] == 1 < first["ledger"]["calls"]
+
+
 def test_the_python_of_the_readme_runs(root: Path, library: Path, tmp_path: Path) -> None:
     code = (root / "README.md").read_text().split("```python\n")[1].split("```")[0]
     (tmp_path / "demo").mkdir()
@@ -274,6 +295,12 @@ def test_bad_questions(kinodex: Kinodex, library: Path) -> None:
     bad(kinodex, "ask", library, "what?", "--option", "one", code=2, says="1 option")
     bad(kinodex, "ask", library, "what?", *many, code=2, says="200 options")
     bad(kinodex, "ask", library, "what?", "--agent", "eeaa", code=2, says="eeaa")
+    bad(kinodex, "ask", library, "what?", "--set", "frames", code=2, says="NAME=VALUE")
+    bad(kinodex, "ask", library, "what?", "--set", "frame=3", code=2, says="did you mean 'frames'")
+    bad(kinodex, "ask", library, "what?", "--set", "frames=x", code=2, says="got frames='x'")
+    bad(kinodex, "ask", library, "what?", "--continue", library / "none.jsonl", code=2, says="none.jsonl")
+    bad(kinodex, "ask", library, "what?", "--continue", "a", "--trace", "a", code=2, says="overwrite")
+    bad(kinodex, "agents", "eeaa", code=2, says="did you mean 'eea'")
     bad(kinodex, "ask", library, "what?", "--max-rounds", 0, code=2, says="0 rounds")
     bad(kinodex, "ask", library, "what?", "--max-cost", 1, code=2, says="--max-cost")
 

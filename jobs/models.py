@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BUILTIN = "builtin"
 REPLAY = "replay:"
 LOCAL = "local:"
-"""A causal language model of transformers in this process; as --model, it is the policy and the built-in one the rest."""
+"""A causal language model in this process. As --model it is the policy, and the built-in model all other roles."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from agent.environment import Detect, Environment, calibrate
+from agent.environment import Environment, calibrate
 from agent.errors import InvalidReply, OutOfBudget
 from agent.model import ShownFrame
 from agent.session import Session
@@ -30,6 +31,7 @@ PRESENT = 1 / 3
 """The least similarity that counts as being there: three robust deviations, one of 740 unrelated frames."""
 TRACKED_FRAMES = 32
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
+ZOOMED_QUALITY = 95
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +62,151 @@ class Track:
 async def detect(
     session: Session, frames: Sequence[ShownFrame], label: str, within: Box = WHOLE
 ) -> tuple[Detected, ...]:
-    """Where a label is in frames of one video, by time and the surest first; `within` looks only into a box.
+    """Where a label is in frames of one video, in time order, the surest first; only those within a box.
 
-    Boxes are those of whole frames in any case. Raises `InvalidReply` for an impossible box or label.
+    Boxes are those of whole frames in any case. The index cannot look into a part of a frame, so where only it can
+    tell, `within` changes nothing. Raises `InvalidReply` for an impossible box or label.
     """
-    return ()
+    _check_box(within)
+    _check_label(label)
+    if not frames:
+        return ()
+    video_id, numbers = frames[0].video_id, {frame.frame_no for frame in frames}
+    held = session.environment.detections(video_id, label=label)
+    if held:
+        found = [_from_row(row, "library") for row in held if row.frame_no in numbers and _lies_in(row.box, within)]
+    else:
+        looked = await _by_detector(session, frames, label, within)
+        found = _by_index(session.environment, video_id, label, numbers) if looked is None else looked
+    return tuple(sorted(found, key=lambda each: (each.time_s, -each.score)))
 
 
 async def track(
     session: Session, video_id: str, label: str, start_s: float, end_s: float, count: int = TRACKED_FRAMES
 ) -> tuple[Track, ...]:
-    """Things of a label followed through [start_s, end_s), the earliest first; at most `count` frames are looked at."""
-    return ()
+    """Things of a label followed through [start_s, end_s), the earliest first; a detector sees `count` frames at most.
+
+    The index follows nothing: its tracks are the times in which the label stands out without a break. Raises
+    `InvalidReply` for an empty range or label.
+    """
+    _check_label(label)
+    if not start_s < end_s:
+        raise InvalidReply(f"the range {start_s:g} to {end_s:g} s is empty; its end must come after its start")
+    environment = session.environment
+    if environment.detections(video_id, label=label):
+        rows = environment.detections(video_id, start_s, end_s, label)
+        return _tracks(environment, [(row.model, _from_row(row, "library")) for row in rows], end_s)
+    frames = environment.frames_between(video_id, start_s, end_s, count) if environment.detect else ()
+    looked = await _by_detector(session, frames, label, WHOLE)
+    if looked is not None:
+        return _tracks(environment, [("", each) for each in looked], end_s)
+    stored = environment.vectors(video_id)
+    inside = stored.frame_no[(stored.time_s >= start_s) & (stored.time_s < end_s)]
+    return _breaks(environment, _by_index(environment, video_id, label, set(inside.tolist())), end_s)
 
 
 def zoom(frame: ShownFrame, box: Box) -> ShownFrame:
-    """The part of a frame in a box, as large as the frame; raises `InvalidReply` for an impossible box."""
-    return frame
+    """The part of a frame in a box, enlarged to its longer side; raises `InvalidReply` for an impossible box."""
+    from PIL import Image
+
+    _check_box(box)
+    enlarged = io.BytesIO()
+    with Image.open(io.BytesIO(frame.jpeg)) as picture:
+        width_px, height_px = picture.size
+        left, top = math.floor(box[0] * width_px), math.floor(box[1] * height_px)
+        right, bottom = math.ceil(box[2] * width_px), math.ceil(box[3] * height_px)
+        part = picture.convert("RGB").crop((left, top, right, bottom))
+        times = max(width_px, height_px) / max(part.size)
+        part = part.resize(
+            (max(1, round(part.width * times)), max(1, round(part.height * times))), Image.Resampling.BICUBIC
+        )
+        part.save(enlarged, "JPEG", quality=ZOOMED_QUALITY)
+    return replace(frame, width_px=part.width, height_px=part.height, jpeg=enlarged.getvalue())
+
+
+async def _by_detector(
+    session: Session, frames: Sequence[ShownFrame], label: str, within: Box
+) -> list[Detected] | None:
+    """What the environment's detector finds, in a thread of its own; None if there is none that knows the label.
+
+    A detector is a model that sees frames, so they are counted, and a spent budget stops it.
+    """
+    if session.environment.detect is None:
+        return None
+    over = session.account.spent_out() or ("frames" if session.account.frames_left == 0 else None)
+    if over:
+        raise OutOfBudget(over)
+    seen = frames if within == WHOLE else [zoom(frame, within) for frame in frames]
+    rows = await asyncio.to_thread(session.environment.detect, seen, label)
+    if rows is None:
+        return None
+    session.account.saw(frames)
+    return [_from_row(replace(row, box=_outward(row.box, within)), "detector") for row in rows]
+
+
+def _by_index(environment: Environment, video_id: str, label: str, frame_nos: Collection[int]) -> list[Detected]:
+    """Those of some frames in which a label stands out from the rest of the video."""
+    stored, named = environment.vectors(video_id), " ".join(label.lower().split())
+    similarities = calibrate(environment.deviations([label], video_id))[:, 0]
+    return [
+        Detected(video_id, frame_no, time_s, named, similarity, None, None, "index")
+        for frame_no, time_s, similarity in zip(
+            stored.frame_no.tolist(), stored.time_s.tolist(), similarities.tolist(), strict=True
+        )
+        if frame_no in frame_nos and similarity >= PRESENT
+    ]
+
+
+def _from_row(row: DetectionRow, source: Source) -> Detected:
+    return Detected(row.video_id, row.frame_no, row.time_s, row.label, row.score, row.box, row.track_id, source)
+
+
+def _tracks(environment: Environment, found: Iterable[tuple[str, Detected]], end_s: float) -> tuple[Track, ...]:
+    """Sightings by whoever tracked them and the number it gave; one without a number is a track by itself."""
+    followed: dict[tuple[str, object], list[Detected]] = {}
+    for model, each in found:
+        alone = (each.frame_no, each.box) if each.track_id is None else each.track_id
+        followed.setdefault((model, alone), []).append(each)
+    tracks = [_track(environment, sightings, end_s) for sightings in followed.values()]
+    return tuple(sorted(tracks, key=lambda each: (each.start_s, -each.score)))
+
+
+def _breaks(environment: Environment, found: Sequence[Detected], end_s: float) -> tuple[Track, ...]:
+    """Sightings in stored frames that follow each other, as tracks."""
+    runs: list[list[Detected]] = []
+    for each in found:
+        if runs and environment.shown_until(each.video_id, runs[-1][-1].time_s) >= each.time_s:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return tuple(_track(environment, run, end_s) for run in runs)
+
+
+def _track(environment: Environment, sightings: Sequence[Detected], end_s: float) -> Track:
+    first, last = sightings[0], sightings[-1]
+    until_s = min(end_s, environment.shown_until(last.video_id, last.time_s))
+    score = sum(each.score for each in sightings) / len(sightings)
+    return Track(first.label, first.time_s, until_s, score, tuple(sightings))
+
+
+def _outward(box: Box, within: Box) -> Box:
+    """A box in a part of a frame, as one of the whole frame."""
+    width, height = within[2] - within[0], within[3] - within[1]
+    x0, y0, x1, y1 = box
+    return within[0] + x0 * width, within[1] + y0 * height, within[0] + x1 * width, within[1] + y1 * height
+
+
+def _lies_in(box: Box, within: Box) -> bool:
+    """Whether the middle of a box lies in another."""
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return within[0] <= x <= within[2] and within[1] <= y <= within[3]
+
+
+def _check_box(box: Sequence[float]) -> None:
+    if len(box) != 4 or not (0 <= box[0] < box[2] <= 1 and 0 <= box[1] < box[3] <= 1):
+        raise InvalidReply(f"the box {list(box)} is impossible; give [x0, y0, x1, y1] with 0 <= x0 < x1 <= 1, so y too")
+
+
+def _check_label(label: str) -> None:
+    if not label.strip():
+        raise InvalidReply("the label is empty; name what is to be looked for in a word or two")

@@ -11,7 +11,7 @@ that resembles few frames would beat a strong match of one that resembles many.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from index.rows import DetectionRow, FrameVectors, Hit, SegmentRow, TranscriptRow, VideoRow
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
-Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow]"]
-"""Looks for a label in frames of one video, which are in time order; tracks go on from frame to frame."""
+Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
+"""Looks for a label in frames of one video, in time order, and follows it from frame to frame.
+
+None if it cannot look for this label.
+"""
 Floats = NDArray[np.float64]
 
 HALFWAY = 6.0
@@ -106,24 +109,31 @@ class Environment:
             self._cosines[key] = self.in_memory(video_id).cosines(self.embed_text(text)).astype(np.float64)
         return self._cosines[key]
 
-    def deviations(self, texts: Sequence[str], video_id: str) -> Floats:
+    def deviations(self, texts: Sequence[str], video_id: str, among: Sequence[str] = ()) -> Floats:
         """By how many robust deviations each frame [n] matches each text [t] better than the median frame: [n, t].
 
-        The texts are judged on one scale, their mean deviation, so that the matches of alternatives compare.
+        The texts are judged on one scale, their mean deviation, so that the matches of alternatives compare. Median
+        and scale are those of the video, or of all videos `among` which it is, so that matches in several compare.
         """
-        cosines = np.stack([self.cosines(text, video_id) for text in texts], axis=1)
-        above = cosines - np.median(cosines, axis=0)
-        scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(above), axis=0).mean())
-        scale = scale if scale >= FLAT else float(cosines.std(axis=0).mean())
-        return above / scale if scale >= FLAT else np.zeros_like(above)
+        cosines = self._all_cosines(texts, video_id)
+        known = np.concatenate([self._all_cosines(texts, each) for each in among]) if among else cosines
+        middle = np.median(known, axis=0)
+        scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(known - middle), axis=0).mean())
+        scale = scale if scale >= FLAT else float(known.std(axis=0).mean())
+        return (cosines - middle) / scale if scale >= FLAT else np.zeros_like(cosines)
 
-    def search(self, texts: Sequence[str], video_id: str, k: int, min_gap_s: float) -> list[Match]:
+    def _all_cosines(self, texts: Sequence[str], video_id: str) -> Floats:
+        return np.stack([self.cosines(text, video_id) for text in texts], axis=1)
+
+    def search(
+        self, texts: Sequence[str], video_id: str, k: int, min_gap_s: float, among: Sequence[str] = ()
+    ) -> list[Match]:
         """For each text the `k` frames of a video that match it best, no two closer than `min_gap_s`, best first."""
         from index.in_memory import apart
 
         stored = self.vectors(video_id)
         found: list[Match] = []
-        for text, similarities in zip(texts, calibrate(self.deviations(texts, video_id)).T, strict=True):
+        for text, similarities in zip(texts, calibrate(self.deviations(texts, video_id, among)).T, strict=True):
             found += [
                 Match(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), float(similarities[at]), text)
                 for at in apart(similarities, stored.time_s, k, min_gap_s)
@@ -160,8 +170,8 @@ class Environment:
         """What `kinodex add detections` found at times in [start_s, end_s), in order; of one label or all."""
         return self.library.detections(video_id, start_s, end_s, label)
 
-    def nearest(self, texts: Sequence[str], count: int) -> Environment:
-        """This environment, of more than `count` videos only those whose frames match the texts best.
+    def nearest(self, texts: Sequence[str], count: int, keep: Collection[str] = ()) -> Environment:
+        """This environment, of more than `count` videos only those whose frames match the texts best, and `keep`.
 
         Found by the library's index over all videos, so that the vectors of a large library are never all read.
         """
@@ -176,7 +186,7 @@ class Environment:
                 best[hit.video_id] = max(hit.score, best.get(hit.video_id, hit.score))
         chosen = sorted(best, key=lambda video_id: -best[video_id])[:count]
         chosen += [row.video_id for row in self._rows if row.video_id not in best][: count - len(chosen)]
-        rows = [row for row in self._rows if row.video_id in chosen]
+        rows = [row for row in self._rows if row.video_id in chosen or row.video_id in keep]
         return Environment(self.library, rows, self._embed_text, self.detect)
 
     def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
@@ -217,10 +227,14 @@ class Environment:
 
     def shown_range(self, frame: ShownFrame) -> tuple[float, float]:
         """The time that a stored frame stands for: until the next one, or the video's end."""
-        times = self.times(frame.video_id)
-        later = times[times > frame.time_s]
-        end_s = next(video.end_s for video in self.videos if video.video_id == frame.video_id)
-        return frame.time_s, float(later[0]) if len(later) else end_s
+        return frame.time_s, self.shown_until(frame.video_id, frame.time_s)
+
+    def shown_until(self, video_id: str, time_s: float) -> float:
+        """When the picture on screen at a time gives way to the next stored frame, or the video ends."""
+        times = self.times(video_id)
+        later = times[times > time_s]
+        end_s = next(video.end_s for video in self.videos if video.video_id == video_id)
+        return float(later[0]) if len(later) else end_s
 
 
 def named_video(videos: Sequence[Video], name: str | None) -> Video:

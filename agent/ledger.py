@@ -86,6 +86,10 @@ class Account:
 
     def begin_call(self, frames: Sequence[ShownFrame]) -> None:
         self._under_way += 1
+        self.saw(frames)
+
+    def saw(self, frames: Sequence[ShownFrame]) -> None:
+        """Count frames that a model sees, whatever model."""
         self._seen |= {(frame.video_id, frame.frame_no) for frame in frames}
         self._spent = replace(self._spent, frame_shows=self._spent.frame_shows + len(frames))
 

@@ -1,7 +1,8 @@
-"""EEA, its ablations and uniform sampling on sketch films whose answers are known: `kinodex bench agent`.
+"""The agents side by side on sketch films whose answers are known: `kinodex bench agent`.
 
-A measurement of search, not of language models: the built-in model answers throughout, from the same embeddings, and
-the films are drawn by the project itself. Uniform gets as many frames as EEA used on average over the same questions.
+A measurement of search, not of language models: the films are drawn by the project itself, and the built-in model
+answers from the same embeddings, unless another one is named. Uniform gets as many frames as the first agent used on
+average over the same questions.
 """
 
 from __future__ import annotations
@@ -10,36 +11,42 @@ import asyncio
 import json
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from agent.answer import Answer
-from agent.ask import ask
-from agent.builtin_model import BuiltinModel
+from agent.ask import Task, ask_many, default_parameters
+from agent.catalogue import variant
 from agent.environment import Environment
-from agent.variants.eea import EEAParameters
-from agent.variants.uniform import UniformParameters
+from agent.variant import changed
 from index.library import Library
 from index.spaces import load_space
 from jobs.config import IngestConfig
 from jobs.ingest import run_ingest
+from jobs.models import ModelChoice, ModelsFor, chosen_models
 from jobs.sample import sample
 from jobs.truth import Known, read_known
 from pipeline.sources import list_sources
 
-ABLATIONS = {
-    "eea": {},
-    "eea, no semantic-guided expansion": {"semantic_guided_expansion": False},
-    "eea, no reward fusion": {"uncertainty_aware_fusion": False},
-    "eea, no query update": {"query_update": False},
-}
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """An agent with some of its parameters set, under the name of its row."""
+
+    name: str
+    agent: str
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One agent over all questions: means, and a standard error clustered by film."""
+    """One agent over all questions: means for a question, and a standard error clustered by film.
+
+    `unanswered` counts the questions that ended without an option, `invalid` those of them that ended so because no
+    reply could be used. `seconds` is the time on the clock of one question beside others.
+    """
 
     agent: str
     questions: int
@@ -47,55 +54,73 @@ class Row:
     accuracy_error: float
     evidence_hit: float
     unanswered: int
+    invalid: int
     frames: float
+    frame_shows: float
     rounds: float
     calls: float
+    tokens: float
     seconds: float
     by_kind: dict[str, float]
 
 
-def bench_agent(directory: Path, hours: float, limit: int, seed: int) -> list[Row]:
-    """Films, library and questions in `directory` (made if not there), then a row for each agent."""
-    tasks, environments = _prepare(directory, hours, limit, seed)
-    rows = [
-        _run(
-            name,
-            tasks,
-            environments,
-            "eea",
-            [replace(_eea(environments[task.film]), **parts) for task in tasks],
-        )
-        for name, parts in ABLATIONS.items()
-    ]
-    frames = max(1, round(rows[0].frames))
-    rows.append(
-        _run(
-            f"uniform, {frames} frames",
-            tasks,
-            environments,
-            "uniform",
-            [UniformParameters(frames)] * len(tasks),
-        )
-    )
-    (directory / "bench_agent.json").write_text(json.dumps([asdict(row) for row in rows], indent=2))
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    tasks: Sequence[Known]
+    environments: Mapping[str, Environment]
+    models: ModelsFor
+    together: int
+
+
+def contenders(agents: Sequence[str], ablations: bool) -> list[Contender]:
+    """The agents of these names, each followed by its ablations if they are wanted."""
+    rows = []
+    for name in agents:
+        rows.append(Contender(name, name, {}))
+        if ablations:
+            rows += [Contender(f"{name}, {what}", name, off) for what, off in variant(name).ablations.items()]
     return rows
+
+
+def bench_agent(
+    directory: Path,
+    hours: float,
+    limit: int,
+    seed: int,
+    entered: Sequence[Contender],
+    choice: ModelChoice,
+    together: int,
+    told: Callable[[str], object],
+) -> list[Row]:
+    """Films, library and questions in `directory` (made if not there), then a row for each contender."""
+    tasks, environments = _prepare(directory, hours, limit, seed)
+
+    async def run() -> list[Row]:
+        rows: list[Row] = []
+        async with chosen_models(choice) as models:
+            bench = _Bench(tasks, environments, models, together)
+            for contender in entered:
+                rows.append(await _row(bench, _equalled(contender, rows)))
+                told(f"{rows[-1].agent}: {rows[-1].accuracy:.3f} with {rows[-1].frames:.1f} frames")
+                (directory / "bench_agent.json").write_text(json.dumps([asdict(row) for row in rows], indent=2))
+        return rows
+
+    return asyncio.run(run())
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table."""
-    head = "| agent | accuracy | evidence seen | unanswered | frames | rounds | calls | seconds |"
-    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    head = (
+        "agent | accuracy | evidence seen | unanswered | invalid | frames | shows | rounds | calls | tokens | seconds"
+    )
+    lines = [f"| {head} |", "|---" * (head.count("|") + 1) + "|"]
     lines += [
-        f"| {r.agent} | {r.accuracy:.3f} ± {r.accuracy_error:.3f} | {r.evidence_hit:.2f} | {r.unanswered} "
-        f"| {r.frames:.1f} | {r.rounds:.1f} | {r.calls:.1f} | {r.seconds:.2f} |"
+        f"| {r.agent} | {r.accuracy:.3f} ± {r.accuracy_error:.3f} | {r.evidence_hit:.2f} | {r.unanswered} | {r.invalid} "
+        f"| {r.frames:.1f} | {r.frame_shows:.1f} | {r.rounds:.1f} | {r.calls:.1f} | {r.tokens:.0f} | {r.seconds:.2f} |"
         for r in rows
     ]
     kinds = sorted({kind for row in rows for kind in row.by_kind})
-    lines += [
-        "",
-        f"accuracy by kind of question ({rows[0].questions} questions; built-in model, sketch films)",
-        "",
-    ]
+    lines += ["", f"accuracy by kind of question ({rows[0].questions} questions about sketch films)", ""]
     lines += ["| agent | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
     lines += [f"| {row.agent} | " + " | ".join(f"{row.by_kind[kind]:.2f}" for kind in kinds) + " |" for row in rows]
     return "\n".join(lines)
@@ -120,32 +145,27 @@ def _spread(tasks: Sequence[Known], limit: int) -> list[Known]:
     return [ordered[int(number * step)] for number in range(min(limit, len(tasks)))]
 
 
-def _eea(environment: Environment) -> EEAParameters:
-    return EEAParameters.for_duration(environment.videos[0].duration_s)
+def _equalled(contender: Contender, rows: Sequence[Row]) -> Contender:
+    """Uniform with as many frames as the first row's agent needed; any other contender as it is."""
+    if contender.agent != "uniform" or not rows:
+        return contender
+    frames = max(1, round(rows[0].frames))
+    return Contender(f"uniform, {frames} frames", "uniform", {"frames": frames})
 
 
-def _run(
-    name: str,
-    tasks: Sequence[Known],
-    environments: dict[str, Environment],
-    agent: str,
-    parameters: Sequence[Any],
-) -> Row:
-    async def all_of_them() -> list[Answer]:
-        return [
-            await ask(
-                task.question,
-                environments[task.film],
-                BuiltinModel(environments[task.film]),
-                agent=agent,
-                parameters=chosen,
-            )
-            for task, chosen in zip(tasks, parameters, strict=True)
-        ]
+async def _row(bench: _Bench, contender: Contender) -> Row:
+    asked = []
+    for task in bench.tasks:
+        environment = bench.environments[task.film]
+        parameters = changed(default_parameters(contender.agent, environment), contender.settings)
+        asked.append(Task(task.question, environment, bench.models(environment), contender.agent, parameters))
+    return _summed(contender.name, bench.tasks, await ask_many(asked, bench.together))
 
-    answers = asyncio.run(all_of_them())
+
+def _summed(name: str, tasks: Sequence[Known], answers: Sequence[Answer]) -> Row:
     right = [float(task.right(answer)) for task, answer in zip(tasks, answers, strict=True)]
     hits = [float(task.shown_by(answer.evidence)) for task, answer in zip(tasks, answers, strict=True)]
+    bills = [answer.ledger for answer in answers]
     kinds = sorted({task.kind for task in tasks})
     return Row(
         agent=name,
@@ -154,10 +174,13 @@ def _run(
         accuracy_error=clustered_error(right, [task.film for task in tasks]),
         evidence_hit=statistics.fmean(hits),
         unanswered=sum(answer.option is None for answer in answers),
-        frames=statistics.fmean(answer.ledger.frames for answer in answers),
+        invalid=sum(answer.status == "invalid" for answer in answers),
+        frames=statistics.fmean(bill.frames for bill in bills),
+        frame_shows=statistics.fmean(bill.frame_shows for bill in bills),
         rounds=statistics.fmean(answer.rounds for answer in answers),
-        calls=statistics.fmean(answer.ledger.calls for answer in answers),
-        seconds=statistics.fmean(answer.ledger.seconds for answer in answers),
+        calls=statistics.fmean(bill.calls for bill in bills),
+        tokens=statistics.fmean(bill.input_tokens + bill.output_tokens for bill in bills),
+        seconds=statistics.fmean(bill.seconds for bill in bills),
         by_kind={
             kind: statistics.fmean(r for r, task in zip(right, tasks, strict=True) if task.kind == kind)
             for kind in kinds

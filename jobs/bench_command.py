@@ -84,13 +84,29 @@ def agent(
     hours: Annotated[float, typer.Option(min=0.1, help="Hours of sketch film, in films of one hour.")] = 3.0,
     questions: Annotated[int, typer.Option(min=1, help="Questions at most.")] = 120,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(help="One of `kinodex agents`; may be repeated. Default: all that the model plays."),
+    ] = None,
+    ablations: Annotated[bool, typer.Option(help="Also each agent with parts switched off.")] = False,
+    model: Annotated[str, typer.Option(help="builtin, or a model of an OpenAI-compatible endpoint.")] = "builtin",
+    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
+    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
+    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
+    together: Annotated[int, typer.Option(min=1, help="Questions asked at once.")] = 8,
     json: JsonOption = False,
 ) -> None:
-    """EEA, its three ablations and uniform at equal frames, on sketch films with known answers."""
-    from jobs.bench_agent import bench_agent, table
+    """The agents on the same questions about sketch films with known answers; uniform at the first one's frames."""
+    from agent.catalogue import VARIANTS
+    from jobs.bench_agent import bench_agent, contenders, table
+    from jobs.models import BUILTIN, ModelChoice
     from jobs.show import print_json
 
-    rows = bench_agent(directory, hours, questions, seed)
+    speechless = models is None and model == BUILTIN
+    names = agent or [each.name for each in VARIANTS if not (speechless and each.needs_language)]
+    choice = ModelChoice(model, base_url, models, cache=cache)
+    entered = contenders(names, ablations)
+    rows = bench_agent(directory, hours, questions, seed, entered, choice, together, _tell)
     if json:
         print_json([asdict(row) for row in rows])
     else:

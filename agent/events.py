@@ -47,6 +47,14 @@ class QueriesAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranked:
+    """The videos as the root's children, best first, with the similarities 0..1 of their best anchors."""
+
+    segments: tuple[Segment, ...]
+    similarities: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Expanded:
     """A segment was divided at `frames`, of which those numbered `anchor_frame_nos` were anchors."""
 
@@ -70,10 +78,10 @@ class CandidateScore:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """All candidates after fusion; `entropy` is the weight that the query scores had."""
+    """All candidates after fusion; `entropy` is the weight that the query scores had, None where nothing is fused."""
 
     round: int
-    entropy: float
+    entropy: float | None
     candidates: tuple[CandidateScore, ...]
 
 
@@ -128,4 +136,16 @@ class Finished:
     answer: Answer
 
 
-Event = RunStarted | Exchanged | QueriesAdded | Expanded | Scored | Remembered | Acted | Assessed | Decided | Finished
+Event = (
+    RunStarted
+    | Exchanged
+    | QueriesAdded
+    | Ranked
+    | Expanded
+    | Scored
+    | Remembered
+    | Acted
+    | Assessed
+    | Decided
+    | Finished
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -11,18 +11,22 @@ import numpy as np
 from agent.environment import Environment, Floats
 from agent.ledger import Account
 from agent.model import ShownFrame
-from agent.question import Segment
+from agent.question import ScoredSegment, Segment
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A leaf of the tree: its reward 0..100 (None: unknown), query score and fused score 0..1."""
+    """A segment that may be explored: its reward 0..100 (None: unknown), query score and fused score 0..1.
+
+    `divided`: it was explored before and stays a candidate beside its parts.
+    """
 
     segment: Segment
     reward: float | None = None
     explanation: str = ""
     query_score: float = 0.0
     fused: float = 0.0
+    divided: bool = False
 
 
 @dataclass(slots=True)
@@ -32,9 +36,12 @@ class Tree:
     candidates: dict[int, Candidate] = field(default_factory=dict)
     _next: int = 0
 
-    def divide(self, number: int, frames: Sequence[ShownFrame]) -> list[Candidate]:
-        """Replace a candidate by the parts between `frames`; each frame begins the part after it."""
-        parent = self.candidates.pop(number).segment
+    def divide(self, number: int, frames: Sequence[ShownFrame], *, keep: bool = False) -> list[Candidate]:
+        """Replace a candidate by the parts between `frames`, each of which begins a part; or `keep` it beside them."""
+        parent = self.candidates[number].segment
+        self.candidates[number].divided = True
+        if not keep:
+            del self.candidates[number]
         cuts = [parent.start_s, *(frame.time_s for frame in frames), parent.end_s]
         return [self.add(parent.video_id, start_s, end_s) for start_s, end_s in pairwise(cuts) if start_s < end_s]
 
@@ -53,6 +60,22 @@ def unseen_times(environment: Environment, account: Account, segment: Segment) -
     seen = np.isin(stored.frame_no[first:last], account.seen(segment.video_id))
     times: Floats = stored.time_s[first:last][~seen]
     return times
+
+
+def shown_candidates(
+    tree: Tree, environment: Environment, account: Account, score: Callable[[Candidate], float | None]
+) -> tuple[ScoredSegment, ...]:
+    """The candidates as the policy sees them; those without unseen frames cannot be explored."""
+    return tuple(
+        ScoredSegment(
+            each.segment,
+            score(each),
+            each.explanation,
+            explorable=len(unseen_times(environment, account, each.segment)) > 0,
+            divided=each.divided,
+        )
+        for each in tree.candidates.values()
+    )
 
 
 def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> list[float | None]:

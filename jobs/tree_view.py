@@ -8,11 +8,23 @@ from rich.console import Console
 from rich.markup import escape
 
 from agent.answer import Answer
-from agent.events import Acted, Assessed, Decided, Event, Exchanged, Expanded, QueriesAdded, RunStarted, Scored
+from agent.events import (
+    Acted,
+    Assessed,
+    Decided,
+    Event,
+    Exchanged,
+    Expanded,
+    QueriesAdded,
+    Ranked,
+    RunStarted,
+    Scored,
+)
 from agent.question import Question, Segment, Video
 from jobs.show import clock
 
 SHOWN_NOTES = 5
+SHOWN_VIDEOS = 5
 CLIPPED = 160
 
 
@@ -30,6 +42,7 @@ class TreeView:
         draw: dict[type, Callable[..., None]] = {
             RunStarted: self._started,
             QueriesAdded: self._queries,
+            Ranked: self._ranked,
             Expanded: self._expanded,
             Scored: self._scored,
             Acted: self._acted,
@@ -54,6 +67,13 @@ class TreeView:
             found = f"; {len(event.anchors)} anchors"
             self._say("  looks for " + ", ".join(f'"{escape(query)}"' for query in event.queries) + found)
 
+    def _ranked(self, event: Ranked) -> None:
+        self._segments |= {segment.number: segment for segment in event.segments}
+        for segment, similarity in zip(event.segments[:SHOWN_VIDEOS], event.similarities, strict=False):
+            self._say(f"  {self._name(segment.number)}  best anchor {similarity:.2f}")
+        if len(event.segments) > SHOWN_VIDEOS:
+            self._say(f"  and {len(event.segments) - SHOWN_VIDEOS} videos more")
+
     def _expanded(self, event: Expanded) -> None:
         self._segments |= {segment.number: segment for segment in (event.parent, *event.children)}
         depth = self._depth.setdefault(event.parent.number, 0)
@@ -65,7 +85,8 @@ class TreeView:
         self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}   (* anchors)")
 
     def _scored(self, event: Scored) -> None:
-        self._say(f"  entropy of rewards {event.entropy:.2f}")
+        if event.entropy is not None:
+            self._say(f"  entropy of rewards {event.entropy:.2f}")
         best = max(candidate.fused for candidate in event.candidates)
         for each in event.candidates:
             if each.number in self._new or each.fused == best:

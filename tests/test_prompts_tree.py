@@ -91,7 +91,7 @@ def test_nothing_seen_yet():
         ({"times_s": [101.5]}, r"101.5 s is not in the video, 1.5 s to 101.5 s"),
         ({"action": "look", "times_s": []}, "got 0 times; name 1 to 6"),
         ({"times_s": [2, 3, 4, 5, 6, 7, 8]}, "got 7 times; name 1 to 6"),
-        ({"times_s": [2], "video": "1234"}, "'1234' names no video of 1"),
+        ({"times_s": [2], "video": "1234"}, "'1234' names no video; the videos are abcdef012345"),
         ({"action": "answer", "option": "C"}, "names no option"),
     ],
 )
@@ -106,10 +106,12 @@ def test_misshapen_choices_are_refused(said):
         FrameChoice.model_validate(said)
 
 
-def test_a_video_is_meant_by_the_id_that_the_prompt_shows():
+def test_of_several_videos_one_has_to_be_named():
     request = choosing(videos=(FILM, OTHER))
-    assert request.video(FrameChoice.model_validate({"times_s": [2], "video": "fedcba987654"})) == OTHER
-    with pytest.raises(InvalidReply, match="None names 2 video"):
+    request.check(FrameChoice.model_validate({"times_s": [49.9], "video": "fedcba987654"}))
+    with pytest.raises(InvalidReply, match="60 s is not in the video, 0 s to 50 s"):
+        request.check(FrameChoice.model_validate({"times_s": [60], "video": "fedcba987654"}))
+    with pytest.raises(InvalidReply, match="None names no video; the videos are abcdef012345, fedcba987654"):
         request.check(FrameChoice.model_validate({"times_s": [2]}))
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
+from agent.environment import named_video
 from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame
 from agent.question import Question, Video
@@ -62,17 +63,9 @@ class ChooseFrames(Request[FrameChoice]):
             check_answer(self.question, reply)
 
     def _check_times(self, reply: FrameChoice) -> None:
-        video = self.video(reply)
+        video = named_video(self.videos, reply.video)
         outside = [time_s for time_s in reply.times_s if not video.start_s <= time_s < video.end_s]
         if outside:
             raise InvalidReply(f"{outside[0]:g} s is not in the video, {video.start_s:g} s to {video.end_s:g} s")
         if not 1 <= len(reply.times_s) <= self.count:
             raise InvalidReply(f"got {len(reply.times_s)} times; name 1 to {self.count}")
-
-    def video(self, reply: FrameChoice) -> Video:
-        """The video that a reply means; raises `InvalidReply` unless it is one of these."""
-        named = [video for video in self.videos if reply.video and video.video_id.startswith(reply.video)]
-        chosen = named or (list(self.videos) if reply.video is None else [])
-        if len(chosen) != 1:
-            raise InvalidReply(f"{reply.video!r} names {len(chosen) or 'no'} video of {len(self.videos)}; give its id")
-        return chosen[0]

@@ -3,8 +3,7 @@
 What the paper leaves open, and what was decided (`fusion`, `anchors`, `coverage` and `environment` say theirs):
 
 - A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
-- Several videos are several roots. Search begins in the one with the highest query score; the others stay
-  candidates. Of very many, those that the first queries match best are taken.
+- Several videos are children of one root, ranked by the first queries' anchors (`roots`).
 - Rewarding the children and proposing queries do not depend on each other and run side by side. So the new
   anchors are there before the fusion, and the query scores of all candidates follow them, not only the children's.
 - An anchor on the border of two segments counts for both; a frame shown once is never sampled again.
@@ -27,20 +26,19 @@ import numpy as np
 from agent.anchors import Anchor, anchors
 from agent.answer import Answer
 from agent.coverage import Times, cover, spread
-from agent.environment import Match
+from agent.environment import Environment, Match
 from agent.errors import BadSettings
 from agent.events import CandidateScore, Expanded, QueriesAdded, Remembered, Scored
 from agent.fusion import QUERY_TEMPERATURE, fuse, query_score, reward_entropy
-from agent.memory import Memory
 from agent.model import ShownFrame
-from agent.question import ScoredSegment
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.question import ScoredSegment, Segment
+from agent.requests.search import Decide, ProposeQueries, ScoreSegments
+from agent.roots import discover, first_memory, matches, narrow, new_queries, plant
 from agent.session import LastWord, Session, together
-from agent.tree import Candidate, Tree, border_rewards, unseen_times
+from agent.tree import Candidate, Tree, border_rewards, shown_candidates, unseen_times
 from agent.variant import Variant, at_least
 
 SHORT_VIDEO_S = 300.0
-QUERIES_A_ROUND = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +87,9 @@ class _Search:
 
     def __init__(self, session: Session, parameters: EEAParameters) -> None:
         self.session, self.parameters = session, parameters
-        self.question, self.environment = session.question, session.environment
-        self.account = session.account
+        self.question, self.account = session.question, session.account
         self.tree = Tree()
-        self.memory = Memory(parameters.memory)
+        self.memory = first_memory(session, parameters.memory)
         self.history: list[ScoredSegment] = []
         self.queries: list[str] = []
         self.matches: list[Match] = []
@@ -112,18 +109,18 @@ class _Search:
                 return decision
             selected = decision
 
+    @property
+    def environment(self) -> Environment:
+        return self.session.environment
+
     async def _begin(self) -> int:
         """Discover queries, find their anchors, and choose the video to begin with."""
         discovered: list[str] = []
         if self.parameters.semantic_guided_expansion or self.parameters.uncertainty_aware_fusion:
-            reply = await self.session.ask(DiscoverQueries(question=self.question))
-            discovered = self._new(reply.queries if reply else [])
-        self.environment = self.environment.nearest(discovered, self.parameters.videos)
-        self.session.environment = self.environment
-        for video in self.environment.videos:
-            self.tree.add(video.video_id, video.start_s, video.end_s)
+            discovered = await discover(self.session)
+        narrow(self.session, discovered, self.parameters.videos)
         self._search(discovered)
-        return max(self.tree.candidates.values(), key=lambda each: each.query_score).segment.number
+        return plant(self.session, self.tree, self.anchors)
 
     def _expand(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at its best anchors and at the frames that cover the rest of it best."""
@@ -163,7 +160,7 @@ class _Search:
         if self.parameters.query_update:
             proposing = ProposeQueries(question=self.question, known=tuple(self.queries), frames=frames)
             scores, proposed = await together(self.session.ask(scoring), self.session.ask(proposing))
-            self._search(self._new(proposed.queries if proposed else []))
+            self._search(new_queries(proposed.queries if proposed else [], self.queries))
         else:
             scores = await self.session.ask(scoring)
         by_number = {score.segment: score for score in scores.segments} if scores else {}
@@ -172,28 +169,22 @@ class _Search:
                 part.reward, part.explanation = score.score, score.explanation
         self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
 
-    def _new(self, proposed: Sequence[str]) -> list[str]:
-        known = {query.casefold() for query in self.queries}
-        fresh = {query.strip().casefold(): query.strip() for query in proposed}
-        return [query for folded, query in fresh.items() if folded not in known][:QUERIES_A_ROUND]
-
     def _search(self, queries: Sequence[str]) -> None:
         """Retrieve for new queries only, merge with what was retrieved before, cluster again (section 3.1)."""
-        self.queries += queries
-        for video in self.environment.videos if queries else ():
-            gap_s = self.parameters.clip_s / 2
-            self.matches += self.environment.search(queries, video.video_id, self.parameters.matches, gap_s)
-        self.anchors = anchors(self.matches, self.parameters.clip_s)
-        for candidate in self.tree.candidates.values():
-            part = candidate.segment
-            inside = [
-                each.similarity
-                for each in self.anchors
-                if each.video_id == part.video_id and part.start_s <= each.time_s <= part.end_s
-            ]
-            candidate.query_score = query_score(inside, self.parameters.query_temperature)
         if queries:
+            self.queries += queries
+            gap_s = self.parameters.clip_s / 2
+            self.matches += matches(self.environment, queries, self.parameters.matches, gap_s)
+            self.anchors = anchors(self.matches, self.parameters.clip_s)
             self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self.anchors)))
+
+    def _query_score(self, part: Segment) -> float:
+        inside = [
+            each.similarity
+            for each in self.anchors
+            if each.video_id == part.video_id and part.start_s <= each.time_s <= part.end_s
+        ]
+        return query_score(inside, self.parameters.query_temperature)
 
     def _fuse(self) -> None:
         """Weigh rewards against query scores by the entropy of the rewards, over all candidates (section 3.2)."""
@@ -202,6 +193,7 @@ class _Search:
         if not self.parameters.uncertainty_aware_fusion:
             entropy = 0.0
         for each in candidates:
+            each.query_score = self._query_score(each.segment)
             each.fused = fuse(each.reward, each.query_score, entropy)
         self.session.emit(
             Scored(
@@ -219,16 +211,7 @@ class _Search:
         self.session.emit(Remembered(self.account.rounds, frames, tuple(evicted)))
 
     def _candidates(self) -> tuple[ScoredSegment, ...]:
-        """The candidates as the policy sees them."""
-        return tuple(
-            ScoredSegment(
-                each.segment,
-                each.fused,
-                each.explanation,
-                explorable=len(unseen_times(self.environment, self.account, each.segment)) > 0,
-            )
-            for each in self.tree.candidates.values()
-        )
+        return shown_candidates(self.tree, self.environment, self.account, lambda each: each.fused)
 
     def _last_resort(self) -> LastWord | None:
         if not self.memory.frames:

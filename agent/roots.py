@@ -1,0 +1,88 @@
+"""Several videos, or a whole library, as one tree: the root's children are the videos, ranked by their anchors.
+
+The papers search one video. Decided here for all agents that search a tree: the question's queries are looked for in
+the index, and what they match are the anchors (EEA, section 3.1) of the videos. Search begins in the video with the
+best anchor, the others stay candidates. All matches are judged on one scale, that of the videos together: on a scale
+of its own, a video that is about nothing else would seem to match nowhere. Of very many videos the index chooses
+first, so that their vectors are never all read; videos that earlier answers of a conversation rest on stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agent.anchors import Anchor, anchors
+from agent.environment import Environment, Match
+from agent.events import Ranked, Remembered
+from agent.memory import Memory
+from agent.requests.search import DiscoverQueries
+from agent.session import Session
+from agent.tree import Tree
+
+MOST_QUERIES = 5
+CLIP_S = 8.0
+
+
+async def begin(session: Session, tree: Tree, most: int) -> int:
+    """The videos as candidates, best first, for agents without queries of their own; returns the first one's number.
+
+    Queries are discovered only to rank several videos; if that fails, the question's own words are looked for.
+    """
+    queries: list[str] = []
+    if len(session.environment.videos) > 1:
+        queries = await discover(session) or [session.question.text]
+    narrow(session, queries, most)
+    return plant(session, tree, anchors(matches(session.environment, queries, 1, CLIP_S), CLIP_S))
+
+
+async def discover(session: Session) -> list[str]:
+    """The question's queries (EEA, Table 10); none if the model gave no valid ones."""
+    reply = await session.ask(DiscoverQueries(question=session.question))
+    return new_queries(reply.queries if reply else [], known=())
+
+
+def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Up to `MOST_QUERIES` of the proposed queries, each once, without those known; upper and lower case are one."""
+    folded_known = {query.casefold() for query in known}
+    fresh = {query.strip().casefold(): query.strip() for query in proposed}
+    return [query for folded, query in fresh.items() if folded not in folded_known][:MOST_QUERIES]
+
+
+def narrow(session: Session, queries: Sequence[str], most: int) -> None:
+    """Keep a session to the `most` videos that match the queries best, beside those whose frames it knows."""
+    known = {frame.video_id for frame in session.seen_before}
+    session.environment = session.environment.nearest(queries, most, known)
+
+
+def matches(environment: Environment, queries: Sequence[str], count: int, gap_s: float) -> list[Match]:
+    """For each query the `count` frames of each video that match it best, no two of a video closer than `gap_s`."""
+    if not queries:
+        return []
+    among = [video.video_id for video in environment.videos]
+    return [match for video_id in among for match in environment.search(queries, video_id, count, gap_s, among)]
+
+
+def plant(session: Session, tree: Tree, found: Iterable[Anchor]) -> int:
+    """Make the session's videos candidates, those with the best anchors first; returns the first one's number.
+
+    A video's query score is, until an agent knows better, the similarity of its best anchor: 0 without one.
+    """
+    best: dict[str, float] = {}
+    for anchor in found:
+        best[anchor.video_id] = max(anchor.similarity, best.get(anchor.video_id, 0.0))
+    videos = sorted(session.environment.videos, key=lambda video: -best.get(video.video_id, 0.0))
+    planted = [tree.add(video.video_id, video.start_s, video.end_s) for video in videos]
+    for candidate in planted:
+        candidate.query_score = best.get(candidate.segment.video_id, 0.0)
+    if len(planted) > 1:
+        session.emit(Ranked(tuple(each.segment for each in planted), tuple(each.query_score for each in planted)))
+    return planted[0].segment.number
+
+
+def first_memory(session: Session, capacity: int) -> Memory:
+    """A memory that holds, in a follow-up question, what was seen before it; without rewards, so it leaves first."""
+    memory = Memory(capacity)
+    if session.seen_before:
+        evicted = memory.add(session.seen_before, [None] * len(session.seen_before))
+        session.emit(Remembered(session.account.rounds, session.seen_before, tuple(evicted)))
+    return memory

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """`text` is as the model wrote it; `refusal` is empty unless the model refused."""
+    """`text` is as the model wrote it; `refusal` is empty unless the model refused.
+
+    Of a reply that calls tools, `text` is the `calls` as JSON, one a line: `{"tool": NAME, ARGUMENT: VALUE, ...}`.
+    """
 
     text: str
+    calls: int = 0
     refusal: str = ""
     finish_reason: str = "stop"
     input_tokens: int = 0
@@ -24,8 +31,18 @@ class _Part(BaseModel):
     text: str | None = None
 
 
+class _Function(BaseModel):
+    name: str = ""
+    arguments: object = None
+
+
+class _Call(BaseModel):
+    function: _Function
+
+
 class _Message(BaseModel):
     content: str | list[_Part] | None = None
+    tool_calls: list[_Call] | None = None
     refusal: str | None = None
 
 
@@ -57,8 +74,10 @@ def read_completion(answer: object) -> Completion:
     sent = _Answer.model_validate(answer)
     choice, usage = sent.choices[0], sent.usage or _Usage()
     details = usage.prompt_tokens_details or _PromptDetails()
+    calls = choice.message.tool_calls or []
     return Completion(
-        text=_whole(_text(choice.message.content)),
+        text=_whole(_called(calls) if calls else _text(choice.message.content)),
+        calls=len(calls),
         refusal=" ".join(_whole(choice.message.refusal or "").split()),
         finish_reason=choice.finish_reason or "stop",
         input_tokens=usage.prompt_tokens or 0,
@@ -72,6 +91,19 @@ def _text(content: str | list[_Part] | None) -> str:
     if isinstance(content, list):
         return "".join(part.text or "" for part in content if part.type == "text")
     return content or ""
+
+
+def _called(calls: Sequence[_Call]) -> str:
+    return "\n".join(_call(call.function.name, call.function.arguments) for call in calls)
+
+
+def _call(name: str, arguments: object) -> str:
+    """One call as JSON; arguments that are no JSON object stay as they came, to be found out when they are read."""
+    try:
+        values: Any = json.loads(arguments.strip() or "{}") if isinstance(arguments, str) else arguments or {}
+        return json.dumps({"tool": name} | values | {"tool": name}, ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError):
+        return f"{name} {arguments}"
 
 
 def _whole(text: str) -> str:

@@ -15,7 +15,7 @@ from agent import refusals
 from agent.completion import Completion, read_completion
 from agent.retries import with_retries
 from agent.roles import Role, api_key
-from agent.structured import NEXT_RUNG, Rung, response_format, schema_request
+from agent.structured import NEXT_RUNG, Rung, response_format, schema_request, tool_parameters
 from agent.wire import Message, with_text
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
-DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed")
+DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class Ask:
     reply: type[BaseModel]
     temperature: float
     form: Literal["json", "text", "tools"] = "json"
+    tools: tuple[type[BaseModel], ...] = ()
 
 
 class Endpoint:
@@ -47,6 +48,7 @@ class Endpoint:
     def __init__(self, role: Role) -> None:
         self.role = role
         self.rung: Rung = "json_schema"
+        self.takes_tools = True
         self._key = api_key(role)
         self._dropped: set[str] = set()
 
@@ -103,20 +105,26 @@ class Endpoint:
             raise refusals.no_completion(self.role, answer) from error
 
     def _messages(self, ask: Ask) -> list[Message]:
-        if self.rung == "json_schema" or ask.form == "text":
+        if self.rung == "json_schema" or ask.form == "text" or self._calls_tools(ask):
             return ask.messages
         return [with_text(ask.messages[0], schema_request(ask.reply)), *ask.messages[1:]]
+
+    def _calls_tools(self, ask: Ask) -> bool:
+        return ask.form == "tools" and self.takes_tools
 
     def _parameters(self, ask: Ask) -> dict[str, object]:
         role = self.role
         second_name = role.max_tokens if MAX_TOKENS in self._dropped else None
-        wanted = {
+        wanted: dict[str, object] = {
             MAX_TOKENS: role.max_tokens,
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": ask.temperature,
             "seed": role.seed,
-            "response_format": None if ask.form == "text" else response_format(self.rung, ask.reply),
         }
+        if self._calls_tools(ask):
+            wanted |= tool_parameters(ask.tools)
+        elif ask.form != "text":
+            wanted["response_format"] = response_format(self.rung, ask.reply)
         dropped = self._dropped
         kept = {name: value for name, value in wanted.items() if value is not None and name not in dropped}
         return {**kept, **role.extra}
@@ -128,6 +136,9 @@ class Endpoint:
             self._step_down(cast(Rung, asked["type"]))
             return True
         name = refusals.named_parameter(error, [name for name in DROPPABLE if name in sent])
+        if name is None and "tools" in sent and "tools" not in self.role.extra and refusals.names_tools(error):
+            self._do_without_tools()
+            return True
         if name is None or name in self.role.extra:
             return False
         self._dropped.add(name)
@@ -139,6 +150,11 @@ class Endpoint:
             self.rung = NEXT_RUNG[refused]
             role = self.role
             log.warning("%s at %s takes no %s; asking for %s", role.model, role.host, refused, self.rung)
+
+    def _do_without_tools(self) -> None:
+        if self.takes_tools:
+            self.takes_tools = False
+            log.warning("%s at %s takes no tools; asking for JSON", self.role.model, self.role.host)
 
     async def _model_names(self, error: openai.APIStatusError) -> list[str] | None:
         """The models that the server lists, if the refusal may be about the model and the server says."""

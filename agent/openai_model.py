@@ -18,7 +18,7 @@ from agent.model import Exchange, R, Request, Usage
 from agent.pricing import priced
 from agent.prompts import render
 from agent.roles import Role
-from agent.structured import read_reply, read_text, repair_messages, strict_schema
+from agent.structured import read_reply, read_text, repair_messages, strict_schema, tool_parameters
 from agent.wire import Message, turn_messages, user_message
 
 
@@ -65,7 +65,7 @@ class OpenAIModel:
     async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
         """The completion, and whether it came from the cache."""
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
-        ask = Ask(self._messages(request), request.Reply, temperature, request.form)
+        ask = Ask(self._messages(request), request.Reply, temperature, request.form, request.tools)
         if self._cache is None:
             return await self._endpoint.complete(ask), False
         key = self._key(ask, request.attempt)
@@ -97,6 +97,8 @@ class OpenAIModel:
         chosen = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
         asked = {"messages": ask.messages, "schema": strict_schema(ask.reply), "temperature": ask.temperature}
         asked["form"] = ask.form
+        if ask.tools:
+            asked["tools"] = tool_parameters(ask.tools)
         return cache_key({**chosen, **asked, "attempt": attempt, "sample": self._sample})
 
     def _read(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
@@ -106,6 +108,8 @@ class OpenAIModel:
         if completion.finish_reason == "length":
             limits = f"{completion.output_tokens} tokens (max_tokens is {self.role.max_tokens})"
             return None, f"cut off after {limits}; a shorter reply is needed"
+        if completion.calls > 1:
+            return None, f"it holds {completion.calls} calls of tools; give one"
         if not completion.text.strip():
             return None, "empty"
         try:

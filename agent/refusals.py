@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # A value over a limit names its parameter too, but leaving the parameter out would hide the mistake.
 LIMITS = ("too large", "too long", "too many", "at most", "less than", "context length", "maximum")
 FORMATS = ("response_format", "json_schema", "json_object", "json schema", "grammar", "structured output")
+TOOLS = ("tool", "function")
 NO_MODEL = ("not found", "not exist", "unknown model", "invalid model", "not a valid model")
 WRITTEN_WRONG = (400, 422)
 CLIPPED_CHARACTERS = 300
@@ -39,6 +40,11 @@ def named_parameter(error: openai.APIStatusError, parameters: Sequence[str]) -> 
     if error.status_code not in WRITTEN_WRONG or any(word in said for word in LIMITS):
         return None
     return error.param if error.param in parameters else next((name for name in parameters if name in said), None)
+
+
+def names_tools(error: openai.APIStatusError) -> bool:
+    """Whether the server objects to tools. Whatever the status: some take it for their own failure (500, 501)."""
+    return any(word in _said(error) for word in TOOLS)
 
 
 def may_name_model(error: openai.APIStatusError) -> bool:

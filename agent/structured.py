@@ -1,15 +1,17 @@
 """Typed replies out of language models: how the schema is asked for, how a reply is read without guessing.
 
 The ladder: `json_schema` binds the server to the schema, `json_object` to JSON, `text` to nothing. On the
-lower two rungs the schema stands in the message. Whatever comes back is read the same way: JSON is looked for
-leniently, validated strictly, and a reply that fits nothing is shown to the model again with what is wrong.
+lower two rungs the schema stands in the message. Above the ladder are calls of tools: each tool is offered as a
+function with the schema of its arguments, and a call becomes JSON again. Whatever comes back is read the same way:
+JSON is looked for leniently, validated strictly, and a reply that fits nothing is shown to the model again with
+what is wrong.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,6 +25,7 @@ NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "tex
 NAMED = {"properties", "$defs"}
 UNSUPPORTED = {"default", "title", "discriminator"}
 SHOWN_PROBLEMS = 3
+FORM_AGAIN = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
 END_OF_THOUGHT = "</think>"
 
 
@@ -34,7 +37,23 @@ def response_format(rung: Rung, reply: type[BaseModel]) -> dict[str, object] | N
     return {"type": "json_object"} if rung == "json_object" else None
 
 
-def strict_schema(reply: type[BaseModel]) -> dict[str, object]:
+def tool_parameters(tools: Sequence[type[BaseModel]]) -> dict[str, object]:
+    """The request's parameters that offer some tools and want one call of one of them."""
+    return {"tools": [_function(tool) for tool in tools], "tool_choice": "required", "parallel_tool_calls": False}
+
+
+def _function(tool: type[BaseModel]) -> dict[str, object]:
+    """A tool as a function: its name is the value of its field `tool`, its description the class's docstring."""
+    [name] = get_args(tool.model_fields["tool"].annotation)
+    schema = strict_schema(tool)
+    properties = {field: each for field, each in schema["properties"].items() if field != "tool"}
+    parameters = {**schema, "properties": properties, "required": list(properties)}
+    parameters.pop("description", None)
+    function = {"name": name, "description": tool.__doc__, "parameters": parameters, "strict": True}
+    return {"type": "function", "function": function}
+
+
+def strict_schema(reply: type[BaseModel]) -> dict[str, Any]:
     """The reply's JSON schema as strict mode wants it: every key required, none besides, no defaults."""
     strict = _strict(reply.model_json_schema())
     assert isinstance(strict, dict)
@@ -66,7 +85,7 @@ def schema_request(reply: type[BaseModel]) -> str:
 def repair_messages(request: Request[R]) -> list[Message]:
     """The turn that shows a model its own reply and what is wrong with it."""
     wish = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
-    wish += ", in the form asked for." if request.form == "text" else f". {schema_request(request.Reply)}"
+    wish += FORM_AGAIN[request.form] + ("" if request.form == "text" else schema_request(request.Reply))
     return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": wish}]
 
 

@@ -7,8 +7,9 @@
     assert [frame.label for frame in server.seen[0].frames] == ["frame 1 at 12.00 s"]
 
 `reply` gets each request's JSON body and returns a dict (sent as the message's JSON content), a text (sent as
-it is) or a `Behaviour`. What real servers refuse is said by `rejects`, `models` and `key`. Every request is
-checked for the protocol's shapes, its pictures are really decoded, and what is wrong stands in `problems`.
+it is) or a `Behaviour` (`calling`: native calls of tools). What real servers refuse is said by `rejects`, `models`
+and `key`. Every request is checked for the protocol's shapes, its pictures are really decoded, and what is wrong
+stands in `problems`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Behaviour:
     """One HTTP answer. `body` replaces the whole chat completion; `raw` is sent as it is, JSON or not."""
 
     content: str | None = None
+    calls: tuple[tuple[str, object], ...] = ()
+    """Native calls of tools: names, and arguments as JSON text or, as some servers send them, as an object."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     finish_reason: str = "stop"
@@ -63,6 +66,13 @@ def cut_off(text: str) -> Behaviour:
 
 def refusing(text: str) -> Behaviour:
     return Behaviour(refusal=text)
+
+
+def calling(*calls: Mapping[str, object], content: str | None = None) -> Behaviour:
+    """Native calls of tools, each given as its JSON: `{"tool": "skim", "start_s": 10, ...}`."""
+    written = [(str(call["tool"]), {name: each for name, each in call.items() if name != "tool"}) for call in calls]
+    named = tuple((tool, json.dumps(arguments)) for tool, arguments in written)
+    return Behaviour(content=content, calls=named, finish_reason="tool_calls")
 
 
 def in_turn(*steps: dict | list | str | Behaviour) -> Reply:
@@ -99,6 +109,11 @@ class Seen:
         """Name of the asked schema: the request's `Reply` class."""
         asked = self.body.get("response_format", {}).get("json_schema")
         return asked["name"] if asked else None
+
+    @property
+    def tools(self) -> dict[str, dict]:
+        """The functions that were offered, by name."""
+        return {tool["function"]["name"]: tool["function"] for tool in self.body.get("tools", ())}
 
 
 class ChatServer:
@@ -169,7 +184,7 @@ class ChatServer:
 def check_request(body: dict) -> tuple[list[SentFrame], list[str]]:
     """The pictures of a chat request, and what is wrong with its shape."""
     frames: list[SentFrame] = []
-    problems = [f"no {name}" for name in ("model", "messages") if not body.get(name)]
+    problems = [f"no {name}" for name in ("model", "messages") if not body.get(name)] + _tool_problems(body)
     for message in body.get("messages", ()):
         if message.get("role") not in ("system", "user", "assistant"):
             problems.append(f"role {message.get('role')!r}")
@@ -187,6 +202,24 @@ def check_request(body: dict) -> tuple[list[SentFrame], list[str]]:
             else:
                 problems.append(f"part of type {part['type']!r}")
     return frames, problems
+
+
+def _tool_problems(body: dict) -> list[str]:
+    """What strict mode finds wrong with the tools of a request."""
+    tools = body.get("tools")
+    if tools is None:
+        return [f"{name} without tools" for name in ("tool_choice", "parallel_tool_calls") if name in body]
+    problems = []
+    for tool in tools:
+        function = tool.get("function", {})
+        schema = function.get("parameters", {})
+        if tool.get("type") != "function" or not function.get("name") or not function.get("description"):
+            problems.append(f"not a function with a name and a description: {tool}")
+        if schema.get("type") != "object" or schema.get("additionalProperties") is not False:
+            problems.append(f"arguments of {function.get('name')} are no strict object")
+        if schema.get("required") != list(schema.get("properties", {})):
+            problems.append(f"arguments of {function.get('name')} are not all required")
+    return problems
 
 
 def _decoded(label: str, url: str) -> SentFrame:
@@ -260,9 +293,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _completion(request: dict, said: Behaviour) -> dict:
     words = sum(len(text.split()) for message in request["messages"] for text in _texts(message["content"]))
-    output = len((said.content or "").split())
+    output = len(f"{said.content or ''} {said.calls or ''}".split())
     usage = {"prompt_tokens": words, "completion_tokens": output, "total_tokens": words + output}
-    message = {"role": "assistant", "content": said.content, "refusal": said.refusal}
+    message: dict[str, object] = {"role": "assistant", "content": said.content, "refusal": said.refusal}
+    if said.calls:
+        message["tool_calls"] = [
+            {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for number, (name, arguments) in enumerate(said.calls)
+        ]
     return {
         "id": "chatcmpl-test",
         "object": "chat.completion",

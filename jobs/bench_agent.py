@@ -110,15 +110,13 @@ def bench_agent(
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table."""
-    head = (
-        "agent | accuracy | evidence seen | unanswered | invalid | frames | shows | rounds | calls | tokens | seconds"
-    )
-    lines = [f"| {head} |", "|---" * (head.count("|") + 1) + "|"]
-    lines += [
-        f"| {r.agent} | {r.accuracy:.3f} ± {r.accuracy_error:.3f} | {r.evidence_hit:.2f} | {r.unanswered} | {r.invalid} "
-        f"| {r.frames:.1f} | {r.frame_shows:.1f} | {r.rounds:.1f} | {r.calls:.1f} | {r.tokens:.0f} | {r.seconds:.2f} |"
-        for r in rows
-    ]
+    heads = "agent", "accuracy", "evidence seen", "unanswered", "invalid"
+    means = "frames", "frame_shows", "rounds", "calls", "tokens", "seconds"
+    lines = [f"| {' | '.join((*heads, *means)).replace('_', ' ')} |", "|---" * (len(heads) + len(means)) + "|"]
+    for row in rows:
+        counted = f"{row.evidence_hit:.2f} | {row.unanswered} | {row.invalid}"
+        figures = " | ".join(f"{getattr(row, name):.{2 if name == 'seconds' else 1}f}" for name in means)
+        lines.append(f"| {row.agent} | {row.accuracy:.3f} ± {row.accuracy_error:.3f} | {counted} | {figures} |")
     kinds = sorted({kind for row in rows for kind in row.by_kind})
     lines += ["", f"accuracy by kind of question ({rows[0].questions} questions about sketch films)", ""]
     lines += ["| agent | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]

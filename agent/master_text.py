@@ -1,0 +1,113 @@
+"""What a LongVideoAgent master writes in a turn, read: one action as a tag of Algorithm 1, after what it thinks aloud.
+
+    <think>...</think><visual_query>what to look for</visual_query>
+    <think>...</think><request_grounding>what to find</request_grounding>
+    <think>...</think><answer>B</answer>
+
+Read besides: `<watch>` (section 3.1) and `<search>` (the published code) for a visual query, `<reasoning>` (the
+published code) for thinking, `<request_grounding>` without an end (Tables 1 and 3), and a JSON object that says the
+same, `{"action": "visual_query", "query": "..."}`. No action, or more than one, is malformed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+ACTIONS = {
+    "visual_query": "visual_query",
+    "watch": "visual_query",
+    "search": "visual_query",
+    "request_grounding": "request_grounding",
+    "answer": "answer",
+    "insufficient_evidence": "insufficient_evidence",
+}
+ENDS = ("</visual_query>", "</request_grounding>", "</answer>")
+NOT_ONE = (
+    "it does not hold exactly one action; write one <visual_query>...</visual_query>, "
+    "<request_grounding>...</request_grounding> or <answer>...</answer>"
+)
+
+_OPENING = re.compile(r"<(visual_query|watch|search|request_grounding|answer)\s*/?>", re.IGNORECASE)
+_THINKING = re.compile(r"<(?:think|reasoning)>", re.IGNORECASE)
+_THOUGHT = re.compile(r".*</(?:think|reasoning)>", re.IGNORECASE | re.DOTALL)
+_INDEX = re.compile(r"^a\d+\s*[:.)]\s*(?=\S)", re.IGNORECASE)
+
+
+def thought(text: str) -> str:
+    """What a master thought aloud before its action."""
+    aloud = _aloud(text)
+    opening = _OPENING.search(text, len(aloud))
+    aloud += text[len(aloud) : opening.start() if opening else len(text)]
+    return re.sub(r"</?(?:think|reasoning)>", "", aloud, flags=re.IGNORECASE).strip()
+
+
+def until_action(text: str) -> str:
+    """A turn up to the end of its action: there Algorithm 1 stops generating (line 8), which not every model can."""
+    after = len(_aloud(text))
+    ends = [at + len(end) for end in ENDS if (at := text.find(end, after)) >= 0]
+    return text[: min(ends)] if ends else text
+
+
+def action_values(value: object) -> object:
+    """An action as JSON values, `{"action", "query", "option", "answer", "evidence"}`, from a turn's text or from JSON.
+
+    Raises `ValueError` saying in one line what is wrong; what is no object comes back as it is.
+    """
+    if isinstance(value, str):
+        text = value[len(_aloud(value)) :].strip()
+        value = _object(text) or _tagged(text)
+    if not isinstance(value, Mapping):
+        return value
+    said = {str(name).casefold(): each for name, each in value.items() if each is not None}
+    if "action" not in said:
+        named = [name for name in said if name in ACTIONS]
+        said = {"query": said[named[0]], **said, "action": named[0]} if len(named) == 1 else said
+    if (name := str(said.get("action", "")).casefold()) not in ACTIONS:
+        raise ValueError(NOT_ONE)
+    said["action"] = ACTIONS[name]
+    if said["action"] == "answer":
+        said |= _answer(str(said.get("answer", said.get("option", ""))))
+    return {"query": "", "option": None, "answer": None, **said, "evidence": []}
+
+
+def _aloud(text: str) -> str:
+    found = _THOUGHT.match(text)
+    return found[0] if found else ""
+
+
+def _object(text: str) -> Mapping[str, object] | None:
+    """The JSON object that a text is, perhaps in a fence."""
+    try:
+        value = json.loads(text.removeprefix("```json").strip("`").strip())
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _tagged(text: str) -> dict[str, object]:
+    """The one action in a text of tags."""
+    if _THINKING.search(text):
+        raise ValueError("the thinking has no end; close it with </think> before the action")
+    openings = list(_OPENING.finditer(text))
+    if len(openings) != 1:
+        raise ValueError(NOT_ONE)
+    name = openings[0][1].casefold()
+    inside, end, _ = text[openings[0].end() :].partition(f"</{openings[0][1]}>")
+    if name == "request_grounding":
+        return {"action": name, "query": inside if end else ""}
+    if not end:
+        raise ValueError(f"<{name}> has no end; close it with </{name}>")
+    return {"action": name, "answer" if name == "answer" else "query": inside}
+
+
+def _answer(text: str) -> dict[str, object]:
+    """The answer without spaces and punctuation around it (line 21), and the option that it names.
+
+    Option 3 of TVQA is written "a3: a bus stop": there the words after the index name it.
+    """
+    text = text.strip().strip(".,;:!?\"'").strip()
+    if re.sub(r"[\s_-]+", " ", text.casefold()) == "insufficient evidence":
+        return {"action": "insufficient_evidence", "query": ""}
+    return {"answer": text, "option": _INDEX.sub("", text), "query": ""}

@@ -1,0 +1,196 @@
+"""What LongVideoAgent asks (arXiv 2512.20618, section 3.1): its master, its grounding agent and its vision agent.
+
+How the master writes its turns is in `agent.master_text`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, ValidationError, model_validator
+
+from agent.errors import InvalidReply
+from agent.master_text import ENDS, action_values
+from agent.model import Request, ShownFrame, Turn
+from agent.question import Question, Video
+from agent.replies import Answered, Conclusion, Reply
+from agent.requests.answers import AnswerNotes, check_answer
+
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The range [start_s, end_s) of a video under a tag, <clip_N>, with what is known of it in words.
+
+    `number` counts from 1 through all videos of a question; `source` says whose words they are.
+    """
+
+    number: int
+    video_id: str
+    start_s: float
+    end_s: float
+    text: str = ""
+    source: Literal["", "transcript", "captions"] = ""
+
+
+class Action(Answered):
+    """One turn of the master; `query` is what to look for, or what to find."""
+
+    action: Literal["visual_query", "request_grounding", "answer", "insufficient_evidence"]
+    query: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return action_values(value)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        try:
+            return cls.model_validate(text)
+        except ValidationError as error:
+            raise InvalidReply(_problem(error)) from error
+
+
+class LastAction(Conclusion):
+    """The master's last turn, which can only be an answer."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        said = action_values(value)
+        if isinstance(said, Mapping) and said["action"] in ("visual_query", "request_grounding"):
+            raise ValueError("the turns are used up; answer now, as <answer>...</answer>")
+        return said
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        try:
+            return cls.model_validate(text)
+        except ValidationError as error:
+            raise InvalidReply(_problem(error)) from error
+
+
+def _problem(error: ValidationError) -> str:
+    return error.errors()[0]["msg"].removeprefix("Value error, ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseAction(Request[Action]):
+    """The next action of the master, who reads and never sees: the words of `clips`, then `turns`."""
+
+    Reply = Action
+    template: ClassVar[str] = "choose_action"
+    role: ClassVar[str] = "policy"
+    temperature: ClassVar[float] = 0.6
+    form: ClassVar[Literal["json", "text", "tools"]] = "text"
+    stop: ClassVar[tuple[str, ...]] = ENDS
+    question: Question
+    videos: tuple[Video, ...]
+    clips: tuple[Clip, ...]
+    steps: int
+    """How many turns it has in all: K."""
+    turns: tuple[Turn, ...] = ()
+
+    def check(self, reply: Action) -> None:
+        if reply.action == "answer":
+            check_answer(self.question, reply)
+        elif reply.action == "visual_query" and not reply.query.strip():
+            raise InvalidReply("the visual query is empty; say in it what to look for")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerNow(AnswerNotes):
+    """The master's last turn: the same conversation, ended by an answer, which rests on `notes`."""
+
+    Reply = LastAction
+    template: ClassVar[str] = "choose_action"
+    temperature: ClassVar[float] = 0.6
+    form: ClassVar[Literal["json", "text", "tools"]] = "text"
+    stop: ClassVar[tuple[str, ...]] = ENDS
+    clips: tuple[Clip, ...]
+    steps: int
+    turns: tuple[Turn, ...] = ()
+
+
+def _clip_numbers(value: object) -> object:
+    """The numbers in "<clip_3>, <clip_4>" or ["<clip_3>", 4]; anything else as it is."""
+    if isinstance(value, str):
+        return _NUMBER.findall(value)
+    if isinstance(value, list):
+        return [found[0] if isinstance(each, str) and (found := _NUMBER.search(each)) else each for each in value]
+    return [value] if isinstance(value, int) else value
+
+
+class Located(Reply):
+    """The clips that a question is about, in order; none if the words do not tell."""
+
+    clips: Annotated[list[int], BeforeValidator(_clip_numbers)]
+    reason: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return {"reason": "", **value} if isinstance(value, dict) else {"clips": value, "reason": ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocateClips(Request[Located]):
+    """Which of `clips` the question is about: at most `window` consecutive ones, judged by their words.
+
+    `wish` is what the master asked for; `visited` are the numbers of clips located before.
+    """
+
+    Reply = Located
+    template: ClassVar[str] = "locate_clips"
+    role: ClassVar[str] = "grounding"
+    temperature: ClassVar[float] = 0.6
+    question: Question
+    videos: tuple[Video, ...]
+    clips: tuple[Clip, ...]
+    window: int
+    wish: str = ""
+    visited: tuple[int, ...] = ()
+
+    def check(self, reply: Located) -> None:
+        known = {clip.number: clip.video_id for clip in self.clips}
+        for number in reply.clips:
+            if number not in known:
+                raise InvalidReply(f"there is no <clip_{number}>; the clips are <clip_1> to <clip_{len(known)}>")
+        if len(reply.clips) > self.window:
+            raise InvalidReply(f"{len(reply.clips)} clips are too many; give at most {self.window}")
+        following = all(number == reply.clips[0] + at for at, number in enumerate(reply.clips))
+        if not following or len({known[number] for number in reply.clips}) > 1:
+            raise InvalidReply(f"{reply.clips} do not follow each other in one video; give consecutive clips")
+
+
+class Observation(Reply):
+    """What was looked for, as far as the frames show it."""
+
+    observation: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return {"observation": value} if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadFrames(Request[Observation]):
+    """What `frames` of consecutive `clips` show of what the master looks for."""
+
+    Reply = Observation
+    template: ClassVar[str] = "read_frames"
+    role: ClassVar[str] = "vision"
+    temperature: ClassVar[float] = 0.0
+    query: str
+    clips: tuple[Clip, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def check(self, reply: Observation) -> None:
+        if not reply.observation.strip():
+            raise InvalidReply("the observation is empty; say what the frames show of what is asked")

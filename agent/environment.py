@@ -98,9 +98,15 @@ class Environment:
 
     def embed_text(self, text: str) -> NDArray[np.float32]:
         """Unit vector of a text in the library's space."""
-        if text not in self._text_vectors:
-            self._text_vectors[text] = self._embed_text([text])[0]
-        return self._text_vectors[text]
+        vector: NDArray[np.float32] = self.embed_texts([text])[0]
+        return vector
+
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors [t, dim] of texts in the library's space; those not embedded before are embedded together."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
+        if new:
+            self._text_vectors.update(zip(new, self._embed_text(new), strict=True))
+        return np.stack([self._text_vectors[text] for text in texts])
 
     def cosines(self, text: str, video_id: str) -> Floats:
         """Cosine of every stored frame of a video with a text, in time order."""

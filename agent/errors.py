@@ -13,6 +13,7 @@ KinodexError
         KeyMissing          the endpoint wants a key and the environment holds none
         ModelUnknown        the endpoint has no model of that name
     CacheDamaged      the file of stored replies cannot be read or written
+    NeedsLanguage     the built-in model, which has no language, is asked what needs one
     OutOfBudget       inside a run only: `ask` turns it into the best answer so far
     TraceError
       NotATrace         the file is not a trace this version can read
@@ -70,6 +71,10 @@ class ModelUnknown(ModelRejected):
 
 class CacheDamaged(AgentError):
     """The file of stored replies cannot be read or written."""
+
+
+class NeedsLanguage(AgentError):
+    """The built-in model, which has no language, is asked what needs one."""
 
 
 class OutOfBudget(AgentError):

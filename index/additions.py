@@ -16,6 +16,7 @@ from typing import Any
 
 from lancedb.expr import Expr
 
+from index import clips
 from index.errors import LibraryError
 from index.filters import all_of, equal, one_of, portions
 from index.other_spaces import space_tables
@@ -97,7 +98,8 @@ def discard_leftovers(tables: Tables, stage: str, model: str) -> int:
 
 
 def forget_video(tables: Tables, of_video: Expr) -> None:
-    """Delete all additions of videos that are taken out of the library."""
+    """Delete all additions and clips of videos that are taken out of the library."""
+    clips.forget(tables, of_video)
     for name in ("additions", *STAGE_TABLES.values(), *space_tables(tables)):
         tables.delete(name, of_video)
 

@@ -14,15 +14,18 @@ from typing import Any
 
 from index import additions, keeping, sweeping, writing
 from index.captions import CaptionLike, add_captions
+from index.clips import add_clips, forget
 from index.completing import complete
 from index.creation import make_tables
 from index.detections import DetectionLike, add_detections
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
+from index.filters import one_of
 from index.leases import UNHURRIED, Lease, Pace, check_lease
 from index.maintenance import PAYING, Thresholds, refresh
 from index.other_spaces import add_space, add_vectors
 from index.reader import LibraryReader
 from index.rows import (
+    ClipRow,
     FailureRow,
     FrameVectors,
     Hit,
@@ -169,6 +172,17 @@ class Library(LibraryReader):
         """Append all frames' vectors in another space (see `add_space`), unseen before `complete_addition`."""
         self._check_addition("vectors", fingerprint.digest)
         add_vectors(self._tables, fingerprint, videos)
+
+    def add_clips(self, rows: Sequence[ClipRow]) -> None:
+        """Keep what a model wrote of parts of videos: seen at once, each part of a model once, the first one.
+
+        Rows of videos that the library does not hold are left out. Several processes may write, beside anything else.
+        """
+        held = self._catalogue.videos({row.video_id for row in rows})
+        add_clips(self._tables, [row for row in rows if row.video_id in held])
+        gone = held.keys() - self._catalogue.videos(held)
+        if gone:
+            forget(self._tables, one_of("video_id", sorted(gone)))
 
     def complete_addition(
         self, stage: str, model: str, counts: Mapping[str, int], settings: Mapping[str, Any]

@@ -64,17 +64,18 @@ def refresh(tables: Tables, when: Thresholds) -> None:
     # Lance otherwise warns on stderr that asking after an index will soon leave out what nobody here reads.
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
     spaces = list(space_tables(tables))
+    kept = ["clips"] if tables.has("clips") else []
     with storage_errors(tables.uri):
-        for name in (*BY_VIDEO, *spaces):
+        for name in (*BY_VIDEO, *kept, *spaces):
             _index_values(tables[name], "video_id", BTree(), when)
         _index_values(tables["frames"], "frame_key", BTree(), when)
         _index_values(tables["sources"], "uri", BTree(), when)
         _index_values(tables["detections"], "label", Bitmap(), when)
-        _join_fragments(tables["frames"], when.picture_fragments, when)
-        for name in SMALL:
-            _join_fragments(tables[name], when.fragments, when)
+        join_fragments(tables["frames"], when.picture_fragments, when)
+        for name in (*SMALL, *kept):
+            join_fragments(tables[name], when.fragments, when)
         for name in spaces:
-            _join_fragments(tables[name], when.vector_fragments, when)
+            join_fragments(tables[name], when.vector_fragments, when)
         for name in (*spaces, "captions"):
             _index_vectors(tables[name], when)
         for name in ("transcript", "captions"):
@@ -110,8 +111,12 @@ def _is_stale(table: Any, column: str, rows: int, share: float) -> bool:
     return lacking > rows and lacking > share * table.count_rows()
 
 
-def _join_fragments(table: Any, many: int, when: Thresholds) -> None:
-    if table.stats()["fragment_stats"]["num_small_fragments"] > many:
+def small_fragments(table: Any) -> int:
+    return int(table.stats()["fragment_stats"]["num_small_fragments"])
+
+
+def join_fragments(table: Any, many: int, when: Thresholds) -> None:
+    if small_fragments(table) > many:
         _optimize(table, when)
 
 

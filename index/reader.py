@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from index import reading, search
 from index.captions import captions
 from index.catalogue import Catalogue
+from index.clips import clips
 from index.detections import detections
 from index.fusion import fuse, spaced
 from index.in_memory import InMemory
 from index.other_spaces import space_tables
 from index.rows import (
     CaptionRow,
+    ClipRow,
     DetectionRow,
     FrameVectors,
     Hit,
@@ -120,6 +122,10 @@ class LibraryReader:
         models = self._models("captions", video)
         chosen = [name for name in models if model in (None, name)]
         return captions(self._tables, video, chosen[-1]) if chosen else []
+
+    def clips(self, video_id: str, model: str) -> list[ClipRow]:
+        """What a model wrote of parts of a video while agents asked, by time; neither segments nor searches show it."""
+        return clips(self._tables, self.video(video_id).video_id, model)
 
     def detections(
         self,

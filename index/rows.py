@@ -142,6 +142,19 @@ class CaptionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClipRow:
+    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent; `frames` is how many it saw of it."""
+
+    video_id: str
+    model: str
+    start_s: float
+    end_s: float
+    text: str
+    confidence: float | None
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
 class DetectionRow:
     """A thing that a model sees in a frame; `box` is x0, y0, x1, y1 as parts of width and height, `score` 0 to 1."""
 

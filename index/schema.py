@@ -1,5 +1,7 @@
 """The tables of a library (see DESIGN: videos, failures, frames, vectors, segments, captions, ..., additions).
 
+`clips` is only there once an agent has kept something (see `clips`).
+
 Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
 copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 """
@@ -172,6 +174,19 @@ LEASES = pa.schema(
         _required("since", pa.timestamp("us", tz="UTC")),
         _required("beat", pa.int64()),
         _required("beat_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+CLIPS = pa.schema(
+    [
+        _key("video_id", 1),
+        _key("model", 2),
+        _key("part", 3),  # start_s and end_s as a text, since a key of floats finds nothing again
+        _required("start_s", pa.float64()),
+        _required("end_s", pa.float64()),
+        _required("text", pa.string()),
+        pa.field("confidence", pa.float64()),
+        _required("frames", pa.int32()),  # that the model was shown
     ]
 )
 

@@ -21,7 +21,7 @@ from index.store_messages import explain
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
-    "failures", "sources", "runs", "leases", "videos",
+    "failures", "sources", "runs", "leases", "clips", "videos",
 )  # fmt: skip
 UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found")
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.expr import col
 
+from index.clips import videos_with_clips
 from index.completing import counts_of, is_whole, promises
 from index.counting import Counts, ingested, numbered, rows_by_video
 from index.filters import all_of, equal, one_of, portions
@@ -47,7 +48,8 @@ def audit(tables: Tables, vectors_table: str) -> Audit:
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in held.items()}
     doubled = sorted(row.video_id for row in wrong if is_whole(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
-    orphans = sorted(set().union(*(counts.rows for counts in held.values())).difference(videos))
+    stored = videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
+    orphans = sorted(stored.difference(videos))
     return Audit(len(videos), tuple(orphans), tuple(doubled), tuple(broken))
 
 
@@ -58,8 +60,9 @@ def sweep(tables: Tables, vectors_table: str) -> int:
     totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
     uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested(name))) != total]
     held = {name: rows_by_video(tables, name) for name in uneven}
-    ids = videos["video_id"].to_pylist() if uneven else []
-    orphans = sorted(set().union(*held.values()).difference(ids))
+    clips_of = videos_with_clips(tables)
+    ids = videos["video_id"].to_pylist() if uneven or clips_of else []
+    orphans = sorted(clips_of.union(*held.values()).difference(ids))
     discard(tables, vectors_table, orphans)
     repaired: set[str] = set()
     for name in uneven:

@@ -38,6 +38,17 @@ class Tables:
         with storage_errors(self.uri):
             self._open[name] = self._database.create_table(name, schema=schema, exist_ok=True)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a table of that name; one whose making was interrupted is listed, and is none."""
+        if name not in self._open and name in self.names():
+            with storage_errors(self.uri):
+                try:
+                    self._open[name] = self._database.open_table(name)
+                except ValueError as error:
+                    if "was not found" not in str(error):
+                        raise
+        return name in self._open
+
     def names(self) -> list[str]:
         return table_names(self._database, self.uri)
 
@@ -99,7 +110,7 @@ class Tables:
 
     def stored_bytes(self) -> int:
         """Bytes of data in all tables, in their newest state."""
-        names = self.names()
+        names = [name for name in self.names() if self.has(name)]
         with storage_errors(self.uri):
             return sum(int(self[name].stats()["total_bytes"]) for name in names)
 

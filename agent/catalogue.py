@@ -10,8 +10,9 @@ from agent.variants.blind import BLIND
 from agent.variants.chance import CHANCE
 from agent.variants.eea import EEA
 from agent.variants.uniform import UNIFORM
+from agent.variants.vca import VCA
 
-VARIANTS: tuple[Variant, ...] = (EEA, UNIFORM, BLIND, CHANCE)
+VARIANTS: tuple[Variant, ...] = (EEA, VCA, UNIFORM, BLIND, CHANCE)
 
 
 def variant(name: str) -> Variant:

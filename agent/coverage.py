@@ -46,12 +46,16 @@ def largest_gap(points_s: Times, chosen_s: Times) -> float:
 
 def spread(start_s: float, end_s: float, available_s: Times, count: int) -> Times:
     """Up to `count` distinct available times nearest to equally spaced instants inside [start_s, end_s)."""
-    instants = start_s + (end_s - start_s) * np.arange(1, count + 1) / (count + 1)
+    return nearest(start_s + (end_s - start_s) * np.arange(1, count + 1) / (count + 1), available_s)
+
+
+def nearest(instants_s: Times, available_s: Times) -> Times:
+    """For each instant the nearest available time that no instant before it took; sorted, fewer if they run out."""
     left = list(available_s)
     chosen = []
-    for instant in instants[: len(left)]:
-        nearest = int(np.argmin(np.abs(np.asarray(left) - instant)))
-        chosen.append(left.pop(nearest))
+    for instant_s in instants_s[: len(left)]:
+        at = int(np.argmin(np.abs(np.asarray(left) - instant_s)))
+        chosen.append(left.pop(at))
     return np.asarray(sorted(chosen), dtype=np.float64)
 
 

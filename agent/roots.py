@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.anchors import Anchor, anchors
 from agent.environment import Environment, Match
-from agent.events import Ranked, Remembered
-from agent.memory import Memory
+from agent.events import Ranked
 from agent.requests.search import DiscoverQueries
 from agent.session import Session
 from agent.tree import Tree
@@ -77,12 +76,3 @@ def plant(session: Session, tree: Tree, found: Iterable[Anchor]) -> int:
     if len(planted) > 1:
         session.emit(Ranked(tuple(each.segment for each in planted), tuple(each.query_score for each in planted)))
     return planted[0].segment.number
-
-
-def first_memory(session: Session, capacity: int) -> Memory:
-    """A memory that holds, in a follow-up question, what was seen before it; without rewards, so it leaves first."""
-    memory = Memory(capacity)
-    if session.seen_before:
-        evicted = memory.add(session.seen_before, [None] * len(session.seen_before))
-        session.emit(Remembered(session.account.rounds, session.seen_before, tuple(evicted)))
-    return memory

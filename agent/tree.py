@@ -62,6 +62,11 @@ def unseen_times(environment: Environment, account: Account, segment: Segment) -
     return times
 
 
+def affordable(account: Account, count: int) -> int:
+    """How many of `count` frames the budget still allows."""
+    return count if account.frames_left is None else min(count, account.frames_left)
+
+
 def shown_candidates(
     tree: Tree, environment: Environment, account: Account, score: Callable[[Candidate], float | None]
 ) -> tuple[ScoredSegment, ...]:

@@ -28,14 +28,15 @@ from agent.answer import Answer
 from agent.coverage import Times, cover, spread
 from agent.environment import Environment, Match
 from agent.errors import BadSettings
-from agent.events import CandidateScore, Expanded, QueriesAdded, Remembered, Scored
+from agent.events import CandidateScore, Expanded, QueriesAdded, Scored
 from agent.fusion import QUERY_TEMPERATURE, fuse, query_score, reward_entropy
 from agent.model import ShownFrame
 from agent.question import ScoredSegment, Segment
+from agent.remembering import first_memory, last_word, remember
 from agent.requests.search import Decide, ProposeQueries, ScoreSegments
-from agent.roots import discover, first_memory, matches, narrow, new_queries, plant
-from agent.session import LastWord, Session, together
-from agent.tree import Candidate, Tree, border_rewards, shown_candidates, unseen_times
+from agent.roots import discover, matches, narrow, new_queries, plant
+from agent.session import Session, together
+from agent.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
 from agent.variant import Variant, at_least
 
 SHORT_VIDEO_S = 300.0
@@ -94,7 +95,7 @@ class _Search:
         self.queries: list[str] = []
         self.matches: list[Match] = []
         self.anchors: list[Anchor] = []
-        session.last_resort = self._last_resort
+        session.last_resort = lambda: self._last_word() if self.memory.frames else None
 
     async def run(self) -> Answer:
         selected = await self._begin()  # lines 1 to 6
@@ -103,7 +104,7 @@ class _Search:
             frames, parts = self._expand(selected)  # lines 9 and 10
             await self._evaluate(selected, frames, parts)  # line 12, beside 22 and 23
             self._fuse()  # lines 13 to 17
-            self._remember(frames, parts)  # lines 19 and 20
+            remember(self.session, self.memory, frames, border_rewards(frames, parts))  # lines 19 and 20
             decision = await self.session.decide(self._candidates(), self.memory.frames)  # line 25
             if isinstance(decision, Answer):
                 return decision
@@ -126,8 +127,7 @@ class _Search:
         """Divide a segment at its best anchors and at the frames that cover the rest of it best."""
         segment = self.tree.candidates[number].segment
         unseen_s = unseen_times(self.environment, self.account, segment)
-        left = self.account.frames_left
-        count = self.parameters.frames if left is None else min(self.parameters.frames, left)
+        count = affordable(self.account, self.parameters.frames)
         anchors_s = self._best_anchors(segment.video_id, unseen_s, count)
         if self.parameters.semantic_guided_expansion:
             others_s = np.setdiff1d(unseen_s, anchors_s)
@@ -206,23 +206,11 @@ class _Search:
             )
         )
 
-    def _remember(self, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
-        evicted = self.memory.add(frames, border_rewards(frames, parts))
-        self.session.emit(Remembered(self.account.rounds, frames, tuple(evicted)))
-
     def _candidates(self) -> tuple[ScoredSegment, ...]:
         return shown_candidates(self.tree, self.environment, self.account, lambda each: each.fused)
 
-    def _last_resort(self) -> LastWord | None:
-        if not self.memory.frames:
-            return None
-        return Decide(
-            question=self.question,
-            videos=self.environment.videos,
-            candidates=self._candidates(),
-            frames=self.memory.frames,
-            must_answer=True,
-        )
+    def _last_word(self) -> Decide:
+        return last_word(self.session, self.memory, self._candidates(), "fused")
 
 
 EEA = Variant(

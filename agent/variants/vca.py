@@ -1,0 +1,182 @@
+"""VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
+
+What the paper leaves open, and what was decided (`tree` and `roots` say theirs):
+
+- The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
+- The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
+- A segment stays among the candidates after it was explored, as line 12 has it, and the policy is told which were:
+  that is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
+- Line 2 begins with no candidates, so a video alone is none. Several videos are: until one is looked into, its score
+  is the similarity of its best anchor, times 100.
+- A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
+  borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
+- There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
+  which is where its failures end (supplement, 10.1).
+- Without reward the oldest frames leave the memory; without tree search, see `vca_without_tree`.
+- The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
+  end, their mean, calibrated by the index; the policy still chooses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from agent.answer import Answer
+from agent.coverage import cover, spread
+from agent.environment import calibrate
+from agent.events import CandidateScore, Expanded, Scored
+from agent.model import ShownFrame
+from agent.question import ScoredSegment
+from agent.remembering import first_memory, last_word, remember
+from agent.requests.search import Decide, ScoreKind, ScoreSegments
+from agent.roots import begin
+from agent.session import Session
+from agent.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.variant import Variant, at_least
+from agent.variants.vca_without_tree import without_tree
+
+SHORT_VIDEO_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class VCAParameters:
+    """The paper's settings for long videos (section 4.1); `for_duration` gives those for short ones."""
+
+    frames: int = 6
+    """Frames sampled in a round: N."""
+    memory: int = 16
+    reward: Literal["model", "image", "none"] = "model"
+    tree_search: bool = True
+    videos: int = 16
+    """How many videos are searched at most."""
+    rounds: int = 10
+
+    def __post_init__(self) -> None:
+        at_least(self, frames=1, memory=1, videos=1, rounds=1)
+
+    @classmethod
+    def for_duration(cls, duration_s: float) -> VCAParameters:
+        return cls(frames=4, memory=8) if duration_s < SHORT_VIDEO_S else cls()
+
+
+async def vca(session: Session, parameters: VCAParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
+    if not parameters.tree_search:
+        return await without_tree(session, parameters.frames, parameters.memory, parameters.videos)
+    return await _Search(session, parameters).run()
+
+
+class _Search:
+    """The state of Algorithm 1: candidates S (the tree), memory M and reward history H_r."""
+
+    def __init__(self, session: Session, parameters: VCAParameters) -> None:
+        self.session, self.parameters = session, parameters
+        self.question, self.account = session.question, session.account
+        self.tree = Tree()
+        self.memory = first_memory(session, parameters.memory)
+        self.history: list[ScoredSegment] = []
+        self.scores: ScoreKind = "none" if parameters.reward == "none" else "reward"
+        session.last_resort = lambda: self._last_word() if self.memory.frames else None
+
+    async def run(self) -> Answer:
+        selected = await self._begin()  # lines 1 to 4
+        while True:
+            self.account.begin_round()
+            frames, parts = self._uniform_sample(selected)  # lines 8 and 12
+            await self._evaluate(selected, frames, parts)  # lines 10 and 14
+            remember(self.session, self.memory, frames, border_rewards(frames, parts))  # line 16
+            decision = await self.session.decide(self._candidates(), self.memory.frames, self.scores)  # line 18
+            if isinstance(decision, Answer):
+                return decision
+            selected = decision
+
+    async def _begin(self) -> int:
+        first = await begin(self.session, self.tree, self.parameters.videos)
+        for video in self.tree.candidates.values():
+            video.reward = 100 * video.query_score
+        return first
+
+    def _uniform_sample(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
+        """Divide a segment at N equally spaced frames; it stays a candidate itself."""
+        environment = self.session.environment
+        selected = self.tree.candidates[number]
+        segment = selected.segment
+        unseen_s = unseen_times(environment, self.account, segment)
+        count = affordable(self.account, self.parameters.frames)
+        if selected.divided:
+            stored_s = environment.times(segment.video_id)
+            inside_s = stored_s[(stored_s >= segment.start_s) & (stored_s < segment.end_s)]
+            chosen_s = cover(unseen_s, unseen_s, np.setdiff1d(inside_s, unseen_s), count)
+        else:
+            chosen_s = spread(segment.start_s, segment.end_s, unseen_s, count)
+        frames = environment.frames(segment.video_id, chosen_s)
+        video_alone = len(environment.videos) == 1 and self.account.rounds == 1
+        parts = self.tree.divide(number, frames, keep=not video_alone)
+        children = tuple(part.segment for part in parts)
+        self.session.emit(Expanded(self.account.rounds, segment, children, frames))
+        return frames, parts
+
+    async def _evaluate(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
+        """Reward the new segments, with an explanation before each score, in view of the history (section 3.1)."""
+        if self.parameters.reward == "none":
+            return
+        if self.parameters.reward == "image":
+            self._compare_borders(parts)
+        else:
+            await self._ask_for_rewards(parent, frames, parts)
+        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+        scores = tuple(
+            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
+            for each in self.tree.candidates.values()
+        )
+        self.session.emit(Scored(self.account.rounds, None, scores))
+
+    async def _ask_for_rewards(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
+        request = ScoreSegments(
+            question=self.question,
+            videos=self.session.environment.videos,
+            segments=tuple(part.segment for part in parts),
+            frames=frames,
+            history=tuple(self.history),
+            parent=parent if self.history else None,
+        )
+        reply = await self.session.ask(request)
+        by_number = {score.segment: score for score in reply.segments} if reply else {}
+        for part in parts:
+            if score := by_number.get(part.segment.number):
+                part.reward, part.explanation = score.score, score.explanation
+
+    def _compare_borders(self, parts: list[Candidate]) -> None:
+        environment = self.session.environment
+        among = [video.video_id for video in environment.videos]
+        for part in parts:
+            segment = part.segment
+            similar = calibrate(environment.deviations([self.question.text], segment.video_id, among))[:, 0]
+            times_s = environment.times(segment.video_id)
+            borders = [np.argmin(np.abs(times_s - border_s)) for border_s in (segment.start_s, segment.end_s)]
+            part.reward = 100 * float(similar[borders].mean())
+
+    def _candidates(self) -> tuple[ScoredSegment, ...]:
+        hidden = self.scores == "none"
+        environment = self.session.environment
+        return shown_candidates(self.tree, environment, self.account, lambda each: None if hidden else each.reward)
+
+    def _last_word(self) -> Decide:
+        return last_word(self.session, self.memory, self._candidates(), self.scores)
+
+
+VCA = Variant(
+    "vca",
+    "tree search with uniform frames, led by the rewards that the model itself gives (ICCV 2025)",
+    vca,
+    VCAParameters.for_duration,
+    roles=("policy", "reward"),
+    ablations={
+        "no reward": {"reward": "none"},
+        "no tree search": {"tree_search": False},
+        "image reward": {"reward": "image"},
+    },
+)

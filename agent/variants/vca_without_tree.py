@@ -1,0 +1,70 @@
+"""VCA's ablation "w/o tree search" (section 4.3): the policy names the frames that it wants to see, without segments.
+
+The paper says no more than that. Decided here: the first frames are equally spaced, as in VCA; each later round shows
+the unseen frames nearest to the times that the policy names; the oldest frames leave the memory, since without
+segments there are no rewards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agent.answer import Answer
+from agent.coverage import Times, nearest, spread
+from agent.events import Acted, Decided
+from agent.memory import Memory
+from agent.remembering import first_memory, last_word, remember
+from agent.requests.vca import ChooseFrames
+from agent.roots import begin
+from agent.session import Session
+from agent.tree import Tree, affordable
+
+
+async def without_tree(session: Session, frames_a_round: int, capacity: int, most_videos: int) -> Answer:
+    """Answer from frames chosen one by one; raises `OutOfBudget` as VCA does."""
+    videos, memory = Tree(), first_memory(session, capacity)
+    session.last_resort = lambda: last_word(session, memory) if memory.frames else None
+    first = videos.candidates[await begin(session, videos, most_videos)].segment
+    environment, account = session.environment, session.account
+    count = affordable(account, frames_a_round)
+    video_id = first.video_id
+    chosen_s = spread(first.start_s, first.end_s, _unseen(session, video_id), count)
+    seen: list[tuple[str, float]] = []
+    while True:
+        account.begin_round()
+        frames = environment.frames(video_id, chosen_s)
+        seen += [(video_id, frame.time_s) for frame in frames]
+        session.emit(Acted(account.rounds, "look", {"video": video_id, "times_s": tuple(chosen_s.tolist())}))
+        remember(session, memory, frames, [None] * len(frames))
+        choice = await _choose(session, memory, tuple(seen), affordable(account, frames_a_round))
+        if isinstance(choice, Answer):
+            return choice
+        video_id, chosen_s = choice
+
+
+async def _choose(
+    session: Session, memory: Memory, seen: tuple[tuple[str, float], ...], count: int
+) -> tuple[str, Times] | Answer:
+    """The video to look at next and the times of its unseen frames nearest to those wished for, or the answer."""
+    environment, frames = session.environment, memory.frames
+    unseen_s = {video.video_id: _unseen(session, video.video_id) for video in environment.videos}
+    over = session.over()
+    if over or not any(len(times_s) for times_s in unseen_s.values()):
+        return await session.conclude(last_word(session, memory), over or "")
+    request = ChooseFrames(question=session.question, videos=environment.videos, frames=frames, seen=seen, count=count)
+    reply = await session.ask(request)
+    if reply is None:
+        return session.answer(None, (), "invalid", "no valid choice in two attempts")
+    session.emit(Decided(session.account.rounds, reply.action, None, forced=False))
+    if reply.action == "look":
+        video_id = environment.video(reply.video).video_id
+        return video_id, nearest(np.asarray(reply.times_s), unseen_s[video_id])
+    if reply.action == "insufficient_evidence":
+        return session.answer(None, frames, "insufficient_evidence")
+    return session.answer(reply, frames, "answered")
+
+
+def _unseen(session: Session, video_id: str) -> Times:
+    stored = session.environment.vectors(video_id)
+    times: Times = stored.time_s[~np.isin(stored.frame_no, session.account.seen(video_id))]
+    return times

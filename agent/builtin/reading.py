@@ -1,0 +1,111 @@
+"""Judging notes: which statement behind a question shares most words with one of them.
+
+Words only, no meaning: "a red kite in the desert" is found in a note that holds red, kite and desert. A note bears
+on a question if it holds most of the words that the question itself asks about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agent.builtin.verdict import SOON_S, Verdict
+from agent.question import Note, Question
+from agent.statements import Statements, statements
+
+BEARS = 0.75
+"""The share of the question's own words that a note must hold to bear on it."""
+SURE = 0.9
+"""The share of a statement's words, weighed by the note's confidence, from which on it counts as said."""
+PARTLY = 0.5
+"""The share of a statement's words that makes a note worth following up."""
+
+# fmt: off
+_SMALL = {
+    "a", "an", "and", "are", "at", "by", "for", "from", "has", "have", "in", "is", "it", "of", "on", "or", "over",
+    "that", "the", "there", "this", "to", "with",
+}
+# fmt: on
+
+
+def judge(question: Question, notes: Sequence[Note]) -> Verdict:
+    """Which choice the notes speak of; without choices, whether one speaks of the subject. A tie is no choice."""
+    asked = statements(question)
+    bearing = _bearing(asked, notes)
+    texts = asked.options or tuple(text for text in (asked.subject,) if text)
+    if not bearing or not texts:
+        return Verdict()
+    said = [[_weighed(text, notes[at]) for at in bearing] for text in texts]
+    if asked.order in ("first", "last") and asked.moment is None:
+        return _earliest(said, [notes[at].start_s for at in bearing], bearing, last=asked.order == "last")
+    best_of = [max(each) for each in said]
+    best = max(range(len(texts)), key=lambda choice: best_of[choice])
+    lead = best_of[best] - max((each for choice, each in enumerate(best_of) if choice != best), default=0.0)
+    evidence = tuple(at + 1 for at, share in zip(bearing, said[best], strict=True) if share == best_of[best])
+    return Verdict(best if best_of[best] > 0 and lead > 0 else None, best_of[best], lead, evidence)
+
+
+def settled(verdict: Verdict) -> bool:
+    """Whether a note says one choice outright."""
+    return verdict.choice is not None and verdict.score >= SURE
+
+
+def relevance(question: Question, note: Note) -> int:
+    """3 for a note that says all of some statement behind the question, 2 for a part of one, else 1."""
+    asked = statements(question)
+    best = max((_share(text, note) for text in asked.queries), default=0.0)
+    return 3 if best >= SURE else 2 if best >= PARTLY else 1
+
+
+def moments(text: str, notes: Sequence[Note]) -> list[Note]:
+    """The notes that say outright what a question measures time from."""
+    return [note for note in notes if _share(text, note) >= SURE]
+
+
+def _bearing(asked: Statements, notes: Sequence[Note]) -> list[int]:
+    """Indices of the notes that can hold the answer: those of the subject, or soon after or before the moment."""
+    if asked.moment is None:
+        return [at for at, note in enumerate(notes) if _share(asked.subject, note) >= BEARS]
+    then = moments(asked.moment, notes)
+    return [at for at, note in enumerate(notes) if any(_soon(asked, each, note) for each in then)]
+
+
+def _soon(asked: Statements, moment: Note, note: Note) -> bool:
+    passed_s = note.start_s - moment.start_s if asked.order == "after" else moment.start_s - note.start_s
+    return note.video_id == moment.video_id and 0 < passed_s <= SOON_S
+
+
+def _earliest(
+    said: Sequence[Sequence[float]], times_s: Sequence[float], bearing: Sequence[int], *, last: bool
+) -> Verdict:
+    """The choice that a note says outright before (or after) any other is said; sure only if all are said."""
+    sign = -1.0 if last else 1.0
+    found = [
+        (sign * times_s[at], choice, at)
+        for choice, shares in enumerate(said)
+        for at, share in enumerate(shares)
+        if share >= SURE
+    ]
+    if not found:
+        return Verdict()
+    _, best, at = min(found)
+    all_said = len({choice for _, choice, _ in found}) == len(said)
+    return Verdict(best, said[best][at] if all_said else PARTLY, 1.0, (bearing[at] + 1,))
+
+
+def _weighed(text: str, note: Note) -> float:
+    return _share(text, note) * (1.0 if note.confidence is None else note.confidence)
+
+
+def _share(text: str, note: Note) -> float:
+    """The share of a text's words that a note holds; 1 for a text without words."""
+    wanted = _words(text)
+    return len(wanted & _words(note.text)) / len(wanted) if wanted else 1.0
+
+
+def _words(text: str) -> set[str]:
+    return {_singular(word) for word in re.findall(r"[\w-]+", text.casefold())} - _SMALL
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

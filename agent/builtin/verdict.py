@@ -1,0 +1,41 @@
+"""What the built-in model makes of what it was shown, and how that becomes an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.question import Question
+from agent.statements import choices, statements
+
+SOON_S = 60.0
+"""How far "after" and "before" reach from the moment they speak of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The best choice (None: nothing bears on the question), its score and its lead over the second.
+
+    `evidence` holds the numbers, from 1, of the frames or notes that show it. Frames are judged in deviations, notes
+    by the share of words found.
+    """
+
+    choice: int | None = None
+    score: float = 0.0
+    lead: float = 0.0
+    evidence: tuple[int, ...] = ()
+
+
+def concluded(question: Question, verdict: Verdict, times_s: Sequence[float]) -> dict[str, Any]:
+    """A `Conclusion` or `Decision` as JSON values; `times_s` are those of all frames or notes that were judged."""
+    if verdict.choice is None:
+        return {"action": "insufficient_evidence"}
+    named = choices(question)
+    letter = question.lettered[verdict.choice][0] if question.options else None
+    text = (
+        named[verdict.choice]
+        if named
+        else f"{statements(question).subject} at {times_s[verdict.evidence[0] - 1]:.1f} s"
+    )
+    return {"action": "answer", "option": letter, "answer": text, "evidence": verdict.evidence}

@@ -1,0 +1,59 @@
+"""The words that the built-in space was trained on, as far as the built-in model speaks them.
+
+Things, colours, places, numbers and title words of the sketch world. The agent knows nothing of the pipeline that
+draws that world, so the words are said again here; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+# fmt: off
+THINGS = (
+    "fish", "bird", "cat", "dog", "horse", "elephant", "snake", "butterfly", "snail", "turtle", "rabbit", "duck",
+    "spider", "tree", "flower", "mushroom", "cactus", "apple", "person", "ghost", "boat", "car", "truck", "bus",
+    "train", "bicycle", "plane", "helicopter", "rocket", "balloon", "tractor", "house", "castle", "lighthouse",
+    "windmill", "tent", "bridge", "kite", "clock", "umbrella", "cup", "bottle", "chair", "table", "lamp", "key",
+    "book", "guitar", "drum", "bell", "hat", "ball", "star", "heart", "crown", "flag", "gift", "candle", "ladder",
+    "anchor", "scissors", "shoe", "robot", "cake", "envelope",
+)
+# fmt: on
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "white", "black")
+PLACES = (
+    "at sea",
+    "in the desert",
+    "in the snow",
+    "in the forest",
+    "in the city",
+    "in the mountains",
+    "in the meadow",
+    "in the room",
+)
+HOURS = ("by day", "at night")
+NUMBERS = ("one", "two", "three", "four", "five")
+# fmt: off
+TITLES = (
+    "HARBOUR", "MORNING", "JOURNEY", "SECRET", "WINTER", "SUMMER", "LANTERN", "RIVER", "THUNDER", "GARDEN",
+    "MARKET", "ISLAND", "SILVER", "MIDNIGHT", "RETURN", "PROMISE", "ORCHARD", "SIGNAL", "VOYAGE", "FESTIVAL",
+    "COPPER", "ECHO", "MIRROR", "QUARTZ",
+)
+# fmt: on
+_PLURALS = {
+    "fish": "fish",
+    "scissors": "scissors",
+    "person": "people",
+    "bus": "buses",
+    "butterfly": "butterflies",
+    "cactus": "cacti",
+}
+
+
+def counted(count: int, colour: str, thing: str) -> str:
+    """ "a red boat", "three red boats"."""
+    if count > 1:
+        return f"{NUMBERS[count - 1]} {colour} {_PLURALS.get(thing, thing + 's')}"
+    article = "" if thing == "scissors" else "an " if colour[0] in "aeiou" else "a "
+    return f"{article}{colour} {thing}"
+
+
+def title_card(word: str) -> str:
+    """A card with a word on it."""
+    return f"a title card that says {word}"

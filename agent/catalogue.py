@@ -9,10 +9,11 @@ from agent.variant import Variant
 from agent.variants.blind import BLIND
 from agent.variants.chance import CHANCE
 from agent.variants.eea import EEA
+from agent.variants.longvideoagent import LONGVIDEOAGENT
 from agent.variants.uniform import UNIFORM
 from agent.variants.vca import VCA
 
-VARIANTS: tuple[Variant, ...] = (EEA, VCA, UNIFORM, BLIND, CHANCE)
+VARIANTS: tuple[Variant, ...] = (EEA, VCA, LONGVIDEOAGENT, UNIFORM, BLIND, CHANCE)
 
 
 def variant(name: str) -> Variant:

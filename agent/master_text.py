@@ -24,12 +24,14 @@ ACTIONS = {
     "insufficient_evidence": "insufficient_evidence",
 }
 ENDS = ("</visual_query>", "</request_grounding>", "</answer>")
+AROUND = " \t\r\n.,;:!?\"'"
 NOT_ONE = (
     "it does not hold exactly one action; write one <visual_query>...</visual_query>, "
     "<request_grounding>...</request_grounding> or <answer>...</answer>"
 )
 
 _OPENING = re.compile(r"<(visual_query|watch|search|request_grounding|answer)\s*/?>", re.IGNORECASE)
+_ENDING = re.compile(r"</(visual_query|watch|search|request_grounding|answer)>", re.IGNORECASE)
 _THINKING = re.compile(r"<(?:think|reasoning)>", re.IGNORECASE)
 _THOUGHT = re.compile(r".*</(?:think|reasoning)>", re.IGNORECASE | re.DOTALL)
 _INDEX = re.compile(r"^a\d+\s*[:.)]\s*(?=\S)", re.IGNORECASE)
@@ -45,9 +47,8 @@ def thought(text: str) -> str:
 
 def until_action(text: str) -> str:
     """A turn up to the end of its action: there Algorithm 1 stops generating (line 8), which not every model can."""
-    after = len(_aloud(text))
-    ends = [at + len(end) for end in ENDS if (at := text.find(end, after)) >= 0]
-    return text[: min(ends)] if ends else text
+    end = _ENDING.search(text, len(_aloud(text)))
+    return text[: end.end()] if end else text
 
 
 def action_values(value: object) -> object:
@@ -68,7 +69,7 @@ def action_values(value: object) -> object:
         raise ValueError(NOT_ONE)
     said["action"] = ACTIONS[name]
     if said["action"] == "answer":
-        said |= _answer(str(said.get("answer", said.get("option", ""))))
+        said |= _answer(str(said.get("answer", said.get("option", ""))), said.get("option"))
     return {"query": "", "option": None, "answer": None, **said, "evidence": []}
 
 
@@ -102,12 +103,12 @@ def _tagged(text: str) -> dict[str, object]:
     return {"action": name, "answer" if name == "answer" else "query": inside}
 
 
-def _answer(text: str) -> dict[str, object]:
+def _answer(text: str, option: object) -> dict[str, object]:
     """The answer without spaces and punctuation around it (line 21), and the option that it names.
 
     Option 3 of TVQA is written "a3: a bus stop": there the words after the index name it.
     """
-    text = text.strip().strip(".,;:!?\"'").strip()
+    text = text.strip(AROUND)
     if re.sub(r"[\s_-]+", " ", text.casefold()) == "insufficient evidence":
         return {"action": "insufficient_evidence", "query": ""}
-    return {"answer": text, "option": _INDEX.sub("", text), "query": ""}
+    return {"answer": text, "option": option or _INDEX.sub("", text), "query": ""}

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d+")
 class Clip:
     """The range [start_s, end_s) of a video under a tag, <clip_N>, with what is known of it in words.
 
-    `number` counts from 1 through all videos of a question; `source` says whose words they are.
+    `number` counts from 1 through all videos of a question; `source` is "transcript" or "captions".
     """
 
     number: int
@@ -34,7 +34,14 @@ class Clip:
     start_s: float
     end_s: float
     text: str = ""
-    source: Literal["", "transcript", "captions"] = ""
+    source: str = ""
+
+    @property
+    def words(self) -> str:
+        """Its words with whose they are."""
+        if not self.text:
+            return "no words are known of it"
+        return f'said: "{self.text}"' if self.source == "transcript" else f"seen: {self.text}"
 
 
 class Action(Answered):
@@ -42,6 +49,11 @@ class Action(Answered):
 
     action: Literal["visual_query", "request_grounding", "answer", "insufficient_evidence"]
     query: str
+
+    @property
+    def acts(self) -> bool:
+        """Whether there is something to do; if not, it is the last word."""
+        return self.action in ("visual_query", "request_grounding")
 
     @model_validator(mode="before")
     @classmethod
@@ -94,11 +106,15 @@ class ChooseAction(Request[Action]):
     clips: tuple[Clip, ...]
     steps: int
     """How many turns it has in all: K."""
+    vision: bool = True
+    """Whether there is a vision agent (Table 4a)."""
     turns: tuple[Turn, ...] = ()
 
     def check(self, reply: Action) -> None:
         if reply.action == "answer":
             check_answer(self.question, reply)
+        elif reply.action == "visual_query" and not self.vision:
+            raise InvalidReply("nobody can look here; use <request_grounding> or <answer>")
         elif reply.action == "visual_query" and not reply.query.strip():
             raise InvalidReply("the visual query is empty; say in it what to look for")
 
@@ -114,6 +130,7 @@ class AnswerNow(AnswerNotes):
     stop: ClassVar[tuple[str, ...]] = ENDS
     clips: tuple[Clip, ...]
     steps: int
+    vision: bool = True
     turns: tuple[Turn, ...] = ()
 
 

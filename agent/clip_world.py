@@ -1,0 +1,188 @@
+"""The world of a LongVideoAgent master, apart from who the master is: the agent's loop and training step it alike.
+
+    episode = begin(session, steps=5)
+    while len(episode.turns) < 2 * (episode.steps - 1):
+        request = next_action(episode)              # render(request) is the first message, request.turns the rest
+        exchange = await session.exchange(request)  # or any other master's; `reply` is None if it was malformed
+        if exchange.reply is not None and not exchange.reply.acts:
+            break                                   # it answered
+        episode = await step(session, episode, exchange)
+    request = answer_now(episode)                   # the last turn: an answer or nothing
+
+`step` appends two turns, what the master said and what it is told: the clip that was located with its words, what
+was seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
+`OutOfBudget` and `ModelError` as `Session.ask` does; the episode before it stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from agent.events import Acted
+from agent.master_text import thought, until_action
+from agent.model import Exchange, Turn
+from agent.prompts import VIDEO_ID_LENGTH
+from agent.question import Note, Question, Video
+from agent.requests.longvideoagent import Action, AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
+from agent.session import Session
+from agent.tagged_clips import best_pictured, tagged_clips
+
+LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>."
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """How far a master has come with a question; `current` are the clips located last, `visited` all so far."""
+
+    question: Question
+    videos: tuple[Video, ...]
+    clips: tuple[Clip, ...]
+    steps: int
+    window: int
+    frames: int
+    vision: bool
+    turns: tuple[Turn, ...] = ()
+    current: tuple[Clip, ...] = ()
+    visited: tuple[int, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def knows(self) -> bool:
+        """Whether there is anything to answer from."""
+        return bool(self.notes) or any(clip.text for clip in self.clips)
+
+    @property
+    def basis(self) -> tuple[Note, ...]:
+        """What was found out about the current clips: an answer given now rests on it."""
+        starts = {(clip.video_id, clip.start_s) for clip in self.current}
+        return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
+
+
+def begin(
+    session: Session, *, steps: int, window: int = 1, frames: int = 15, videos: int = 4, vision: bool = True
+) -> Episode:
+    """An episode of at most `steps` turns about the session's question, in the `videos` that match it best.
+
+    At most `window` consecutive clips are located at a time, and `frames` of their frames looked at; without
+    `vision` there is no vision agent. The session is narrowed to these videos.
+    """
+    known = {frame.video_id for frame in session.seen_before} | {note.video_id for note in session.told_before}
+    session.environment = environment = session.environment.nearest([session.question.text], videos, known)
+    clips = tuple(tagged_clips(environment))
+    return Episode(session.question, environment.videos, clips, steps, window, frames, vision)
+
+
+def next_action(episode: Episode) -> ChooseAction:
+    """The request for the master's next turn."""
+    return ChooseAction(
+        question=episode.question,
+        videos=episode.videos,
+        clips=tuple(clip for clip in episode.clips if clip.text),
+        steps=episode.steps,
+        vision=episode.vision,
+        turns=episode.turns,
+    )
+
+
+def answer_now(episode: Episode) -> AnswerNow:
+    """The request for the master's last turn."""
+    turns = episode.turns
+    if turns:
+        turns = (*turns[:-1], Turn("user", f"{turns[-1].text}\n\n{LAST_TURN}"))
+    return AnswerNow(
+        question=episode.question,
+        videos=episode.videos,
+        notes=episode.basis,
+        clips=tuple(clip for clip in episode.clips if clip.text),
+        steps=episode.steps,
+        vision=episode.vision,
+        turns=turns,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What the master is told of its action; `located` are the clips that are current from now on, if it moved."""
+
+    told: str
+    notes: tuple[Note, ...] = ()
+    located: tuple[Clip, ...] = ()
+    problem: str = ""
+
+
+async def step(session: Session, episode: Episode, exchange: Exchange[Action]) -> Episode:
+    """Do what the master said, and tell it what came of it (Algorithm 1, lines 12 to 19, 24 to 26)."""
+    action = exchange.reply
+    if action is None:
+        said, outcome = exchange.raw.strip() or "(nothing)", _malformed(exchange.invalid or "")
+    else:
+        do = _look if action.action == "visual_query" else _ground
+        said, outcome = until_action(exchange.raw), await do(session, episode, action.query)
+    name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
+    aloud = thought(exchange.raw)
+    session.emit(Acted(session.account.rounds, name, arguments, aloud, outcome.notes, outcome.problem))
+    return replace(
+        episode,
+        turns=(*episode.turns, Turn("assistant", said), Turn("user", outcome.told)),
+        current=outcome.located or episode.current,
+        visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
+        notes=(*episode.notes, *outcome.notes),
+    )
+
+
+async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
+    """VISIONAGENT(q_vis, V), line 15: it reads frames of the current clips for what the master asks."""
+    if not episode.current:
+        return _failed("No clip has been located yet, so nothing can be looked at; use <request_grounding> first.")
+    first, last = episode.current[0], episode.current[-1]
+    left = session.account.frames_left
+    count = episode.frames if left is None else min(episode.frames, left)
+    frames = session.environment.frames_between(first.video_id, first.start_s, last.end_s, count)
+    reply = await session.ask(ReadFrames(query=query, clips=episode.current, frames=frames))
+    if reply is None:
+        return _failed("The assistant who looks gave no reply that can be used.")
+    note = Note(first.video_id, first.start_s, last.end_s, "vision", reply.observation.strip())
+    return _Outcome(f"Looked at {_tags(episode, episode.current)}: {note.text}", (note,))
+
+
+async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
+    """GROUNDINGAGENT(q, S), line 18: clips by the words of all of them; by their pictures where words do not tell."""
+    located: Sequence[Clip] = ()
+    if any(clip.text for clip in episode.clips):
+        request = LocateClips(
+            question=episode.question,
+            videos=episode.videos,
+            clips=episode.clips,
+            window=episode.window,
+            wish=wish,
+            visited=episode.visited,
+        )
+        reply = await session.ask(request)
+        if reply is None:
+            return _failed("The assistant who locates clips gave no reply that can be used.")
+        located = [episode.clips[number - 1] for number in reply.clips]
+    if not located:
+        text = wish or episode.question.text
+        located = best_pictured(session.environment, episode.clips, text, episode.visited, episode.window)
+    if not located:
+        return _failed("Every clip has been located before; there is no other one.")
+    notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)
+    told = "\n".join(f"{_tags(episode, [clip])}: {clip.words}" for clip in located)
+    return _Outcome(f"Located:\n{told}", notes, tuple(located))
+
+
+def _malformed(invalid: str) -> _Outcome:
+    """The rethink of line 25, with what was wrong."""
+    return _Outcome(f"That was not a correct action: {invalid}. Think again, and take one action.", problem=invalid)
+
+
+def _failed(problem: str) -> _Outcome:
+    return _Outcome(problem, problem=problem)
+
+
+def _tags(episode: Episode, clips: Sequence[Clip]) -> str:
+    """The tags of consecutive clips with their times."""
+    tags = " ".join(f"<clip_{clip.number}>" for clip in clips)
+    video = f" of video {clips[0].video_id[:VIDEO_ID_LENGTH]}" if len(episode.videos) > 1 else ""
+    return f"{tags} ({clips[0].start_s:.1f} s to {clips[-1].end_s:.1f} s{video})"

@@ -1,0 +1,100 @@
+"""LongVideoAgent (arXiv 2512.20618): Algorithm 1, section 3.1, Tables 1, 3 and 5.
+
+A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
+looked at, or answers. `clip_world` does what the master says, `master_text` reads how it says it, `rewards` is what
+it is trained with. Three models: the roles "policy" (the master), "grounding" and "vision".
+
+What the paper leaves open, and what was decided:
+
+- Its clips are TVQA's, of a minute or more; here they are the library's segments, numbered through all videos.
+- Where a video has no transcript, its captions are the subtitles, for the master and for the grounding agent. Where
+  words give no hint, or there are none, the clip whose frames match what is wanted best is located.
+- What stands inside <request_grounding> (Table 5) is passed on, and which clips were located before, since the same
+  question over the same subtitles would be answered with the same clip again.
+- A visual query before any clip was located is not done; the master is told so. It counts as a turn.
+- The turn K can only be an answer: the master is told so and has, as everywhere, a second attempt. Then it is over.
+- Frames a look: 15, spread over the located clips (the published evaluation's number). Temperature 0.6 for master
+  and grounding agent (as published), 0 for the vision agent. Subtitles of a clip do not go to the vision agent.
+- "insufficient_evidence" is an answer, so that an open question need not be guessed.
+- The master cites nothing: its evidence is what it was told of the clips that it had located last.
+- Of many videos, those whose frames match the question best are read; a few, since all their words are.
+
+Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
+once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept
+in its history; tags are <reasoning> and <search>; of several actions in one turn the first kind in a fixed order
+counts. Nor is anything taken over of its leaks: for TVQA the grounding agent reads the subtitles of the clip that the
+label names, and nothing else; where grounding fails, that clip is used; for TVQA+ the annotated boxes go into the
+vision agent's prompt; grounding results are stored under the question's words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.answer import Answer
+from agent.clip_world import Episode, answer_now, begin, next_action, step
+from agent.errors import BadSettings
+from agent.events import Decided
+from agent.requests.longvideoagent import Action
+from agent.session import Session
+from agent.variant import Variant, at_least
+
+LARGEST_WINDOW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LongVideoAgentParameters:
+    """The paper's settings (section 4.3): K is `rounds`, the evidence window is `window` clips (Table 4c)."""
+
+    rounds: int = 5
+    window: int = 1
+    frames: int = 15
+    """Frames of the located clips that a look shows."""
+    videos: int = 4
+    """How many videos are read at most."""
+    vision: bool = True
+
+    def __post_init__(self) -> None:
+        at_least(self, rounds=1, window=1, frames=1, videos=1)
+        if self.window > LARGEST_WINDOW:
+            raise BadSettings(f"got window={self.window}; it is 1 to {LARGEST_WINDOW} clips")
+
+
+async def longvideoagent(session: Session, parameters: LongVideoAgentParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the run in the middle of a turn."""
+    episode = begin(
+        session,
+        steps=session.account.budget.rounds or parameters.rounds,
+        window=parameters.window,
+        frames=parameters.frames,
+        videos=parameters.videos,
+        vision=parameters.vision,
+    )
+    session.last_resort = lambda: answer_now(episode) if episode.knows else None
+    while True:  # line 3
+        session.account.begin_round()
+        if over := session.over():
+            return await session.conclude(answer_now(episode), over)
+        exchange = await session.exchange(next_action(episode))  # lines 4 to 11
+        if exchange.reply is not None and not exchange.reply.acts:  # lines 20 to 23
+            return _answered(session, episode, exchange.reply)
+        episode = await step(session, episode, exchange)  # lines 12 to 19, 24 to 27
+
+
+def _answered(session: Session, episode: Episode, action: Action) -> Answer:
+    session.emit(Decided(session.account.rounds, action.action, None, forced=False))
+    if action.action == "insufficient_evidence":
+        return session.answer(None, episode.basis, "insufficient_evidence")
+    return session.answer(action, episode.basis, "answered")
+
+
+LONGVIDEOAGENT = Variant(
+    "longvideoagent",
+    "a master that only reads has clips located and looked at by two other models (arXiv 2512.20618)",
+    longvideoagent,
+    lambda longest_s: LongVideoAgentParameters(),
+    roles=("policy", "grounding", "vision"),
+    uses=("transcript", "captions"),
+    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
+    needs_language=True,
+)

@@ -126,8 +126,9 @@ class ChatServer:
         models: Iterable[str] = ("tester",),
         key: str | None = None,
         rejects: Iterable[str] = (),
+        port: int = 0,
     ) -> None:
-        """`rejects` names what gets a 400: parameters, or "json_schema" and "json_object"."""
+        """`rejects` names what gets a 400: parameters, or "json_schema" and "json_object"; port 0 is any free one."""
         self.reply, self.models, self.key, self.rejects = reply, tuple(models), key, tuple(rejects)
         self.seen: list[Seen] = []
         self.problems: list[str] = []
@@ -135,7 +136,7 @@ class ChatServer:
         self.lock = threading.Lock()
         self.at_once = 0
         self.most_at_once = 0
-        self._http = _Server(self)
+        self._http = _Server(self, port)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 
     @property
@@ -243,9 +244,9 @@ def _texts(content: str | list[dict]) -> list[str]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, chat: ChatServer) -> None:
+    def __init__(self, chat: ChatServer, port: int) -> None:
         self.chat = chat
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", port), _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,0 +1,197 @@
+"""Replies by rules to what trees, controls and captioners ask: answers, scores, queries, choices and descriptions."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from typing import Any
+
+from agent.question import Question
+from tests import rules_words
+from tests.rules_judge import Verdict, View, judge, letter, moment, strongest, texts_of, wanted
+from tests.rules_prompt import Asked, Frame, Part
+from tests.rules_sight import Sight
+
+QUERIES = 5
+PARTLY = 0.6
+"""Share of a statement's words that makes a caption worth another look."""
+Reply = dict[str, Any]
+
+
+def frames_view(sight: Sight, frames: tuple[Frame, ...]) -> View:
+    """Frames as they are judged: by what the image tower sees."""
+    return View(
+        [frame.number for frame in frames],
+        [frame.time_s for frame in frames],
+        [frame.video for frame in frames],
+        lambda texts: sight.strengths(texts, [frame.jpeg for frame in frames]),
+    )
+
+
+def notes_view(notes: list[Part]) -> View:
+    """Notes as they are judged: by their words."""
+    return View(
+        [note.number for note in notes],
+        [note.start_s for note in notes],
+        [note.video for note in notes],
+        lambda texts: rules_words.strengths(texts, [note.text for note in notes], [note.score for note in notes]),
+        ranges=True,
+    )
+
+
+def conclusion(question: Question, verdict: Verdict) -> Reply:
+    """The answer, or that there is nothing to answer from: it abstains, it does not guess."""
+    if not verdict.believable:
+        return {"action": "insufficient_evidence", "option": None, "answer": None, "evidence": []}
+    chosen = letter(question, verdict)
+    return {"action": "answer", "option": chosen, "answer": verdict.text, "evidence": list(verdict.evidence)}
+
+
+def answer(sight: Sight, asked: Asked) -> Reply:
+    """From frames, from notes, from both (what was seen before), or from nothing."""
+    question = asked.question
+    if "that you cannot see" in asked.text and "Nothing of the video is shown" in asked.text:
+        return guess(question)
+    seen = judge(question, frames_view(sight, asked.frames)) if asked.frames else Verdict()
+    told = judge(question, notes_view(asked.notes)) if asked.notes else Verdict()
+    best = max(seen, told, key=lambda verdict: verdict.strength)
+    if "Answer only if" in asked.text and not best.settled:
+        best = Verdict()
+    return conclusion(question, best)
+
+
+def guess(question: Question) -> Reply:
+    """An option by a hash of the question: what a language model would make up is no better here."""
+    if not question.options:
+        return {"action": "insufficient_evidence", "option": None, "answer": None, "evidence": []}
+    digest = hashlib.sha256("|".join((question.text, *question.options)).encode()).digest()
+    chosen, text = question.lettered[digest[0] % len(question.options)]
+    return {"action": "answer", "option": chosen, "answer": text, "evidence": []}
+
+
+def queries(sight: Sight, asked: Asked) -> Reply:
+    """What the question names; it has nothing to add from frames."""
+    if "have been searched for already" in asked.text:
+        return {"queries": []}
+    return {"queries": list(wanted(asked.question).queries[:QUERIES]) or [asked.question.text]}
+
+
+def score_segments(sight: Sight, asked: Asked) -> Reply:
+    """How strongly the frames at a segment's borders show anything that the question names."""
+    texts = texts_of(asked.question)
+    matches = sight.strengths(texts, [frame.jpeg for frame in asked.frames])
+    scores = []
+    for part in asked.segments:
+        beside = [
+            at
+            for at, frame in enumerate(asked.frames)
+            if frame.video in ("", part.video)
+            and min(abs(frame.time_s - part.start_s), abs(frame.time_s - part.end_s)) < 0.1
+        ]
+        best = max((float(matches[at].max()) for at in beside), default=0.0)
+        told = f"shows {texts[int(matches[beside].max(axis=0).argmax())]!r}" if best >= 1 else "nothing certain"
+        scores.append({"segment": part.number, "explanation": told, "score": round(100 * min(max(best, 0) / 1.4, 1))})
+    return {"segments": scores}
+
+
+def decide(sight: Sight, asked: Asked) -> Reply:
+    """Answer when it is settled, or when exploring is over; else go beside the moment asked about, else by score."""
+    question, view = asked.question, frames_view(sight, asked.frames)
+    verdict = judge(question, view)
+    open_ones = [part for part in asked.segments if part.open]
+    if verdict.settled or not open_ones or "Exploring is over" in asked.text:
+        return {**conclusion(question, verdict), "segment": None}
+    chosen = _beside_moment(question, view, open_ones)
+    chosen = chosen or max(open_ones, key=lambda part: (part.score, part.end_s - part.start_s))
+    return {"action": "explore", "segment": chosen.number, "option": None, "answer": None, "evidence": []}
+
+
+def _beside_moment(question: Question, view: View, parts: list[Part]) -> Part | None:
+    at = moment(question, view)
+    if at is None:
+        return None
+    after = wanted(question).order != "before"
+    return next(
+        (
+            part
+            for part in parts
+            if view.videos[at] in ("", part.video)
+            and abs((part.start_s if after else part.end_s) - view.times_s[at]) < 0.1
+        ),
+        None,
+    )
+
+
+def choose_frames(sight: Sight, asked: Asked) -> Reply:
+    """Times in the widest gaps between the frames seen so far, and beside what shows most."""
+    question, view = asked.question, frames_view(sight, asked.frames)
+    verdict = judge(question, view)
+    blank = {"video": None, "times_s": [], **conclusion(question, verdict)}
+    if verdict.settled:
+        return blank
+    count = asked.number(r"the times of 1 to (\d+) frames", 1)
+    seen_s = _seen(asked)
+    video = min(asked.videos, key=lambda each: len(seen_s.get(each.video, ())) / (each.end_s - each.start_s))
+    times = [video.start_s, *sorted(seen_s.get(video.video, ())), video.end_s]
+    gaps = sorted(itertools.pairwise(times), key=lambda gap: gap[0] - gap[1])[:count]
+    middles = [round((low + high) / 2, 1) for low, high in gaps if high - low > 2.0]
+    if not middles:
+        return blank
+    where = video.video or None
+    return {**blank, "action": "look", "video": where, "times_s": middles, "option": None, "answer": None}
+
+
+def _seen(asked: Asked) -> dict[str, list[float]]:
+    """Times seen so far by video ("" for the only one), from the list that the prompt gives."""
+    found: dict[str, list[float]] = {}
+    listed = asked.text.partition("You have seen so far:")[2].partition("\n\nIf ")[0]
+    for line in listed.splitlines():
+        if line.startswith("- "):
+            video, _, times = line[2:].rpartition(": ")
+            numbers = [time for time in times.replace(" s", "").split(", ") if time[:1].isdigit()]
+            found[video.removeprefix("video ")] = [float(time) for time in numbers]
+    return found
+
+
+def describe(sight: Sight, asked: Asked) -> Reply:
+    """A segment by its frames: what each shows, said once."""
+    seen = sight.describe([frame.jpeg for frame in asked.frames])
+    texts = dict.fromkeys(each.text for each in seen)
+    sure = min((each.sure_of_thing for each in seen), default=0.0)
+    return {"caption": "; ".join(texts) or "nothing is shown", "confidence": round(100 * sure)}
+
+
+def summarize(sight: Sight, asked: Asked) -> Reply:
+    """Every so often one of the captions, in order: a summary leaves most of a film out."""
+    notes = asked.notes
+    every = notes[:: max(1, len(notes) // 8)][:8]
+    return {"summary": ". ".join(f"{note.text} at {note.start_s:.0f} s" for note in every) or "nothing"}
+
+
+def relevances(sight: Sight, asked: Asked) -> Reply:
+    """Clusters by the words of their captions."""
+    notes = asked.notes
+    matches = notes_view(notes).strengths(texts_of(asked.question)).max(axis=1)
+    levels = [3 if match >= 0.95 else 2 if match >= PARTLY else 1 for match in matches]
+    return {"clusters": [{"cluster": n.number, "relevance": level} for n, level in zip(notes, levels, strict=True)]}
+
+
+def reflect(sight: Sight, asked: Asked) -> Reply:
+    """Sure if the notes settle the question."""
+    verdict = judge(asked.question, notes_view(asked.notes))
+    level = 3 if verdict.settled or (verdict.strength > 0.9 and verdict.lead > 0) else 2 if verdict.believable else 1
+    return {"thought": f"best: {verdict.text} ({verdict.strength:.2f})", "confidence": level}
+
+
+def find_missing(sight: Sight, asked: Asked) -> Reply:
+    """What the question names, in the segments beside the best note and in the longest ones."""
+    notes, most = asked.notes, asked.number(r"Describe 1 to (\d+) frames", 1)
+    best, strength = strongest(asked.question, notes_view(notes))
+    longest = sorted(asked.segments, key=lambda part: part.start_s - part.end_s)
+    if best is not None and strength >= PARTLY:
+        at_s = notes[best].start_s
+        longest.sort(key=lambda part: min(abs(part.start_s - at_s), abs(part.end_s - at_s)))
+    texts = texts_of(asked.question)[:most]
+    return {
+        "frames": [{"segment": longest[at % len(longest)].number, "description": text} for at, text in enumerate(texts)]
+    }

@@ -1,0 +1,119 @@
+"""Eyes for the rule server: pictures as it gets them, seen with the image tower of the built-in space.
+
+How strongly a picture shows a statement is its cosine with the text, in deviations from its cosines with a fixed
+background of phrases (every thing in every colour in every place of the sketch world); `SEEN` of them count as seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from index.spaces import load_space
+from pipeline.sketch.words import COLOUR_NAMES, NUMBERS, PLACE_NAMES, PLACES, THING_NAMES, TITLE_WORDS, plural
+
+Floats = NDArray[np.float64]
+SEEN = 3.2
+"""Deviations from the background at which a statement counts as seen: 1.0 in what `strengths` returns."""
+SURE_LEAD = 0.06
+"""The lead in cosine over the next thing at which a description is nearly certain."""
+HOURS = ("by day", "at night")
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a picture shows, in two clauses with their confidences from 0 to 1: the thing, and the place."""
+
+    thing: str
+    place: str
+    sure_of_thing: float
+    sure_of_place: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.thing} {self.place}".strip()
+
+
+class Sight:
+    """Pictures by their bytes: each is decoded and embedded once."""
+
+    def __init__(self) -> None:
+        self._space = load_space("builtin", device="cpu")
+        self._lock = threading.Lock()
+        self._pictures: dict[str, NDArray[np.float32]] = {}
+        self._texts: dict[str, NDArray[np.float32]] = {}
+        self._described: dict[str, Described] = {}
+        self._named = list(product(COLOUR_NAMES, THING_NAMES, PLACE_NAMES))
+        phrases = [f"a {colour} {thing} {PLACES[place][0]}" for colour, thing, place in self._named]
+        self._background = self._space.embed_text(phrases)
+        self._mean, self._spread = self._background.mean(axis=0), np.cov(self._background.T)
+
+    def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
+        """How strongly each picture [n] shows each text [t], in units of `SEEN`: [n, t]."""
+        if not texts or not jpegs:
+            return np.zeros((len(jpegs), len(texts)))
+        pictures, words = self._vectors(jpegs), self._words(texts)
+        deviation = np.sqrt(np.einsum("nd,de,ne->n", pictures, self._spread, pictures))
+        above: Floats = pictures @ words.T - (pictures @ self._mean)[:, None]
+        scaled: Floats = above / deviation[:, None] / SEEN
+        return scaled
+
+    def describe(self, jpegs: Sequence[bytes]) -> list[Described]:
+        """Each picture in the words of the sketch world: one thing with its colour and number, the place, the hour."""
+        found = []
+        for jpeg, vector in zip(jpegs, self._vectors(jpegs), strict=True):
+            key = _key(jpeg)
+            if key not in self._described:
+                self._described[key] = self._describe(vector)
+            found.append(self._described[key])
+        return found
+
+    def _describe(self, picture: NDArray[np.float32]) -> Described:
+        cosines = self._background @ picture
+        colour, thing, place = self._named[int(np.argmax(cosines))]
+        cards = self._words([f"a title card that says {word}" for word in TITLE_WORDS]) @ picture
+        if cards.max() > cosines.max():
+            return Described(f"a title card that says {TITLE_WORDS[int(np.argmax(cards))]}", "", 0.8, 1.0)
+        by_thing = cosines.reshape(len(COLOUR_NAMES), len(THING_NAMES), len(PLACE_NAMES)).max(axis=(0, 2))
+        lead = float(by_thing.max() - np.partition(by_thing, -2)[-2])
+        counted = [_counted(number, colour, thing) for number in range(1, len(NUMBERS))]
+        hours = self._words([f"{PLACES[place][0]} {hour}" for hour in HOURS]) @ picture
+        best = int(np.argmax(self._words([f"{text} {PLACES[place][0]}" for text in counted]) @ picture))
+        sure = round(float(np.clip(0.4 + 0.6 * lead / SURE_LEAD, 0.4, 0.97)), 2)
+        return Described(counted[best], f"{PLACES[place][0]} {HOURS[int(np.argmax(hours))]}", sure, 0.97)
+
+    def _words(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        with self._lock:
+            new = [text for text in dict.fromkeys(texts) if text not in self._texts]
+            self._texts.update(zip(new, self._space.embed_text(new), strict=True))
+            return np.stack([self._texts[text] for text in texts])
+
+    def _vectors(self, jpegs: Sequence[bytes]) -> NDArray[np.float32]:
+        keys = [_key(jpeg) for jpeg in jpegs]
+        with self._lock:
+            new = {key: jpeg for key, jpeg in zip(keys, jpegs, strict=True) if key not in self._pictures}
+            if new:
+                prepared = np.stack([self._space.prepare(_decoded(jpeg)) for jpeg in new.values()])
+                self._pictures.update(zip(new, self._space.embed(prepared).astype(np.float32), strict=True))
+            return np.stack([self._pictures[key] for key in keys])
+
+
+def _counted(number: int, colour: str, thing: str) -> str:
+    return f"{NUMBERS[number]} {colour} {plural(thing) if number > 1 else thing}"
+
+
+def _key(jpeg: bytes) -> str:
+    return hashlib.sha256(jpeg).hexdigest()
+
+
+def _decoded(jpeg: bytes) -> NDArray[np.uint8]:
+    with Image.open(io.BytesIO(jpeg)) as picture:
+        return np.asarray(picture.convert("RGB"))

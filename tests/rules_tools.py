@@ -1,0 +1,245 @@
+"""Replies by rules to what agents with tools ask: which tool next, and what a tool's frames show.
+
+All of them search alike: look at what the notes half promise, else in the widest part that no note speaks of.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agent.question import Question
+from tests.rules_judge import Verdict, asked_for, judge, moment, strongest, texts_of, wanted
+from tests.rules_prompt import Asked, Part
+from tests.rules_replies import PARTLY, conclusion, notes_view
+from tests.rules_sight import Sight
+
+Reply = dict[str, Any]
+_CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (?:said: "|seen: )?(.*)$', re.MULTILINE)
+
+
+def query_of(question: Question) -> str:
+    """What to look for, as this server's own tools read it (`asked_for`)."""
+    return "; ".join(texts_of(question))
+
+
+def promising(question: Question, notes: list[Part]) -> Part | None:
+    """The note that half shows what the question names: worth a closer look."""
+    at, strength = strongest(question, notes_view(notes))
+    return notes[at] if at is not None and strength >= PARTLY else None
+
+
+def unseen(videos: list[Part], notes: list[Part]) -> Part:
+    """The widest range of a video that no note speaks of, of those shorter than the whole."""
+    gaps = []
+    for video in videos:
+        at_s = video.start_s
+        inside = [note for note in notes if note.video == video.video and note.end_s - note.start_s < _whole(video) / 2]
+        for note in sorted(inside, key=lambda note: note.start_s):
+            gaps.append(Part(0, at_s, max(at_s, note.start_s), video.video))
+            at_s = max(at_s, note.end_s)
+        gaps.append(Part(0, at_s, video.end_s, video.video))
+    return max(gaps, key=_whole)
+
+
+def _whole(part: Part) -> float:
+    return part.end_s - part.start_s
+
+
+# VideoSeek
+
+
+def think(sight: Sight, asked: Asked) -> str:
+    """Words that carry nothing: what to do is worked out when it is asked for."""
+    notes = asked.notes
+    found = promising(asked.question, notes)
+    place = f"note {found.number} is worth a closer look" if found else "nothing bears on the question yet"
+    return f"There are {len(notes)} notes; {place}."
+
+
+def seek(sight: Sight, asked: Asked) -> Reply:
+    """Overview first, then the best note in focus, then what nobody has skimmed; the answer when it is settled."""
+    question, notes = asked.question, asked.notes
+    told = [note for note in notes if note.source.split()[0] not in ("transcript", "subtitle", "subtitles", "said")]
+    verdict = judge(question, notes_view(notes))
+    if verdict.settled or asked.tools == {"answer"} or _last_step(asked):
+        return _finish(question, verdict)
+    if not told:
+        return {"tool": "overview", "video": asked.videos[0].video or None}
+    query, focused = query_of(question), {note.start_s for note in told if note.source.startswith("focus")}
+    longest = asked.number(r"a clip of at most (\d+) s", 4)
+    rest = [note for note in told if all(abs(note.start_s - at_s) > longest for at_s in focused)]
+    best = promising(question, rest)
+    if best is not None:
+        video = next(each for each in asked.videos if each.video in ("", best.video))
+        start_s = min(max(video.start_s, best.start_s - longest / 4), video.end_s - longest)
+        end_s = min(video.end_s, start_s + longest)
+        return _range("focus", best.video, max(video.start_s, start_s), end_s, query)
+    gap = unseen(asked.videos, told)
+    return _range("skim", gap.video, gap.start_s, gap.end_s, query)
+
+
+def _range(tool: str, video: str, start_s: float, end_s: float, query: str) -> Reply:
+    return {"tool": tool, "video": video or None, "start_s": start_s, "end_s": end_s, "query": query}
+
+
+def _finish(question: Question, verdict: Verdict) -> Reply:
+    said = conclusion(question, verdict)
+    return {
+        "tool": "answer",
+        "sufficient": said["action"] == "answer",
+        **{name: said[name] for name in ("option", "answer", "evidence")},
+    }
+
+
+def _last_step(asked: Asked) -> bool:
+    steps = [re.search(r"Step (\d+) of (\d+)", text) for text in asked.texts]
+    last = next((found for found in reversed(steps) if found), None)
+    return last is not None and last[1] == last[2]
+
+
+def describe_frames(sight: Sight, asked: Asked) -> Reply:
+    """A description for each frame; if something is looked for, what of it the frame shows."""
+    seen = sight.describe([frame.jpeg for frame in asked.frames])
+    told = [{"frame": frame.number, "description": each.text} for frame, each in zip(asked.frames, seen, strict=True)]
+    query = asked.line("What is looked for")
+    if query:
+        for each, shown in zip(told, _shown(sight, asked, query), strict=True):
+            each["relevant"] = shown
+    return {"frames": told}
+
+
+def _shown(sight: Sight, asked: Asked, query: str) -> list[str | None]:
+    """The text of a query that each frame shows best, if one is seen in it."""
+    texts = texts_of(asked_for(query))
+    matches = sight.strengths(texts, [frame.jpeg for frame in asked.frames])
+    return [texts[int(row.argmax())] if row.max() >= 1.0 else None for row in matches]
+
+
+def focus(sight: Sight, asked: Asked) -> Reply:
+    """What of the query a clip shows, at which of its frames."""
+    shown = _shown(sight, asked, asked.line("What is to be found out"))
+    numbers = [frame.number for frame, text in zip(asked.frames, shown, strict=True) if text]
+    texts = dict.fromkeys(text for text in shown if text)
+    return {"found": bool(texts), "answer": "; ".join(texts), "frames": numbers}
+
+
+# VideoAgent2
+
+
+def assess(sight: Sight, asked: Asked) -> Reply:
+    """The answer of the notes, and a confidence by how strongly and how clearly they tell it."""
+    question = asked.question
+    verdict = judge(question, notes_view(asked.notes))
+    level = 0 if not verdict.believable else 5 if verdict.settled else 4 if verdict.strength > 0.93 else 2
+    level = min(level, 2) if verdict.lead <= 0 else level
+    said = conclusion(question, verdict)
+    names = ("option", "answer", "evidence")
+    return {
+        "thought": f"{verdict.text}: {verdict.strength:.2f}",
+        **{name: said[name] for name in names},
+        "confidence": level,
+    }
+
+
+def plan(sight: Sight, asked: Asked) -> Reply:
+    """One step: caption what is promising, frame by frame, else what no tool has looked at."""
+    call = tool_call(sight, asked)["action"]
+    where = f"{call['start_s']:.0f} s" if call["end_s"] is None else f"{call['start_s']:.0f} to {call['end_s']:.0f} s"
+    return {"thought": "", "steps": [f"{call['tool']} {where}"], "action": call}
+
+
+def tool_call(sight: Sight, asked: Asked) -> Reply:
+    """A caption of the range around the best note that no tool has looked at, or of the widest unseen range."""
+    question, notes = asked.question, asked.notes
+    looked = [note for note in notes if note.source != "caption"]
+    rest = [
+        note for note in notes if not any(each.start_s <= note.end_s and note.start_s <= each.end_s for each in looked)
+    ]
+    view = notes_view(notes)
+    at = moment(question, view)
+    best = promising(question, rest)
+    if at is not None and wanted(question).moment:
+        best = Part(0, notes[at].end_s, notes[at].end_s + 12.0, notes[at].video)
+    part = best or unseen(asked.videos, looked)
+    video = next(each for each in asked.videos if each.video in ("", part.video))
+    start_s = min(max(part.start_s, video.start_s), video.end_s - 0.1)
+    end_s = max(start_s, min(part.end_s, video.end_s))
+    return {
+        "action": {
+            "tool": "caption",
+            "video": part.video or None,
+            "start_s": start_s,
+            "end_s": end_s,
+            "box": None,
+            "label": None,
+        }
+    }
+
+
+def caption_frames(sight: Sight, asked: Asked) -> Reply:
+    """One clause a frame, with how sure the thing in it is."""
+    seen = sight.describe([frame.jpeg for frame in asked.frames])
+    sure = "For every clause give a confidence" in asked.text
+    return {
+        "captions": [
+            {
+                "frame": frame.number,
+                "clauses": [{"text": each.text, "confidence": each.sure_of_thing if sure else None}],
+            }
+            for frame, each in zip(asked.frames, seen, strict=True)
+        ]
+    }
+
+
+# LongVideoAgent
+
+
+def clips(asked: Asked) -> list[Part]:
+    """The clips with their words, as the last message that lists them gives them."""
+    return [
+        Part(int(each[1]), float(each[3]), float(each[4]), each[2] or "", each[5].strip('"'))
+        for each in _CLIP.finditer(asked.text)
+    ]
+
+
+def master(sight: Sight, asked: Asked) -> str:
+    """Ground, look, and answer when an observation says it; ground again when it says nothing."""
+    question = asked.question
+    told = [Part(n, float(n), float(n), text=text) for n, text in enumerate(asked.texts[1:], start=1)]
+    verdict = judge(question, notes_view([*clips(asked), *told]))
+    over = "answer now" in asked.texts[-1].casefold()
+    if verdict.settled or over:
+        said = conclusion(question, verdict)
+        return _tag("answer", said["option"] or said["answer"] or "insufficient_evidence")
+    grounded = bool(asked.said) and "<request_grounding>" in asked.said[-1]
+    return _tag("visual_query" if grounded else "request_grounding", query_of(question))
+
+
+def _tag(name: str, text: str) -> str:
+    return f"<think>by rules</think><{name}>{text}</{name}>"
+
+
+def locate(sight: Sight, asked: Asked) -> Reply:
+    """The clip whose words match best and that was not located before; without words the one in the widest gap."""
+    question, parts = asked.question, clips(asked)
+    visited = {
+        int(number) for number in re.findall(r"<clip_(\d+)>", asked.text.partition("Located before:")[2].split(".")[0])
+    }
+    rest = [part for part in parts if part.number not in visited]
+    if not rest:
+        return {"clips": [], "reason": "all were located before"}
+    matches = notes_view(rest).strengths(texts_of(question)).max(axis=1)
+    if matches.max() >= PARTLY:
+        return {"clips": [rest[int(matches.argmax())].number], "reason": "its words match"}
+    centres = [part.start_s for part in parts if part.number in visited]
+    far = max(rest, key=lambda part: min((abs(part.start_s - at_s) for at_s in centres), default=part.end_s))
+    return {"clips": [far.number], "reason": "nobody has looked there"}
+
+
+def observe(sight: Sight, asked: Asked) -> Reply:
+    """What of the wish the frames show, else what they show at all."""
+    shown = dict.fromkeys(text for text in _shown(sight, asked, asked.line("Wanted")) if text)
+    seen = dict.fromkeys(each.text for each in sight.describe([frame.jpeg for frame in asked.frames]))
+    told = f"the frames show {'; '.join(shown)}" if shown else "what is wanted is not there"
+    return {"observation": f"{told}. {'; '.join(seen)}"}

@@ -8,9 +8,10 @@ option. Nothing else is rewarded.
 What the paper leaves open, and what was decided:
 
 - What the master thinks aloud, in <think> before the action, is not part of the action string (its Table 3 shows
-  such turns); any other text beside the action is extraneous.
+  such turns); any other text beside the action is extraneous. Only the tags of Algorithm 1 count as well-formed,
+  though the agent reads others too.
 - Its system prompt names <request_grounding> without an end, the reward wants "proper closure": the end counts.
-- "Exact match" is the option that the answer names, by its letter or by its words, as everywhere in kinodex.
+- "Exact match" is of the option that the answer names, by its letter or by its words, as the agent reads it.
 - alpha is not given. With at most K = 5 turns, 5 alpha must stay below 1 + alpha, or five well-formed turns without
   an answer would be worth as much as the right answer at once: alpha < 0.25. `ALPHA` keeps well away from that.
 
@@ -24,7 +25,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.errors import InvalidReply
 from agent.question import Question
+from agent.requests.answers import chosen_option
+from agent.requests.longvideoagent import Action
 
 ALPHA = 0.1
 
@@ -33,7 +37,6 @@ _TURN = re.compile(
     r"\s*(?:<think>.*?</think>\s*)?<(?P<tag>visual_query|request_grounding|answer)>(?P<content>.*)</(?P=tag)>\s*",
     re.DOTALL,
 )
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +77,8 @@ def structural_validity(turn: str) -> float:
 
 def answer_correctness(turn: str, question: Question, true_option: int) -> float:
     """r_ans: 1 if the turn ends the run with the true option, 0 if with another, with none, or not at all."""
-    found = _ANSWER.findall(turn)
-    return float(len(found) == 1 and question.option_index(found[0]) == true_option)
+    try:
+        action = Action.from_text(turn)
+    except InvalidReply:
+        return 0.0
+    return float(action.action == "answer" and chosen_option(question, action) == true_option)

@@ -33,6 +33,8 @@ EXTRAS = {
     "transformers": "hf",
     "scipy": "hf",
     "ray": "ray",
+    "trl": "train",
+    "datasets": "train",
     "decord": "decord",
     "torchcodec": "torchcodec",
     "aiohttp": "http",

@@ -15,6 +15,7 @@ from jobs import (
     library_commands,
     sample_command,
     search_command,
+    train_command,
 )
 from jobs.ingest_options import spread_ray
 
@@ -34,7 +35,9 @@ app.command("ask")(ask_command.ask)
 app.command("agents")(agents_command.agents)
 app.command("demo")(sample_command.demo)
 app.add_typer(add_command.app, name="add")
+app.command("rollouts")(train_command.rollouts)
 app.add_typer(bench_command.app, name="bench")
+app.add_typer(train_command.app, name="train")
 
 
 def main() -> None:

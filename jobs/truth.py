@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.answer import Answer, Evidence
+from agent.errors import BadQuestion
 from agent.question import Question
+from jobs.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,28 @@ class Known:
 
 
 def read_known(path: Path) -> list[Known]:
-    """The questions of a sample, in the order of the file."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [_known(json.loads(line)) for line in lines]
+    """The questions of a sample, in the order of the file; raises `UsageError` naming the line that is not one."""
+    known = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            known.append(_known(json.loads(line)))
+        except (ValueError, BadQuestion) as error:
+            raise UsageError(
+                f"{path}, line {number}: {error}; give a questions.jsonl as `kinodex sample` writes"
+            ) from error
+    return known
+
+
+def true_option(known: Sequence[Known], question: Question, titles: Sequence[str]) -> int:
+    """The answer to a question about films of these titles; raises `UsageError` unless exactly one is known."""
+    found = [each for each in known if (each.question.text, each.question.options) == (question.text, question.options)]
+    if len({each.answer for each in found}) > 1:
+        found = [each for each in found if Path(each.film).stem in titles]
+    answers = {each.answer for each in found}
+    if len(answers) != 1:
+        what = "different answers are known" if answers else "no answer is known"
+        raise UsageError(f"{what} to {question.text!r} about {', '.join(titles)}; give the questions file it is from")
+    return answers.pop()
 
 
 def _known(row: dict[str, object]) -> Known:
@@ -46,5 +67,5 @@ def _known(row: dict[str, object]) -> Known:
             "answer": int(answer),
             "evidence": [float() | int() as start_s, float() | int() as end_s],
         }:
-            return Known(film, kind, Question(text, tuple(options)), answer, start_s, end_s)
-    raise ValueError(f"not a row of questions.jsonl: {row}")
+            return Known(film, kind, Question(text, tuple(map(str, options))), answer, start_s, end_s)
+    raise ValueError(f"not a question with its answer: {row}")

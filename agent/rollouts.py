@@ -1,0 +1,75 @@
+"""Runs of LongVideoAgent as rollouts to train on: the master's conversation with what each of its turns earned.
+
+A rollout is read from the records of a run, live or from its trace; the true option comes from whoever knows it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.errors import NotATrace
+from agent.master_text import until_action
+from agent.model import Turn
+from agent.question import Question
+from agent.requests.longvideoagent import AnswerNow, ChooseAction
+from agent.rewards import ALPHA, Rewards, rewards
+from agent.trace import Record
+
+MASTER_REQUESTS = (ChooseAction.__name__, AnswerNow.__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One run: `messages` begin with the prompt, and every "assistant" among them is a turn of `rewards`."""
+
+    question: Question
+    films: tuple[str, ...]
+    messages: tuple[Turn, ...]
+    rewards: Rewards
+
+    def as_row(self) -> dict[str, Any]:
+        """As JSON values: `rewards` has one number for each assistant message, their sum is `total`."""
+        return {
+            "question": self.question.text,
+            "options": list(self.question.options),
+            "films": list(self.films),
+            "messages": [{"role": turn.speaker, "content": turn.text} for turn in self.messages],
+            "rewards": list(self.rewards.per_turn),
+            "structure": list(self.rewards.structure),
+            "answer": self.rewards.answer,
+            "total": self.rewards.total,
+        }
+
+
+def rollout(records: Sequence[Record], true_option: int, alpha: float = ALPHA) -> Rollout:
+    """The rollout in the records of a run. Raises `NotATrace` if no master spoke in it."""
+    question, films = asked(records)
+    messages = _messages(records)
+    turns = [turn.text for turn in messages if turn.speaker == "assistant"]
+    return Rollout(question, films, messages, rewards(turns, question, true_option, alpha))
+
+
+def asked(records: Sequence[Record]) -> tuple[Question, tuple[str, ...]]:
+    """The question of a run, and the titles of the videos that it is about."""
+    said = records[0]["question"]
+    return Question(said["text"], tuple(said["options"])), tuple(video["title"] for video in records[0]["videos"])
+
+
+def as_line(row: Rollout) -> str:
+    """One line of JSON."""
+    return json.dumps(row.as_row(), ensure_ascii=False)
+
+
+def _messages(records: Sequence[Record]) -> tuple[Turn, ...]:
+    """The whole conversation: the last thing that the master was asked holds all that was before."""
+    spoken = [each for each in records if each["event"] == "Exchanged" and each["request"] in MASTER_REQUESTS]
+    # a turn asked for twice (an answer that names no option) counts as it was said first
+    spoken = [each for each in spoken if each["inputs"]["attempt"] == 0]
+    if not spoken:
+        raise NotATrace("no master spoke in this run; give a trace of --agent longvideoagent")
+    last = spoken[-1]
+    before = [Turn(each["speaker"], each["text"]) for each in last["inputs"]["turns"]]
+    return (Turn("user", spoken[0]["prompt"]), *before, Turn("assistant", until_action(last["raw"])))

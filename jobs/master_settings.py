@@ -1,0 +1,63 @@
+"""How a master is trained: the paper's settings in train_master.toml beside this file, and what the user changes."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+
+from jobs.errors import UsageError
+
+PAPER = Path(__file__).with_name("train_master.toml")
+
+
+class MasterSettings(BaseModel):
+    """One value each; none has a default here, so that train_master.toml says them all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    learning_rate: PositiveFloat
+    steps: PositiveInt
+    kl: NonNegativeFloat
+    questions: PositiveInt
+    rollouts: int = Field(ge=2)
+    """Of one question; their mean is the baseline, so one alone would teach nothing."""
+    temperature: PositiveFloat
+    alpha: PositiveFloat
+    clip: PositiveFloat
+    entropy: NonNegativeFloat
+    turn_tokens: PositiveInt
+    save_every: PositiveInt
+    seed: int = Field(ge=0)
+
+    @classmethod
+    def read(cls, path: Path | None = None, **changes: Any) -> Self:
+        """The paper's settings, those of a TOML file over them, and `changes` that are not None over both.
+
+        Raises `UsageError` for a file that cannot be read, for unknown names, and for values that make no sense.
+        """
+        told = {name: value for name, value in changes.items() if value is not None}
+        try:
+            return cls.model_validate(_values(PAPER) | (_values(path) if path else {}) | told)
+        except ValidationError as error:
+            raise UsageError(f"{path or 'the settings'}: {_misfit(error)}") from error
+
+
+def _values(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {error}; give a TOML file like {PAPER.name}") from error
+
+
+def _misfit(error: ValidationError) -> str:
+    first = error.errors()[0]
+    name = ".".join(map(str, first["loc"]))
+    if first["type"] != "extra_forbidden":
+        return f"got {name} = {first['input']!r}; {first['msg']}"
+    near = difflib.get_close_matches(name, MasterSettings.model_fields, n=1)
+    offer = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(MasterSettings.model_fields)}"
+    return f"there is no setting {name}; {offer}"

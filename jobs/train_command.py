@@ -1,0 +1,81 @@
+"""`kinodex train master` and `kinodex rollouts`: a master for LongVideoAgent, and what runs of it are worth."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.library_commands import LibraryArgument
+
+app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
+
+QuestionsOption = Annotated[
+    Path, typer.Option(exists=True, dir_okay=False, help="Questions with answers, as `kinodex sample` writes them.")
+]
+
+
+@app.callback()
+def train() -> None:
+    """Train models of the agents."""
+
+
+@app.command()
+def master(
+    library: LibraryArgument,
+    questions: QuestionsOption,
+    model: Annotated[str, typer.Option(help="The causal language model to train: a folder or a hub id.")],
+    out: Annotated[Path, typer.Option(help="Folder for checkpoints, rollouts and the trained master.")],
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with settings to change; jobs/train_master.toml has the paper's.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Optimisation steps at most.")] = None,
+    frozen: Annotated[
+        str, typer.Option(help="Who grounds and looks: builtin, or a model of an OpenAI-compatible endpoint.")
+    ] = "builtin",
+    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
+    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role but the policy.")] = None,
+) -> None:
+    """Train a LongVideoAgent master with GRPO on questions about a library; run again, it goes on."""
+    from jobs.master_settings import MasterSettings
+    from jobs.models import ModelChoice
+    from jobs.train_master import film_environments, train_master
+    from jobs.truth import read_known
+
+    settings = MasterSettings.read(config, steps=steps)
+    known = read_known(questions)
+    environments = film_environments(library, {each.film for each in known})
+    choice = ModelChoice(frozen, base_url, models)
+    print(train_master(known, environments, model, out, settings, choice, _tell))
+
+
+def rollouts(
+    trace: Annotated[list[Path], typer.Argument(exists=True, help="Traces of `kinodex ask --agent longvideoagent`.")],
+    questions: QuestionsOption,
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output if not given.")] = None,
+    alpha: Annotated[float | None, typer.Option(min=0.0, help="Weight of well-formed turns.")] = None,
+) -> None:
+    """Write runs as conversations to train on: one JSON line a run, with what each turn of the master earned."""
+    from agent.rewards import ALPHA
+    from agent.rollouts import as_line, asked, rollout
+    from agent.trace import read_trace
+    from jobs.truth import read_known, true_option
+
+    known = read_known(questions)
+    lines = []
+    for path in trace:
+        records = read_trace(path)
+        true = true_option(known, *asked(records))
+        lines.append(as_line(rollout(records, true, ALPHA if alpha is None else alpha)))
+    text = "".join(f"{line}\n" for line in lines)
+    if out is None:
+        print(text, end="")
+    else:
+        out.write_text(text, encoding="utf-8")
+        print(f"{len(lines)} rollouts in {out}")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

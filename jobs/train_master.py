@@ -1,0 +1,212 @@
+"""Trains a LongVideoAgent master with GRPO (arXiv 2512.20618, section 3.2), through TRL's GRPOTrainer.
+
+The trainer decides what is asked how often, and updates the model; the rollouts are runs of the agent itself
+(`master_rollouts`). The reward of a rollout is the paper's (`agent.rewards`), in two columns so that both are logged.
+
+What the paper leaves open, and what was decided (train_master.toml has the numbers):
+
+- It speaks of GRPO and of "a learned value baseline" at once. GRPO has none: the baseline is the mean of the group,
+  and the advantage is in standard deviations of the group.
+- Batch 4 and N = 4 are read as 4 questions a step with 4 rollouts each, one update for each batch of rollouts.
+- The loss is GRPO's own: means over the master's tokens of a rollout, then over the rollouts.
+- LoRA is not spoken of, so all weights are trained (the published quick start uses LoRA, batch 16 and 8 rollouts).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.environment import Environment
+from agent.errors import ModelUnknown
+from agent.generation import Generator
+from agent.rollouts import as_line
+from index.library import Library
+from index.spaces import import_torchvision, load_space
+from jobs.errors import UsageError
+from jobs.master_rollouts import Sampled, World, sample
+from jobs.master_settings import MasterSettings
+from jobs.models import ModelChoice, chosen_models
+from jobs.truth import Known
+
+FINISHED = "master"
+"""The folder of the trained model, beside the checkpoints."""
+ROLLOUTS = "rollouts.jsonl"
+
+Told = Callable[[str], object]
+
+
+def train_master(
+    questions: Sequence[Known],
+    environments: Mapping[str, Environment],
+    model: str,
+    out: Path,
+    settings: MasterSettings,
+    frozen: ModelChoice,
+    told: Told,
+) -> Path:
+    """Train `model` (a folder or a hub id) on questions about films, each with its environment; the finished folder.
+
+    Checkpoints go to `out`, every rollout to rollouts.jsonl there. If `out` holds a checkpoint, training goes on
+    from it. Raises `ModelUnknown` if there is no such model.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with asyncio.Runner() as runner, _expected_warnings():
+        opened = AsyncExitStack()
+        try:
+            models = runner.run(opened.enter_async_context(chosen_models(frozen)))
+            rollouts = _Rollouts(runner, World(questions, environments, models), settings, out / ROLLOUTS)
+            trainer = _trainer(model, out, settings, rollouts, told)
+            trainer.train(resume_from_checkpoint=_last_checkpoint(out))
+        finally:
+            runner.run(opened.aclose())
+    trainer.save_model(str(out / FINISHED))
+    return out / FINISHED
+
+
+def film_environments(place: str, films: Collection[str]) -> dict[str, Environment]:
+    """An environment for each of these films of a library; raises `UsageError` if it does not hold one of them."""
+    library = Library.open(place)
+    rows = {Path(row.uri).name: row for row in library.videos()}
+    missing = sorted(set(films) - set(rows))
+    if missing:
+        raise UsageError(f"{place} holds no film {missing[0]}, which a question is about; ingest it, or leave it out")
+    space = load_space(library.space_name, towers="text")
+    library.check_space(space.fingerprint)
+    return {film: Environment(library, [rows[film]], space.embed_text) for film in sorted(set(films))}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollouts:
+    """What the trainer calls for rollouts: each prompt is the number of a question, already there N times."""
+
+    runner: asyncio.Runner
+    world: World
+    settings: MasterSettings
+    log: Path
+
+    def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
+        sampled = self.runner.run(
+            sample([int(each) for each in prompts], self.world, self.settings, _policy(trainer, self.settings))
+        )
+        if trainer.accelerator.is_main_process:
+            self._keep(sampled)
+        return {
+            "prompt_ids": [each.prompt for each in sampled],
+            "completion_ids": [each.completion for each in sampled],
+            "env_mask": [each.own for each in sampled],
+            "logprobs": None,  # wanted where another engine samples
+            "structure": [each.rollout.rewards.total - each.rollout.rewards.answer for each in sampled],
+            "answer": [each.rollout.rewards.answer for each in sampled],
+        }
+
+    def _keep(self, sampled: Sequence[Sampled]) -> None:
+        with self.log.open("a", encoding="utf-8") as file:
+            file.writelines(as_line(each.rollout) + "\n" for each in sampled)
+
+
+def structure(*, structure: list[float], **_: Any) -> list[float]:
+    """The first column of rewards, named so in the logs: alpha times the well-formed turns."""
+    return structure
+
+
+def answer(*, answer: list[float], **_: Any) -> list[float]:
+    """The second column."""
+    return answer
+
+
+def _policy(trainer: Any, settings: MasterSettings) -> Generator:
+    """The model as it is at this step."""
+    from trl.models import unwrap_model_for_generation
+
+    def at_hand() -> Any:
+        again = trainer.args.gradient_checkpointing_kwargs
+        return unwrap_model_for_generation(
+            trainer.model_wrapped, trainer.accelerator, gradient_checkpointing_kwargs=again
+        )
+
+    return Generator(trainer.model, trainer.processing_class, settings.turn_tokens, at_hand)
+
+
+def _trainer(model: str, out: Path, settings: MasterSettings, rollouts: _Rollouts, told: Told) -> Any:
+    import_torchvision()
+    import torch
+    import transformers
+    import trl
+    from datasets import Dataset
+
+    library: Any = trl
+    cuda = torch.cuda.is_available()
+    config = library.GRPOConfig(
+        output_dir=str(out),
+        max_steps=settings.steps,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="constant",
+        beta=settings.kl,
+        epsilon=settings.clip,
+        entropy_coef=settings.entropy,
+        loss_type="grpo",
+        num_generations=settings.rollouts,
+        per_device_train_batch_size=settings.rollouts,
+        gradient_accumulation_steps=settings.questions,
+        temperature=settings.temperature,
+        disable_dropout=True,
+        save_steps=settings.save_every,
+        seed=settings.seed,
+        logging_steps=1,
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=not cuda,
+        bf16=cuda,
+    )
+    columns: list[Callable[..., list[float]]] = [structure, answer]
+    numbers = Dataset.from_dict({"prompt": [str(number) for number in range(len(rollouts.world.questions))]})
+    try:
+        trainer = library.GRPOTrainer(str(Path(model).expanduser()), columns, config, numbers, rollout_func=rollouts)
+    except OSError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelUnknown(
+            f"no language model at {model}: {reason}; give a folder written by save_pretrained"
+        ) from error
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(_teller(settings.steps, told))
+    return trainer
+
+
+def _teller(steps: int, told: Told) -> Any:
+    """A callback of the trainer that tells of each step in one line."""
+    import transformers
+
+    class Teller(transformers.TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            logs = more["logs"]
+            if "reward" in logs:
+                told(
+                    f"step {state.global_step} of {steps}: reward {logs['reward']:.3f} (structure "
+                    f"{logs['rewards/structure/mean']:.3f}, answer {logs['rewards/answer/mean']:.3f}), "
+                    f"divergence {logs.get('kl', 0.0):.4f}"
+                )
+
+    return Teller()
+
+
+def _last_checkpoint(out: Path) -> str | None:
+    from transformers import trainer_utils
+
+    library: Any = trainer_utils
+    found: str | None = library.get_last_checkpoint(str(out))
+    return found
+
+
+@contextmanager
+def _expected_warnings() -> Iterator[None]:
+    """Within this block, without what the libraries say about each other's changes (TRL 1.16, transformers 5.23)."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "You are using 'rollout_func'", UserWarning)
+        warnings.filterwarnings("ignore", ".*gradient_checkpointing` is deprecated", FutureWarning)
+        yield

@@ -1,24 +1,42 @@
 """Captions of parts of videos, made from stored frames when an agent first needs them, and kept.
 
-A part is any range of a video; `windows` are the consecutive ones of one length that VideoAgent2 captions (section
-3.1: 1 frame a second, clips of 4 s). What a captioner said of a part is kept in the library under its name, so it is
-asked once, whoever needs it again. Parts are asked coarse to fine over the video, so that captions cut short by a
-budget are spread evenly; at most half of what a budget still allows is taken, since whoever wants captions wants to
-do something with them. A part whose description cannot be read in two attempts has no caption.
+A part is any range of a video; `windows` are the consecutive ones of one length that VideoAgent2 captions (arXiv
+2504.04471, section 3.1: a frame a second, clips of 4 s). What a model said of a part is kept in the library under the
+model's name, so it is asked once, whoever needs it again; where `kinodex add captions` captioned just this range, that
+is taken. Of two processes that ask for the same at the same moment the first one's caption stays; a replayed run keeps
+nothing. Parts that show the same frames, as while a picture stands still, have one caption.
+
+Parts are asked for from coarse to fine, so that captions cut short by a budget are spread over the video, and at most
+half of what a budget still allows is taken, since whoever wants captions wants to do something with them. A part
+whose description is invalid twice has no caption.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
+from agent.errors import OutOfBudget
+from agent.events import Acted
+from agent.kept_captions import Kept, keep_captions, kept_captions, note_of
+from agent.ledger import Account, Ledger
 from agent.question import Note, Segment, Video
-from agent.requests.describe import DescribeSegment, Summarize
-from agent.session import Session
+from agent.requests.describe import DescribeSegment
+from agent.session import Session, at_once
+from index.rows import ClipRow, part_name
 
 CLIP_S = 4.0
 FRAMES_A_CLIP = 4
+CAPTIONER = DescribeSegment.role
+FIRST_PORTION, LARGEST_PORTION = 2, 32
+"""Requests at once: a few first, to learn what one costs."""
+
 Span = tuple[float, float]
+_LOCKS: WeakValueDictionary[tuple[object, ...], asyncio.Lock] = WeakValueDictionary()
 
 
 def windows(video: Video, segment_s: float = CLIP_S) -> list[Span]:
@@ -36,25 +54,134 @@ async def clip_captions(session: Session, video_id: str, segment_s: float = CLIP
 async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
     """A caption of each of these ranges of a video, in order, without those that cannot be had.
 
-    The role "captioner" is asked, at once, for those that the library does not hold.
+    The role "captioner" is asked for what nobody keeps. A budget that ends this is not raised: what was captioned is
+    given, and an `Acted` event says what is missing and why.
     """
-    shown = session.environment.frames_of(video_id, spans_s, FRAMES_A_CLIP)
-    requests = [
-        DescribeSegment(segment=Segment(0, video_id, *span), frames=frames)
-        for span, frames in zip(spans_s, shown, strict=True)
+    scenes = _scenes(session, video_id, spans_s)
+    kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
+    if session.recording(CAPTIONER) or not all(scene.is_kept(kept) for scene in scenes):
+        async with _alone(session, video_id):
+            kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
+            await _complete(session, scenes, kept)
+    told = {span: note for scene in scenes for span, note in scene.notes(kept)}
+    return tuple(told[span] for span in spans_s if span in told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """Ranges of a video that show the same frames, so that what is said of the first holds for all."""
+
+    video_id: str
+    spans_s: tuple[Span, ...]
+    frame_nos: tuple[int, ...]
+
+    def is_kept(self, kept: Kept) -> bool:
+        """Whether there is a caption, or it is known that none can be had."""
+        return any(part_name(*span) in kept for span in self.spans_s)
+
+    def notes(self, kept: Kept) -> list[tuple[Span, Note]]:
+        found = [note for span in self.spans_s if (note := kept.get(part_name(*span)))]
+        return [(span, replace(found[0], start_s=span[0], end_s=span[1])) for span in self.spans_s if found]
+
+    def request(self, session: Session) -> DescribeSegment:
+        frames = session.environment.frames_numbered(self.video_id, self.frame_nos)
+        return DescribeSegment(segment=Segment(0, self.video_id, *self.spans_s[0]), frames=frames)
+
+
+def _scenes(session: Session, video_id: str, spans_s: Sequence[Span]) -> list[_Scene]:
+    """All scenes from coarse to fine: by the binary digits of their place in the video, reversed."""
+    alike: dict[tuple[int, ...], list[Span]] = {}
+    for span in dict.fromkeys(spans_s):
+        numbers = session.environment.numbers_between(video_id, *span, FRAMES_A_CLIP)
+        alike.setdefault(numbers, []).append(span)
+    scenes = [_Scene(video_id, tuple(spans), numbers) for numbers, spans in alike.items()]
+    digits = len(scenes).bit_length()
+    order = sorted(range(len(scenes)), key=lambda place: f"{place:0{digits}b}"[::-1])
+    return [scenes[place] for place in order]
+
+
+@asynccontextmanager
+async def _alone(session: Session, video_id: str) -> AsyncIterator[None]:
+    """One question of this process at a time captions a video with a model: who waits finds what the other kept."""
+    key = asyncio.get_running_loop(), session.environment.library.uri, video_id, session.model_name(CAPTIONER)
+    lock = _LOCKS.setdefault(key, asyncio.Lock())
+    await session.in_time(lock.acquire())
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+async def _complete(session: Session, scenes: Sequence[_Scene], kept: Kept) -> None:
+    """Add captions of the scenes that are not `kept`; a replayed run asks just what it asked then."""
+    recording = session.recording(CAPTIONER)
+    wanted = [
+        scene for scene in scenes if (recording.holds(scene.request(session)) if recording else not scene.is_kept(kept))
     ]
-    said = await session.ask_all(requests)
-    return tuple(
-        Note(video_id, *span, "caption", each.caption.strip(), each.confidence / 100)
-        for span, each in zip(spans_s, said, strict=True)
-        if each is not None
-    )
+    before, done, portion, unkept = session.account.ledger, 0, FIRST_PORTION, ""
+    while size := min(portion, len(wanted) - done, _affordable(session.account, before, done)):
+        unkept += await _describe(session, wanted[done : done + size], kept)
+        done, portion = done + size, min(2 * portion, LARGEST_PORTION)
+    _tell(session, wanted, kept, unkept)
 
 
-async def summary(session: Session, video_id: str, captions: Sequence[Note]) -> Note | None:
-    """What captions of a video's parts say of it as a whole, by the role "policy"; None if it cannot be read."""
-    video = session.environment.video(video_id)
-    if not captions:
-        return None
-    reply = await session.ask(Summarize(videos=(video,), notes=tuple(captions)))
-    return None if reply is None else Note(video_id, video.start_s, video.end_s, "summary", reply.summary.strip())
+async def _describe(session: Session, scenes: Sequence[_Scene], kept: Kept) -> str:
+    """Have scenes described at once and keep what comes, whatever ends it; returns why that cannot be kept for good."""
+    rows: list[ClipRow] = []
+    unkept = ""
+    try:
+        await at_once([_describe_one(session, scene, kept, rows) for scene in scenes])
+    finally:
+        if not session.recording(CAPTIONER):
+            unkept = keep_captions(session.environment, rows)
+    return unkept
+
+
+async def _describe_one(session: Session, scene: _Scene, kept: Kept, rows: list[ClipRow]) -> None:
+    request, model, span = scene.request(session), session.model_name(CAPTIONER), scene.spans_s[0]
+    try:
+        reply = await session.ask(request)
+    except OutOfBudget:  # the run may end in an answer from what there is
+        return
+    if reply is None:
+        kept[part_name(*span)] = session.environment.remembered[scene.video_id, model, part_name(*span)] = None
+        return
+    row = ClipRow(scene.video_id, model, *span, reply.caption.strip(), reply.confidence / 100, len(request.frames))
+    rows.append(row)
+    kept[row.part] = note_of(row)
+
+
+def _affordable(account: Account, before: Ledger, done: int) -> int:
+    """How many more scenes fit into half of what the budget allowed before, at what the `done` ones cost each."""
+    now, budget = account.ledger, account.budget
+    spending = [
+        (budget.frames, before.frames, now.frames, FRAMES_A_CLIP),
+        (budget.tokens, _tokens(before), _tokens(now), 0),
+        (budget.cost, before.cost, now.cost, 0),
+        (budget.seconds, before.seconds, now.seconds, 0),
+    ]
+    room = float(LARGEST_PORTION)
+    for limit, at_first, by_now, at_least in spending:
+        if limit is not None:
+            left = (limit - at_first) / 2 - (by_now - at_first)
+            each = max((by_now - at_first) / done if done else 0.0, at_least)
+            room = min(room, left / each if each else room * (left > 0))
+    return max(0, math.floor(room))
+
+
+def _tokens(ledger: Ledger) -> int:
+    return ledger.input_tokens + ledger.output_tokens
+
+
+def _tell(session: Session, wanted: Sequence[_Scene], kept: Kept, unkept: str) -> None:
+    """Say what is missing, and what is not kept, if anything."""
+    unasked = sum(not scene.is_kept(kept) for scene in wanted)
+    invalid = sum(scene.is_kept(kept) and not scene.notes(kept) for scene in wanted)
+    problems = [
+        f"{unasked} of {len(wanted)} captions were not asked for, to leave half of the budget" if unasked else "",
+        f"{invalid} of {len(wanted)} captions were invalid twice" if invalid else "",
+        unkept,
+    ]
+    if any(problems):
+        arguments = {"video": wanted[0].video_id}
+        session.emit(Acted(session.account.rounds, "captions", arguments, problem="; ".join(filter(None, problems))))

@@ -70,6 +70,8 @@ class Environment:
         self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s) for row in videos)
         self.index_frames = sum(row.frames for row in videos)
         self.space = str(library.fingerprint)
+        self.remembered: dict[tuple[str, str, str], Note | None] = {}
+        """By video, model and part: captions that the library cannot keep, and None where none could be had."""
         self._embed_text = embed_text
         self._in_memory: dict[str, InMemory] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
@@ -193,7 +195,9 @@ class Environment:
         chosen = sorted(best, key=lambda video_id: -best[video_id])[:count]
         chosen += [row.video_id for row in self._rows if row.video_id not in best][: count - len(chosen)]
         rows = [row for row in self._rows if row.video_id in chosen or row.video_id in keep]
-        return Environment(self.library, rows, self._embed_text, self.detect)
+        nearest = Environment(self.library, rows, self._embed_text, self.detect)
+        nearest.remembered = self.remembered
+        return nearest
 
     def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
         """The stored frames of a video nearest to some times, with pictures, in time order, each once."""
@@ -201,31 +205,24 @@ class Environment:
             return ()
         stored = self.vectors(video_id)
         nearest = {int(np.argmin(np.abs(stored.time_s - time_s))) for time_s in times_s}
-        return self._numbered(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
+        return self.frames_numbered(video_id, [int(stored.frame_no[at]) for at in sorted(nearest)])
 
     def frames_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[ShownFrame, ...]:
         """What is on screen in the middle of each of `count` equal parts of [start_s, end_s), each frame once.
 
         Fewer than `count` where the picture stands still; the first may then be of a time before `start_s`.
         """
-        return self.frames_of(video_id, [(start_s, end_s)], count)[0]
+        return self.frames_numbered(video_id, self.numbers_between(video_id, start_s, end_s, count))
 
-    def frames_of(
-        self, video_id: str, spans_s: Sequence[tuple[float, float]], count: int
-    ) -> list[tuple[ShownFrame, ...]]:
-        """What `frames_between` gives for each of many spans, read at once."""
+    def numbers_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[int, ...]:
+        """The numbers of the frames that `frames_between` gives."""
         stored = self.vectors(video_id)
-        middles = (np.arange(count) + 0.5) / count
-        numbers = []
-        for start_s, end_s in spans_s:
-            times_s = start_s + (end_s - start_s) * middles
-            at = np.searchsorted(stored.time_s, times_s + EXACT_S, side="right") - 1
-            numbers.append([int(number) for number in stored.frame_no[np.unique(np.maximum(at, 0))]])
-        wanted = sorted({number for each in numbers for number in each})
-        frames = {frame.frame_no: frame for frame in self._numbered(video_id, wanted)}
-        return [tuple(frames[number] for number in each) for each in numbers]
+        times_s = start_s + (end_s - start_s) * (np.arange(count) + 0.5) / count
+        at = np.searchsorted(stored.time_s, times_s + EXACT_S, side="right") - 1
+        return tuple(int(number) for number in stored.frame_no[np.unique(np.maximum(at, 0))])
 
-    def _numbered(self, video_id: str, frame_nos: Sequence[int]) -> tuple[ShownFrame, ...]:
+    def frames_numbered(self, video_id: str, frame_nos: Sequence[int]) -> tuple[ShownFrame, ...]:
+        """Stored frames by their numbers, with pictures, in the order asked for."""
         return tuple(
             ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg)
             for row in self.library.frames(video_id, frame_nos)

@@ -21,6 +21,15 @@ class ReplayModel:
         self.header: dict[str, Any] = records[0]
         self._exchanges = {each["key"]: each for each in records if each["event"] == "Exchanged"}
 
+    def recorded_name(self, role: str) -> str:
+        """The model that answered for a role when the trace was written."""
+        names = self.header["models"]
+        return str(names.get(role) or names.get("default") or self.name)
+
+    def holds(self, request: Request[R]) -> bool:
+        """Whether the reply to a request was recorded."""
+        return request_key(request) in self._exchanges
+
     async def ask(self, request: Request[R]) -> Exchange[R]:
         key = request_key(request)
         found = self._exchanges.get(key)

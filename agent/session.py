@@ -18,6 +18,7 @@ from agent.events import Decided, Event, Exchanged
 from agent.ledger import Account, Budget
 from agent.model import Exchange, Model, Models, R, Request, ShownFrame
 from agent.question import Note, Question, ScoredSegment
+from agent.replay_model import ReplayModel
 from agent.replies import Answered, Conclusion, Decision
 from agent.requests.answers import AnswerFrames, AnswerNotes, Guess, Recall
 from agent.requests.search import Decide, ScoreKind
@@ -151,7 +152,7 @@ class Session:
         model = self._model(request.role)
         self.account.begin_call(request.frames)
         try:
-            exchange = _checked(request, await self._in_time(model.ask(request)))
+            exchange = _checked(request, await self.in_time(model.ask(request)))
         finally:
             self.account.end_call()
         self.account.charge(
@@ -160,7 +161,8 @@ class Session:
         self.emit(Exchanged(self.account.rounds, model.name, request, exchange))
         return exchange
 
-    async def _in_time(self, call: Awaitable[A]) -> A:
+    async def in_time(self, call: Awaitable[A]) -> A:
+        """What is awaited; raises `OutOfBudget` if the time that is left runs out before."""
         limit = asyncio.timeout(self.account.seconds_left)
         try:
             async with limit:
@@ -171,8 +173,14 @@ class Session:
             raise
 
     def model_name(self, role: str) -> str:
-        """Who answers requests of a role, as what the library keeps of replies is marked."""
-        return self._model(role).name
+        """Who answers requests of a role, or did in the run that is replayed: the library keeps replies by it."""
+        model = self._model(role)
+        return model.recorded_name(role) if isinstance(model, ReplayModel) else model.name
+
+    def recording(self, role: str) -> ReplayModel | None:
+        """The trace that answers requests of a role, if one is replayed."""
+        model = self._model(role)
+        return model if isinstance(model, ReplayModel) else None
 
     def _model(self, role: str) -> Model:
         if not isinstance(self._models, Mapping):

@@ -33,11 +33,6 @@ PATIENCE_S = 60.0
 """For another process that is making the table."""
 
 
-def part_name(start_s: float, end_s: float) -> str:
-    """What tells one part of a video from others: its times, to the millisecond."""
-    return f"{start_s:.3f}-{end_s:.3f}"
-
-
 def clips(tables: Tables, video_id: str, model: str) -> list[ClipRow]:
     """See Library.clips."""
     if not tables.has(TABLE):
@@ -51,8 +46,8 @@ def add_clips(tables: Tables, rows: Sequence[ClipRow]) -> None:
     if not rows:
         return
     _make_table(tables)
-    parts = {(row.video_id, row.model, part_name(row.start_s, row.end_s)): row for row in rows}
-    tables.insert(TABLE, KEYS, [asdict(row) | {"part": part} for (_, _, part), row in parts.items()])
+    parts = {(row.video_id, row.model, row.part): row for row in rows}
+    tables.insert(TABLE, KEYS, [asdict(row) | {"part": row.part} for row in parts.values()])
     _tidy(tables)
 
 

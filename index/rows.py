@@ -153,6 +153,15 @@ class ClipRow:
     confidence: float | None
     frames: int
 
+    @property
+    def part(self) -> str:
+        return part_name(self.start_s, self.end_s)
+
+
+def part_name(start_s: float, end_s: float) -> str:
+    """What tells one part of a video from others: its times, to the millisecond."""
+    return f"{start_s:.3f}-{end_s:.3f}"
+
 
 @dataclass(frozen=True, slots=True)
 class DetectionRow:

@@ -1,0 +1,37 @@
+"""What captions of a video's parts are kept, and keeping new ones: in the library, else in memory while this runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.environment import Environment
+from agent.question import Note
+from index.errors import LibraryError
+from index.rows import ClipRow, part_name
+
+Kept = dict[str, Note | None]
+"""Captions by the name of their part; None where the model said nothing that could be used."""
+
+
+def kept_captions(environment: Environment, video_id: str, model: str) -> Kept:
+    """All captions of a video's parts that `model` wrote for agents, or any model for `kinodex add captions`."""
+    notes = [*environment.captions(video_id), *(note_of(row) for row in environment.library.clips(video_id, model))]
+    remembered = environment.remembered.items()
+    kept: Kept = {part: note for (of, by, part), note in remembered if (of, by) == (video_id, model)}
+    return kept | {part_name(note.start_s, note.end_s): note for note in notes}
+
+
+def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
+    """Keep what was written, in memory if the library cannot be written to: then it says why, the first time."""
+    try:
+        environment.library.add_clips(rows)
+    except LibraryError as error:
+        said_before = any(environment.remembered.values())
+        environment.remembered |= {(row.video_id, row.model, row.part): note_of(row) for row in rows}
+        return "" if said_before else f"captions are not kept beyond this run: {error}"
+    return ""
+
+
+def note_of(row: ClipRow) -> Note:
+    """What a kept caption says."""
+    return Note(row.video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)

@@ -23,6 +23,7 @@ from agent.model import Exchange, R, Request, ShownFrame
 from agent.question import Note, Question, ScoredSegment
 from agent.requests.answers import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
+from agent.requests.longvideoagent import LocateClips, ReadFrames
 from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.requests.vca import ChooseFrames
 from agent.requests.videoagent import FindMissing, ReflectOnAnswer
@@ -77,6 +78,10 @@ class BuiltinModel:
             case JudgeRelevance(question=question, notes=notes):
                 levels = [reading.relevance(question, note) for note in notes]
                 return {"clusters": [{"cluster": at + 1, "relevance": level} for at, level in enumerate(levels)]}
+            case LocateClips():
+                return {"clips": reading.located(request), "reason": ""}
+            case ReadFrames(frames=frames):
+                return {"observation": describe(self.environment, frames).text}
         raise NeedsLanguage(
             f"the built-in model compares pictures with words and has no language for {type(request).__name__}; "
             "this agent needs a language model; give --model and --base-url"

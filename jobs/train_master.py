@@ -208,5 +208,5 @@ def _expected_warnings() -> Iterator[None]:
     """Within this block, without what the libraries say about each other's changes (TRL 1.16, transformers 5.23)."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "You are using 'rollout_func'", UserWarning)
-        warnings.filterwarnings("ignore", ".*gradient_checkpointing` is deprecated", FutureWarning)
+        warnings.filterwarnings("ignore", ".*gradient_checkpointing.* is deprecated", FutureWarning)
         yield

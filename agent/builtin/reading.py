@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from agent.builtin.verdict import SOON_S, Verdict
 from agent.question import Note, Question
+from agent.requests.longvideoagent import LocateClips
 from agent.statements import Statements, statements
 
 BEARS = 0.75
@@ -62,6 +63,15 @@ def moments(text: str, notes: Sequence[Note]) -> list[Note]:
     return [note for note in notes if _share(text, note) >= SURE]
 
 
+def located(request: LocateClips) -> list[int]:
+    """The clip, of those not visited yet, whose words hold most of what is wished for; none if they hold too little."""
+    wanted = [request.wish] if request.wish else list(statements(request.question).queries)
+    left = [clip for clip in request.clips if clip.number not in request.visited]
+    shares = [(max((_held(text, clip.text) for text in wanted), default=0.0), -clip.number) for clip in left]
+    best, number = max(shares, default=(0.0, 0))
+    return [-number] if best >= BEARS else []
+
+
 def _bearing(asked: Statements, notes: Sequence[Note]) -> list[int]:
     """Indices of the notes that can hold the answer: those of the subject, or soon after or before the moment."""
     if asked.moment is None:
@@ -98,9 +108,13 @@ def _weighed(text: str, note: Note) -> float:
 
 
 def _share(text: str, note: Note) -> float:
-    """The share of a text's words that a note holds; 1 for a text without words."""
+    return _held(text, note.text)
+
+
+def _held(text: str, said: str) -> float:
+    """The share of a text's words that what was said holds; 1 for a text without words."""
     wanted = _words(text)
-    return len(wanted & _words(note.text)) / len(wanted) if wanted else 1.0
+    return len(wanted & _words(said)) / len(wanted) if wanted else 1.0
 
 
 def _words(text: str) -> set[str]:

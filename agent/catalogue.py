@@ -12,8 +12,11 @@ from agent.variants.eea import EEA
 from agent.variants.longvideoagent import LONGVIDEOAGENT
 from agent.variants.uniform import UNIFORM
 from agent.variants.vca import VCA
+from agent.variants.videoagent import VIDEOAGENT
+from agent.variants.videoseek import VIDEOSEEK
+from agent.variants.videotree import VIDEOTREE
 
-VARIANTS: tuple[Variant, ...] = (EEA, VCA, LONGVIDEOAGENT, UNIFORM, BLIND, CHANCE)
+VARIANTS: tuple[Variant, ...] = (EEA, VCA, LONGVIDEOAGENT, VIDEOSEEK, VIDEOAGENT, VIDEOTREE, UNIFORM, BLIND, CHANCE)
 
 
 def variant(name: str) -> Variant:

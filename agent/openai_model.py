@@ -19,7 +19,7 @@ from agent.pricing import priced
 from agent.prompts import render
 from agent.roles import Role
 from agent.structured import read_reply, read_text, repair_messages, strict_schema, tool_parameters
-from agent.wire import Message, turn_messages, user_message
+from agent.wire import Message, in_turns, turn_messages, user_message
 
 
 class OpenAIModel:
@@ -82,7 +82,7 @@ class OpenAIModel:
         messages = [user_message(render(first), request.frames, self._side_px(request)), *turn_messages(request.turns)]
         if request.bad_reply:
             messages += repair_messages(request)
-        return messages
+        return in_turns(messages)
 
     def _side_px(self, request: Request[R]) -> int | None:
         limit = self.role.image_side_px

@@ -40,6 +40,17 @@ def turn_messages(turns: Sequence[Turn]) -> list[Message]:
     return [{"role": turn.speaker, "content": turn.text} for turn in turns]
 
 
+def in_turns(messages: Sequence[Message]) -> list[Message]:
+    """The messages with neighbours of one speaker joined: many chat templates refuse two in a row."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = with_text(joined[-1], str(message["content"]))
+        else:
+            joined.append(message)
+    return joined
+
+
 def fitting_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
     """The frame's own JPEG, encoded anew only if its longest side is over `side_px`."""
     if side_px is None or max(frame.width_px, frame.height_px) <= side_px:

@@ -152,6 +152,15 @@ def test_a_conversation_is_plain_turns() -> None:
     assert said == [("assistant", json.dumps(GO)), ("user", "You are there.")]
 
 
+def test_two_turns_of_one_speaker_are_one_message() -> None:
+    turns = (Turn("user", "One."), Turn("user", "Two."), Turn("assistant", "Three."), Turn("user", "Four."))
+    with ChatServer(lambda _: calling({"tool": "stop"})) as server:
+        ask(server, Walk(turns=turns))
+    first, *said = [(each["role"], each["content"]) for each in server.seen[0].body["messages"]]
+    assert first[1].endswith("\n\nOne.\n\nTwo.")
+    assert said == [("assistant", "Three."), ("user", "Four.")]
+
+
 @pytest.mark.parametrize("rejects", ["tools", "tool_choice"])
 def test_an_endpoint_that_refuses_tools_is_asked_for_json_from_then_on(
     rejects: str, caplog: pytest.LogCaptureFixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -12,16 +12,26 @@ from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame, Turn
 from agent.prompts import VIDEO_ID_LENGTH
 from agent.question import Note, Question, Segment, Video
-from agent.replies import Answered, Reply
-from agent.requests.answers import check_answer
+from agent.replies import Answered, Conclusion, Reply
+from agent.requests.answers import AnswerNotes, check_answer
 
-SMALL_SIDE_PX = 456
+STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
+ACT = (
+    "Now carry that out: call exactly one tool. If you have no tools that you can call, write the call as JSON only: "
+    '{"tool": <its name>, <its arguments>}'
+)
+LAST = (
+    "The search is over, this is the last step. Call the tool answer now, with what the notes support; "
+    "if they show nothing that bears on the question, the evidence is not sufficient."
+)
+SMALL_SIDE_PX = 455
 """The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
 BLANK: Mapping[str, object] = {
     **dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer")),
     "sufficient": True,
     "evidence": [],
 }
+NOTHING = (None, "", "null")
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -111,14 +121,27 @@ class Action(Answered):
     def _accept(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
-        return {**BLANK, **{name: each for name, each in value.items() if each is not None}}
+        return {**BLANK, **{name: each for name, each in value.items() if each not in NOTHING}}
+
+
+class FinalAnswer(Conclusion):
+    """The call of the tool answer, when no other is left."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_call(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        if value.get("tool", "answer") != "answer":
+            raise ValueError("the search is over; call answer")
+        return {**value, "action": "insufficient_evidence"} if value.get("sufficient") is False else value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Think(Request[Thought]):
     """What is known, whether it is enough, and what to do next; `turns` are the steps so far.
 
-    `notes` are what is known at the beginning: the subtitles of the whole video (none if there are several videos).
+    `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).
     """
 
     Reply = Thought
@@ -128,7 +151,7 @@ class Think(Request[Thought]):
     temperature: ClassVar[float] = 1.0
     question: Question
     videos: tuple[Video, ...]
-    notes: tuple[Note, ...]
+    known: tuple[Note, ...]
     limits: Limits
     steps: int
     turns: tuple[Turn, ...] = ()
@@ -136,6 +159,21 @@ class Think(Request[Thought]):
     def check(self, reply: Thought) -> None:
         if not reply.text.strip():
             raise InvalidReply("there is no thought in it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerNow(AnswerNotes):
+    """The same conversation, ended by the answer; `notes` are all that were taken, and `evidence` counts them."""
+
+    Reply = FinalAnswer
+    template: ClassVar[str] = "videoseek"
+    form: ClassVar[Literal["json", "text", "tools"]] = "tools"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = (Finish,)
+    temperature: ClassVar[float] = 1.0
+    known: tuple[Note, ...]
+    limits: Limits
+    steps: int
+    turns: tuple[Turn, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +191,7 @@ class Act(Request[Action]):
     temperature: ClassVar[float] = 1.0
     question: Question
     videos: tuple[Video, ...]
-    notes: tuple[Note, ...]
+    known: tuple[Note, ...]
     limits: Limits
     steps: int
     turns: tuple[Turn, ...]
@@ -284,6 +322,12 @@ def _check_numbers(shown: Sequence[ShownFrame], numbers: Sequence[int]) -> None:
     unknown = [number for number in numbers if not 1 <= number <= len(shown)]
     if unknown:
         raise InvalidReply(f"frame {unknown[0]} was not shown; the frames are 1 to {len(shown)}")
+
+
+def arguments(action: Action) -> dict[str, object]:
+    """What a call gave its tool; what the tool does not take is left out."""
+    [tool] = [each for each in Act.tools if get_args(each.model_fields["tool"].annotation) == (action.tool,)]
+    return {name: getattr(action, name) for name in tool.model_fields if name != "tool"}
 
 
 def numbered(notes: Sequence[Note], first: int, videos: Sequence[Video]) -> str:

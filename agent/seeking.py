@@ -1,0 +1,105 @@
+"""The tools of VideoSeek that look at the video (supplement, A.2 and Figures 6 to 8): overview, skim and focus."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from agent.errors import InvalidReply
+from agent.model import R, ShownFrame
+from agent.question import Note, Segment, Video
+from agent.requests.videoseek import Action, FocusClip, Limits, OverviewVideo, SkimRange
+from agent.session import Session
+
+
+class Tools:
+    """The tools within their limits; each reads the subtitles of its own range, if subtitles are wanted at all.
+
+    What a model behind a tool says becomes notes: of overview and skim one a frame, of focus one for the frames cited.
+    """
+
+    def __init__(self, session: Session, limits: Limits, *, subtitles: bool) -> None:
+        self.session, self.environment, self.account = session, session.environment, session.account
+        self.limits = limits
+        self._with_subtitles = subtitles
+
+    async def use(self, action: Action) -> tuple[Note, ...]:
+        """What the called tool finds. Raises `InvalidReply` for a call that it does not take, or if it says nothing."""
+        video = self.environment.video(action.video)
+        if action.tool == "overview":
+            return await self._overview(video)
+        part, query = self._part(video, action), (action.query or "").strip()
+        return await (self._skim(part, query) if action.tool == "skim" else self._focus(part, query))
+
+    def subtitles(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
+        """What is said in [start_s, end_s) of a video, by lines."""
+        if not self._with_subtitles:
+            return ()
+        lines = self.environment.transcript(video_id, start_s, end_s)
+        return tuple(Note(video_id, line.start_s, line.end_s, "subtitle", line.text) for line in lines)
+
+    def _part(self, video: Video, action: Action) -> Segment:
+        """The range that a call names, cut to its video; raises `InvalidReply` if the tool does not take it."""
+        assert action.start_s is not None and action.end_s is not None, "Act.check lets no such call pass"
+        start_s, end_s = max(action.start_s, video.start_s), min(action.end_s, video.end_s)
+        named, least, most = f"{start_s:.1f} s to {end_s:.1f} s", self.limits.skim_least_s, self.limits.focus_most_s
+        if start_s >= end_s:
+            whole = f"{video.start_s:.1f} s to {video.end_s:.1f} s"
+            raise InvalidReply(f"{action.start_s:.1f} s to {action.end_s:.1f} s is no part of the video, {whole}")
+        length_s = round(end_s - start_s, 3)
+        if action.tool == "skim" and length_s < least:
+            raise InvalidReply(f"{named} is too short for skim, which takes at least {least} s")
+        if action.tool == "focus" and length_s > most:
+            raise InvalidReply(f"{named} is too long for focus, which takes at most {most} s")
+        return Segment(self.account.rounds, video.video_id, start_s, end_s)
+
+    async def _overview(self, video: Video) -> tuple[Note, ...]:
+        whole = Segment(self.account.rounds, video.video_id, video.start_s, video.end_s)
+        request = OverviewVideo(**self._seen(whole, self.limits.overview_frames))
+        reply = _said(await self.session.ask(request))
+        described = sorted(reply.frames, key=lambda each: each.frame)
+        return tuple(self._note("overview", request.frames, [each.frame], each.description) for each in described)
+
+    async def _skim(self, part: Segment, query: str) -> tuple[Note, ...]:
+        request = SkimRange(**self._seen(part, self.limits.skim_frames), query=query)
+        reply = _said(await self.session.ask(request))
+        described = sorted(reply.frames, key=lambda each: each.frame)
+        return tuple(
+            self._note("skim", request.frames, [each.frame], f"{each.description} {_relevance(each.relevant)}")
+            for each in described
+        )
+
+    async def _focus(self, part: Segment, query: str) -> tuple[Note, ...]:
+        a_second = math.ceil(round(part.end_s - part.start_s, 3))
+        request = FocusClip(**self._seen(part, a_second), query=query)
+        reply = _said(await self.session.ask(request))
+        told = f"{query} {reply.answer}" if reply.found else f"{query} Nothing here bears on that."
+        return (self._note("focus", request.frames, reply.frames if reply.found else [], told),)
+
+    def _seen(self, part: Segment, count: int) -> dict[str, Any]:
+        """What is shown of a part: up to `count` frames, as the budget allows, and its subtitles."""
+        left = self.account.frames_left
+        count = count if left is None else min(count, left)
+        return {
+            "videos": (self.environment.video(part.video_id),),
+            "segment": part,
+            "subtitles": self.subtitles(part.video_id, part.start_s, part.end_s),
+            "frames": self.environment.frames_between(part.video_id, part.start_s, part.end_s, count),
+        }
+
+    def _note(self, tool: str, shown: Sequence[ShownFrame], cited: Sequence[int], text: str) -> Note:
+        """A note on the frames of these numbers, on all that were shown if there are none."""
+        frames = [shown[number - 1] for number in sorted(cited)] or shown
+        end_s = self.environment.shown_until(frames[-1].video_id, frames[-1].time_s)
+        return Note(frames[0].video_id, frames[0].time_s, end_s, tool, " ".join(text.split()))
+
+
+def _said(reply: R | None) -> R:
+    if reply is None:
+        raise InvalidReply("the tool gave nothing that could be read")
+    return reply
+
+
+def _relevance(why: str | None) -> str:
+    return f"Relevant: {why}" if why and why.strip() else ""

@@ -1,0 +1,168 @@
+"""VideoSeek (arXiv 2603.20185; supplement, A.2, A.4 and Figures 4 to 8): think, call one tool, read what it found.
+
+What the supplement leaves open, and what was decided:
+
+- A step is two requests in one conversation: the thought (Figure 5), then the call that carries it out. The last of
+  at most 20 steps is the answer, with no other tool left; as after any limit its status is "budget_exhausted".
+- A call that breaks a limit of its tool (Figures 7 and 8), or names no video, is told so as the tool's result; so is
+  one that could not be read in two attempts. Either way the step is used up. A range that reaches out of the video is
+  cut to it first. A thought that cannot be read is left out.
+- What the tools find becomes notes with numbers and times: of overview and skim one a frame, of focus one for the
+  frames that it cites. Answers cite notes.
+- The thinker reads all subtitles at the beginning (Figure 4), as notes; of several videos none. A tool reads those of
+  its own range (Figure 6).
+- Frames are the library's: focus shows one a second, fewer where fewer are stored. "Uniformly sampled" is the middle
+  of equal parts of a range, not its ends.
+- Of several videos, every call names one; of very many, those that match the question best are offered.
+
+The published code departs from its supplement, which is followed here: its tools get the subtitles of the whole
+video, since its filter lets everything pass; its focus shows as many frames as a skim however short the clip, at more
+than one a second, and takes clips over the limit; it runs several calls of one reply; and its answer is another call
+of the model, here the arguments of the tool (Figures 9 to 11). It puts eight frames of an overview into one picture;
+here each goes by itself after its time.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agent.answer import Answer
+from agent.errors import InvalidReply
+from agent.events import Acted, Decided
+from agent.model import Turn
+from agent.question import Note
+from agent.requests.videoseek import (
+    ACT,
+    LAST,
+    STEP,
+    Act,
+    Action,
+    AnswerNow,
+    Limits,
+    Think,
+    arguments,
+    numbered,
+)
+from agent.roots import narrow
+from agent.seeking import Tools
+from agent.session import LastWord, Session
+from agent.variant import Variant, at_least
+
+LONG_VIDEO_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class VideoSeekParameters:
+    """The supplement's settings (A.2) for videos of up to an hour; `for_duration` gives those for longer ones."""
+
+    alpha: int = 2
+    """The scale of the tools: 16 alpha frames of all, 4 alpha of 4 alpha seconds or more, 4 alpha seconds or less."""
+    subtitles: bool = True
+    videos: int = 16
+    """How many videos are offered at most."""
+    rounds: int = 20
+    """Steps, the last of which is the answer."""
+
+    def __post_init__(self) -> None:
+        at_least(self, alpha=1, videos=1, rounds=1)
+
+    @classmethod
+    def for_duration(cls, duration_s: float) -> VideoSeekParameters:
+        return cls(alpha=4) if duration_s > LONG_VIDEO_S else cls()
+
+
+async def videoseek(session: Session, parameters: VideoSeekParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends a step in the middle."""
+    return await _Seeker(session, parameters).run()
+
+
+class _Seeker:
+    """The trajectory: the conversation, and the notes that the tools took."""
+
+    def __init__(self, session: Session, parameters: VideoSeekParameters) -> None:
+        narrow(session, [session.question.text], parameters.videos)
+        self.session, self.account = session, session.account
+        self.videos = session.environment.videos
+        limits = Limits(parameters.alpha)
+        self.tools = Tools(session, limits, subtitles=parameters.subtitles)
+        alone = self.videos if len(self.videos) == 1 else ()
+        said = [line for each in alone for line in self.tools.subtitles(each.video_id, each.start_s, each.end_s)]
+        self.notes: list[Note] = list(dict.fromkeys([*session.told_before, *said]))
+        self.turns: list[Turn] = []
+        self.task: dict[str, Any] = {
+            "question": session.question,
+            "videos": self.videos,
+            "known": tuple(self.notes),
+            "limits": limits,
+            "steps": self.account.budget.rounds or parameters.rounds,
+        }
+        session.last_resort = lambda: self._last_word() if self.notes else None
+
+    async def run(self) -> Answer:
+        while True:
+            step = self.account.begin_round()
+            over = self.session.over()
+            if over:
+                return await self.session.conclude(self._last_word(), over)
+            thought = await self._think(step)
+            action = await self._act()
+            if action is not None and action.tool == "answer":
+                return self._answer(action, thought)
+            await self._observe(action, thought)
+
+    async def _think(self, step: int) -> str:
+        self._say("user", STEP.format(step=step, steps=self.task["steps"]))
+        reply = await self.session.ask(Think(**self.task, turns=tuple(self.turns)))
+        if reply is None:
+            return ""
+        self._say("assistant", reply.text)
+        return reply.text
+
+    async def _act(self) -> Action | None:
+        self._say("user", ACT)
+        action = await self.session.ask(Act(**self.task, turns=tuple(self.turns)))
+        if action is not None:
+            self._say("assistant", json.dumps({"tool": action.tool, **arguments(action)}, ensure_ascii=False))
+        return action
+
+    async def _observe(self, action: Action | None, thought: str) -> None:
+        """Let the tool look, and put what it found, or why it could not, into the trajectory."""
+        found: tuple[Note, ...] = ()
+        problem = "" if action else "there was no call that could be read"
+        try:
+            found = await self.tools.use(action) if action else ()
+        except InvalidReply as error:
+            problem = str(error)
+        first = len(self.notes) + 1
+        self.notes += found
+        self._say("user", f"Not done: {problem}." if problem else numbered(found, first, self.videos))
+        name, given = ("none", {}) if action is None else (action.tool, arguments(action))
+        self.session.emit(Acted(self.account.rounds, name, given, thought, found, problem))
+
+    def _answer(self, action: Action, thought: str) -> Answer:
+        self.session.emit(Acted(self.account.rounds, action.tool, arguments(action), thought))
+        decided: Literal["answer", "insufficient_evidence"] = "answer" if action.sufficient else "insufficient_evidence"
+        self.session.emit(Decided(self.account.rounds, decided, None, forced=False))
+        if not action.sufficient:
+            return self.session.answer(None, self.notes, "insufficient_evidence")
+        return self.session.answer(action, self.notes, "answered")
+
+    def _last_word(self) -> LastWord:
+        return AnswerNow(**self.task, notes=tuple(self.notes), turns=(*self.turns, Turn("user", LAST)))
+
+    def _say(self, speaker: Literal["assistant", "user"], text: str) -> None:
+        self.turns.append(Turn(speaker, text))
+
+
+VIDEOSEEK = Variant(
+    "videoseek",
+    "thinks, then calls one tool a step: overview, skim, focus or answer (arXiv 2603.20185)",
+    videoseek,
+    VideoSeekParameters.for_duration,
+    roles=("policy", "vision"),
+    uses=("transcript",),
+    ablations={"no subtitles": {"subtitles": False}},
+    needs_language=True,
+)

@@ -1,0 +1,215 @@
+"""VideoAgent, rounds of answering and looking for what is missing (ECCV 2024, arXiv 2403.10517): Algorithm 1.
+
+What the paper leaves open, and what was decided:
+
+- Frames are captioned one by one, when they are chosen, by the role "captioner". All that was captioned is the state
+  s_t, in the order of time.
+- The number of first frames is the paper's, 5, for short videos, and 15 for long ones (VCA, supplement 8.2).
+- Frames seen so far divide a video into segments; one without unseen frames is not offered.
+- An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
+  confidence without asking. Where nothing more can be looked for, the answer of the round stands.
+- The first frames are shared out among several videos by duration. Of very many, those that queries match best are
+  taken.
+
+Where the published code departs from the paper, the paper is followed: it retrieves from precomputed vectors of texts
+that it has seen before, so that no new description can be looked for; it replays stored replies; a reply that cannot
+be read becomes confidence 1 or a random answer; a frame that was seen may be retrieved again.
+
+Ablations (section 4): "no segment selection" looks for descriptions in whole videos, "no self-evaluation" looks for
+more in every round, whatever is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.answer import Answer
+from agent.events import Acted, Assessed, Decided
+from agent.frame_captions import FrameTime, frame_captions, in_order
+from agent.question import Segment
+from agent.replies import Conclusion
+from agent.requests.answers import AnswerNotes, chosen_option
+from agent.requests.videoagent import SURE, FindMissing, Missing, ReflectOnAnswer
+from agent.roots import discover, narrow
+from agent.session import LastWord, Session
+from agent.spaced import spaced_frames
+from agent.variant import Variant, at_least
+
+SHORT_VIDEO_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class VideoAgentParameters:
+    """The settings for long videos; `for_duration` gives those for short ones."""
+
+    first_frames: int = 15
+    retrieved: int = 5
+    """Frames looked for in a round at most."""
+    sure: int = SURE
+    """The confidence, 1 to 3, that ends the search: C."""
+    segment_selection: bool = True
+    self_evaluation: bool = True
+    videos: int = 16
+    """How many videos are searched at most."""
+    rounds: int = 3
+
+    def __post_init__(self) -> None:
+        at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)
+
+    @classmethod
+    def for_duration(cls, duration_s: float) -> VideoAgentParameters:
+        return cls(first_frames=5) if duration_s < SHORT_VIDEO_S else cls()
+
+
+async def videoagent(session: Session, parameters: VideoAgentParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
+    return await _Rounds(session, parameters).run()
+
+
+class _Rounds:
+    """The state of Algorithm 1: frames looked at, and the notes s_t that were taken of them."""
+
+    def __init__(self, session: Session, parameters: VideoAgentParameters) -> None:
+        self.session, self.parameters = session, parameters
+        self.seen: set[FrameTime] = set()
+        self.notes = in_order(session.told_before)
+        session.last_resort = self._last_resort
+
+    async def run(self) -> Answer:
+        frames = await self._first_frames()
+        while True:  # line 2
+            self.session.account.begin_round()
+            await self._read(frames)  # lines 1 and 10
+            over = self.session.over()
+            if over:
+                return await self.session.conclude(self._answering(), over)
+            predicted = None
+            if self.parameters.self_evaluation:
+                predicted = await self.session.ask(self._answering())  # line 3
+                if predicted and await self._confidence(predicted) >= self.parameters.sure:  # lines 4 to 6
+                    return self._answer(predicted)
+            frames = await self._retrieve()  # lines 8 and 9
+            if not frames:
+                return self._answer(predicted) if predicted else await self.session.conclude(self._answering())
+
+    async def _first_frames(self) -> list[FrameTime]:
+        """Equally spaced frames, and those that earlier answers of a conversation rest on."""
+        if len(self.session.environment.videos) > self.parameters.videos:
+            queries = await discover(self.session) or [self.session.question.text]
+            narrow(self.session, queries, self.parameters.videos)
+        spaced = spaced_frames(self.session.environment, self.parameters.first_frames)
+        return [(frame.video_id, frame.time_s) for frame in (*spaced, *self.session.seen_before)]
+
+    async def _read(self, frames: Iterable[FrameTime]) -> None:
+        """Caption frames and merge the captions with what is known."""
+        new = set(frames) - self.seen
+        self.seen |= new
+        captions = await frame_captions(self.session, new)
+        self.notes = in_order([*self.notes, *captions.values()])
+        rounds = self.session.account.rounds
+        self.session.emit(Acted(rounds, "caption", {"frames": len(new)}, notes=in_order(captions.values())))
+
+    async def _confidence(self, predicted: Conclusion) -> int:
+        """SelfReflect: 1 to 3; the lowest for no answer, and for a reflection that is invalid twice."""
+        if predicted.action != "answer":
+            return 1
+        reflection = await self.session.ask(
+            ReflectOnAnswer(
+                question=self.session.question,
+                videos=self.session.environment.videos,
+                notes=self.notes,
+                answer=self._words(predicted),
+            )
+        )
+        if reflection is None:
+            return 1
+        self.session.emit(Assessed(self.session.account.rounds, reflection.confidence, SURE, reflection.thought))
+        return reflection.confidence
+
+    async def _retrieve(self) -> list[FrameTime]:
+        """FindMissingInfo and RetrieveFrames: the unseen frame of a segment that a description matches best."""
+        segments = {segment.number: segment for segment in self._segments()}
+        if not segments:
+            return []
+        missing = await self.session.ask(
+            FindMissing(
+                question=self.session.question,
+                videos=self.session.environment.videos,
+                notes=self.notes,
+                segments=tuple(segments.values()),
+                most=self.parameters.retrieved,
+            )
+        )
+        found: list[FrameTime] = []
+        for wanted in missing.frames if missing else ():
+            found += self._best(segments[wanted.segment], wanted.description, found)
+        if missing:
+            self.session.emit(Acted(self.session.account.rounds, "retrieve", _arguments(missing)))
+        return found
+
+    def _best(self, segment: Segment, description: str, found: list[FrameTime]) -> list[FrameTime]:
+        unseen = self._unseen(segment, found)
+        if not len(unseen):
+            return []
+        environment = self.session.environment
+        cosines = environment.cosines(description, segment.video_id)[unseen]
+        best = unseen[int(np.argmax(cosines))]
+        return [(segment.video_id, float(environment.times(segment.video_id)[best]))]
+
+    def _segments(self) -> list[Segment]:
+        """The parts of the videos between the frames seen so far that have unseen ones, numbered from 1."""
+        parts: list[Segment] = []
+        for video in self.session.environment.videos:
+            cuts_s = {time_s for video_id, time_s in self.seen if video_id == video.video_id}
+            inside_s = sorted(cuts_s) if self.parameters.segment_selection else []
+            for start_s, end_s in pairwise([video.start_s, *inside_s, video.end_s]):
+                part = Segment(len(parts) + 1, video.video_id, start_s, end_s)
+                parts += [part] if len(self._unseen(part, ())) else []
+        return parts
+
+    def _unseen(self, segment: Segment, found: Iterable[FrameTime]) -> NDArray[np.intp]:
+        """Where the frames of a segment are that were neither seen nor found."""
+        times_s = self.session.environment.times(segment.video_id)
+        known_s = [time_s for video_id, time_s in (*self.seen, *found) if video_id == segment.video_id]
+        inside = (times_s >= segment.start_s) & (times_s < segment.end_s) & ~np.isin(times_s, known_s)
+        return np.flatnonzero(inside)
+
+    def _answering(self) -> AnswerNotes:
+        return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=self.notes)
+
+    def _words(self, predicted: Conclusion) -> str:
+        question = self.session.question
+        option = chosen_option(question, predicted)
+        return predicted.answer or "" if option is None else ". ".join(question.lettered[option])
+
+    def _answer(self, predicted: Conclusion) -> Answer:
+        """The answer that a round predicted already."""
+        self.session.emit(Decided(self.session.account.rounds, predicted.action, None, forced=False))
+        if predicted.action != "answer":
+            return self.session.answer(None, self.notes, "insufficient_evidence")
+        return self.session.answer(predicted, self.notes, "answered")
+
+    def _last_resort(self) -> LastWord | None:
+        return self._answering() if self.notes else None
+
+
+def _arguments(missing: Missing) -> dict[str, list[str]]:
+    return {"frames": [f"segment {each.segment}: {each.description}" for each in missing.frames]}
+
+
+VIDEOAGENT = Variant(
+    "videoagent",
+    "baseline: captions of a few frames, and of more that a description finds, until it is sure (arXiv 2403.10517)",
+    videoagent,
+    VideoAgentParameters.for_duration,
+    roles=("policy", "captioner"),
+    ablations={
+        "no segment selection": {"segment_selection": False},
+        "no self-evaluation": {"self_evaluation": False},
+    },
+)

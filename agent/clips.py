@@ -22,10 +22,11 @@ from weakref import WeakValueDictionary
 
 from agent.errors import OutOfBudget
 from agent.events import Acted
-from agent.kept_captions import Kept, keep_captions, kept_captions, note_of
+from agent.kept_captions import Kept, keep_captions, kept_captions, kept_clips, note_of
 from agent.ledger import Account, Ledger
+from agent.model import request_key
 from agent.question import Note, Segment, Video
-from agent.requests.describe import DescribeSegment
+from agent.requests.describe import DescribeSegment, Summarize
 from agent.session import Session, at_once
 from index.rows import ClipRow, part_name
 
@@ -62,9 +63,35 @@ async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span]) 
     if session.recording(CAPTIONER) or not all(scene.is_kept(kept) for scene in scenes):
         async with _alone(session, video_id):
             kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
-            await _complete(session, scenes, kept)
+            await _complete(session, video_id, scenes, kept)
     told = {span: note for scene in scenes for span, note in scene.notes(kept)}
     return tuple(told[span] for span in spans_s if span in told)
+
+
+async def summary(session: Session, video_id: str, captions: Sequence[Note]) -> Note | None:
+    """What captions of a video's parts say of it as a whole, by the role "policy"; None if it is invalid twice.
+
+    Kept as captions are, for these very captions. Raises `OutOfBudget`.
+    """
+    if not captions:
+        return None
+    video, environment, recording = (
+        session.environment.video(video_id),
+        session.environment,
+        session.recording("policy"),
+    )
+    request = Summarize(videos=(video,), notes=tuple(captions))
+    model = f"{session.model_name(request.role)} on captions {request_key(request)[:12]}"
+    note = kept_clips(environment, video_id, model).get(part_name(video.start_s, video.end_s))
+    if note is None or (recording and recording.holds(request)):
+        reply = await session.ask(request)
+        if reply is None:
+            return None
+        row = ClipRow(video_id, model, video.start_s, video.end_s, reply.summary.strip(), None, 0)
+        if not recording:
+            _tell(session, video_id, [keep_captions(environment, [row])])
+        note = note_of(row)
+    return replace(note, source="summary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +139,7 @@ async def _alone(session: Session, video_id: str) -> AsyncIterator[None]:
         lock.release()
 
 
-async def _complete(session: Session, scenes: Sequence[_Scene], kept: Kept) -> None:
+async def _complete(session: Session, video_id: str, scenes: Sequence[_Scene], kept: Kept) -> None:
     """Add captions of the scenes that are not `kept`; a replayed run asks just what it asked then."""
     recording = session.recording(CAPTIONER)
     wanted = [
@@ -122,7 +149,14 @@ async def _complete(session: Session, scenes: Sequence[_Scene], kept: Kept) -> N
     while size := min(portion, len(wanted) - done, _affordable(session.account, before, done)):
         unkept += await _describe(session, wanted[done : done + size], kept)
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
-    _tell(session, wanted, kept, unkept)
+    unasked = sum(not scene.is_kept(kept) for scene in wanted)
+    invalid = sum(scene.is_kept(kept) and not scene.notes(kept) for scene in wanted)
+    problems = [
+        f"{unasked} of {len(wanted)} captions were not asked for, to leave half of the budget" if unasked else "",
+        f"{invalid} of {len(wanted)} captions were invalid twice" if invalid else "",
+        unkept,
+    ]
+    _tell(session, video_id, problems)
 
 
 async def _describe(session: Session, scenes: Sequence[_Scene], kept: Kept) -> str:
@@ -173,15 +207,8 @@ def _tokens(ledger: Ledger) -> int:
     return ledger.input_tokens + ledger.output_tokens
 
 
-def _tell(session: Session, wanted: Sequence[_Scene], kept: Kept, unkept: str) -> None:
-    """Say what is missing, and what is not kept, if anything."""
-    unasked = sum(not scene.is_kept(kept) for scene in wanted)
-    invalid = sum(scene.is_kept(kept) and not scene.notes(kept) for scene in wanted)
-    problems = [
-        f"{unasked} of {len(wanted)} captions were not asked for, to leave half of the budget" if unasked else "",
-        f"{invalid} of {len(wanted)} captions were invalid twice" if invalid else "",
-        unkept,
-    ]
+def _tell(session: Session, video_id: str, problems: Sequence[str]) -> None:
+    """Say what is missing or cannot be kept, if anything."""
     if any(problems):
-        arguments = {"video": wanted[0].video_id}
-        session.emit(Acted(session.account.rounds, "captions", arguments, problem="; ".join(filter(None, problems))))
+        said = "; ".join(filter(None, problems))
+        session.emit(Acted(session.account.rounds, "captions", {"video": video_id}, problem=said))

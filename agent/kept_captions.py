@@ -15,10 +15,15 @@ Kept = dict[str, Note | None]
 
 def kept_captions(environment: Environment, video_id: str, model: str) -> Kept:
     """All captions of a video's parts that `model` wrote for agents, or any model for `kinodex add captions`."""
-    notes = [*environment.captions(video_id), *(note_of(row) for row in environment.library.clips(video_id, model))]
+    added = {part_name(note.start_s, note.end_s): note for note in environment.captions(video_id)}
+    return added | kept_clips(environment, video_id, model)
+
+
+def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
+    """Those that `model` wrote for agents."""
     remembered = environment.remembered.items()
     kept: Kept = {part: note for (of, by, part), note in remembered if (of, by) == (video_id, model)}
-    return kept | {part_name(note.start_s, note.end_s): note for note in notes}
+    return kept | {row.part: note_of(row) for row in environment.library.clips(video_id, model)}
 
 
 def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:

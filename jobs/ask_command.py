@@ -38,6 +38,9 @@ def ask(
     ] = "builtin",
     base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="Finds things that the library's detections do not tell: a hub id or a folder.")
+    ] = None,
     max_frames: Annotated[int | None, typer.Option(help="Budget: different frames shown.")] = None,
     max_rounds: Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows as many.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Budget: tokens in and out.")] = None,
@@ -61,7 +64,7 @@ def ask(
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
     _check_cost(choice, max_cost)
     _check_trace(trace, continue_)
-    environment = open_environment(library, video)
+    environment = open_environment(library, video, detector)
     how = _How(agent, _settings(set_ or []), budget, continue_, trace)
     answer = asyncio.run(_answer(asked, environment, choice, how, quiet=json))
     _show(answer, asked, environment, trace, as_json=json)
@@ -78,7 +81,7 @@ class _How:
     trace: Path | None
 
 
-def open_environment(library: str, videos: list[str] | None = None) -> Environment:
+def open_environment(library: str, videos: list[str] | None = None, detector: str | None = None) -> Environment:
     """The named videos of a library (all of them if none is named) with the text tower of its space."""
     from agent.environment import Environment
     from index.library import Library
@@ -88,7 +91,11 @@ def open_environment(library: str, videos: list[str] | None = None) -> Environme
     rows = [opened.video(name) for name in videos] if videos else opened.videos()
     space = load_space(opened.space_name, towers="text")
     opened.check_space(space.fingerprint)
-    return Environment(opened, rows, space.embed_text)
+    if detector is None:
+        return Environment(opened, rows, space.embed_text)
+    from jobs.detecting import detect_with
+
+    return Environment(opened, rows, space.embed_text, detect_with(opened, detector))
 
 
 def _check_cost(choice: ModelChoice, max_cost: float | None) -> None:

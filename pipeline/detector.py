@@ -30,16 +30,20 @@ class Detector:
     def __init__(self, loaded: Loaded, labels: Collection[str], min_score: float, asks_in_words: bool) -> None:
         self.labels = tuple(labels)
         """What it may find."""
+        self.asks_in_words = asks_in_words
         self._loaded = loaded
         self._min_score = min_score
-        self._asks_in_words = asks_in_words
+
+    def looking_for(self, labels: Collection[str]) -> Detector:
+        """The same model looking for other labels; only one that is asked in words can."""
+        return Detector(self._loaded, labels, self._min_score, self.asks_in_words)
 
     def detect(self, pictures: Sequence[Image]) -> list[list[Detection]]:
         """What is in each picture, best first, at least `min_score`; all pictures in one batch."""
         if not pictures:
             return []
         sizes = [(picture.height, picture.width) for picture in pictures]
-        find = self._open_vocabulary if self._asks_in_words else self._closed_vocabulary
+        find = self._open_vocabulary if self.asks_in_words else self._closed_vocabulary
         return [_detections(each, size, self.labels) for each, size in zip(find(pictures, sizes), sizes, strict=True)]
 
     def _closed_vocabulary(self, pictures: Sequence[Image], sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:

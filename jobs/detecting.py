@@ -1,0 +1,81 @@
+"""A detector for agents: it looks into stored frames when asked, for what the library's detections do not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from index.detections import plain_label
+from index.library import Library
+from index.rows import DetectionRow, StoredFrame
+from jobs.adding import hub_for
+from jobs.stored_pictures import picture_of
+
+if TYPE_CHECKING:
+    from agent.environment import Detect
+    from agent.model import ShownFrame
+    from pipeline.detector import Detector
+
+BATCH = 4
+"""Frames that the model sees at once."""
+
+
+def detect_with(library: Library, model: str, min_score: float = 0.3, device: str = "auto") -> Detect:
+    """What an `Environment` over a library takes as its detector: `model` is a hub id or a folder.
+
+    One that knows only its own labels cannot look for others. Questions take turns. Raises ModelMissing, WrongModel
+    or NoSuchDevice.
+    """
+    detector = _load(model, min_score, device)
+    turn = Lock()
+
+    def detect(frames: Sequence[ShownFrame], label: str) -> list[DetectionRow] | None:
+        looking = _looking_for(detector, plain_label(label))
+        if looking is None or not frames:
+            return None if looking is None else []
+        with turn:
+            return _rows(library, model, looking, frames, plain_label(label))
+
+    return detect
+
+
+def _load(model: str, min_score: float, device: str) -> Detector:
+    from pipeline.detector import load_detector
+    from pipeline.errors import WrongModel
+
+    with hub_for(model):
+        try:
+            return load_detector(model, (), min_score, device)
+        except WrongModel as error:
+            try:
+                return load_detector(model, ("thing",), min_score, device)
+            except WrongModel:
+                raise error from None
+
+
+def _looking_for(detector: Detector, label: str) -> Detector | None:
+    if detector.asks_in_words:
+        return detector.looking_for([label])
+    return detector if label in map(plain_label, detector.labels) else None
+
+
+def _rows(
+    library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
+) -> list[DetectionRow]:
+    from pipeline.tracks import find_tracks
+
+    pictures = [picture_of(StoredFrame(*astuple(frame))) for frame in frames]
+    found = [
+        [each for each in seen if plain_label(each.label) == label]
+        for first in range(0, len(frames), BATCH)
+        for seen in detector.detect(pictures[first : first + BATCH])
+    ]
+    cuts_s = [each.start_s for each in library.segments(frames[0].video_id) if each.kind == "shot"]
+    numbers = find_tracks(found, [frame.time_s for frame in frames], cuts_s)
+    return [
+        DetectionRow(frame.video_id, frame.frame_no, frame.time_s, label, each.score, each.box, number, model)
+        for frame, seen, given in zip(frames, found, numbers, strict=True)
+        for each, number in zip(seen, given, strict=True)
+    ]

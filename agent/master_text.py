@@ -6,7 +6,8 @@
 
 Read besides: `<watch>` (section 3.1) and `<search>` (the published code) for a visual query, `<reasoning>` (the
 published code) for thinking, `<request_grounding>` without an end (Tables 1 and 3), and a JSON object that says the
-same, `{"action": "visual_query", "query": "..."}`. No action, or more than one, is malformed.
+same, `{"action": "visual_query", "query": "..."}`. No action, or more than one, is malformed. As of any
+reasoning model, all up to the last `</think>` is thought.
 """
 
 from __future__ import annotations

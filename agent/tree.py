@@ -34,6 +34,8 @@ class Tree:
     """The candidates by segment number; a number is never used twice. Several videos are several roots."""
 
     candidates: dict[int, Candidate] = field(default_factory=dict)
+    sampled: set[tuple[str, int]] = field(default_factory=set)
+    """Frames that segments were divided at: as good as seen, even before a model is shown them."""
     _next: int = 0
 
     def divide(self, number: int, frames: Sequence[ShownFrame], *, keep: bool = False) -> list[Candidate]:
@@ -42,6 +44,7 @@ class Tree:
         self.candidates[number].divided = True
         if not keep:
             del self.candidates[number]
+        self.sampled |= {(frame.video_id, frame.frame_no) for frame in frames}
         cuts = [parent.start_s, *(frame.time_s for frame in frames), parent.end_s]
         return [self.add(parent.video_id, start_s, end_s) for start_s, end_s in pairwise(cuts) if start_s < end_s]
 
@@ -53,11 +56,12 @@ class Tree:
         return candidate
 
 
-def unseen_times(environment: Environment, account: Account, segment: Segment) -> Floats:
-    """Times of the stored frames in a segment that no model has seen yet."""
+def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
+    """Times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
     stored = environment.vectors(segment.video_id)
     first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
-    seen = np.isin(stored.frame_no[first:last], account.seen(segment.video_id))
+    sampled = [frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id]
+    seen = np.isin(stored.frame_no[first:last], account.seen(segment.video_id) + sampled)
     times: Floats = stored.time_s[first:last][~seen]
     return times
 
@@ -76,7 +80,7 @@ def shown_candidates(
             each.segment,
             score(each),
             each.explanation,
-            explorable=len(unseen_times(environment, account, each.segment)) > 0,
+            explorable=len(unseen_times(tree, environment, account, each.segment)) > 0,
             divided=each.divided,
         )
         for each in tree.candidates.values()

@@ -126,7 +126,7 @@ class _Search:
     def _expand(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at its best anchors and at the frames that cover the rest of it best."""
         segment = self.tree.candidates[number].segment
-        unseen_s = unseen_times(self.environment, self.account, segment)
+        unseen_s = unseen_times(self.tree, self.environment, self.account, segment)
         count = affordable(self.account, self.parameters.frames)
         anchors_s = self._best_anchors(segment.video_id, unseen_s, count)
         if self.parameters.semantic_guided_expansion:

@@ -104,7 +104,7 @@ class _Search:
         environment = self.session.environment
         selected = self.tree.candidates[number]
         segment = selected.segment
-        unseen_s = unseen_times(environment, self.account, segment)
+        unseen_s = unseen_times(self.tree, environment, self.account, segment)
         count = affordable(self.account, self.parameters.frames)
         if selected.divided:
             stored_s = environment.times(segment.video_id)

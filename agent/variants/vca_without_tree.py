@@ -7,6 +7,8 @@ segments there are no rewards.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from agent.answer import Answer
@@ -28,7 +30,7 @@ async def without_tree(session: Session, frames_a_round: int, capacity: int, mos
     environment, account = session.environment, session.account
     count = affordable(account, frames_a_round)
     video_id = first.video_id
-    chosen_s = spread(first.start_s, first.end_s, _unseen(session, video_id), count)
+    chosen_s = spread(first.start_s, first.end_s, _unseen(session, video_id, ()), count)
     seen: list[tuple[str, float]] = []
     while True:
         account.begin_round()
@@ -47,7 +49,7 @@ async def _choose(
 ) -> tuple[str, Times] | Answer:
     """The video to look at next and the times of its unseen frames nearest to those wished for, or the answer."""
     environment, frames = session.environment, memory.frames
-    unseen_s = {video.video_id: _unseen(session, video.video_id) for video in environment.videos}
+    unseen_s = {video.video_id: _unseen(session, video.video_id, seen) for video in environment.videos}
     over = session.over()
     if over or not any(len(times_s) for times_s in unseen_s.values()):
         return await session.conclude(last_word(session, memory), over or "")
@@ -64,7 +66,9 @@ async def _choose(
     return session.answer(reply, frames, "answered")
 
 
-def _unseen(session: Session, video_id: str) -> Times:
+def _unseen(session: Session, video_id: str, seen: Sequence[tuple[str, float]]) -> Times:
     stored = session.environment.vectors(video_id)
-    times: Times = stored.time_s[~np.isin(stored.frame_no, session.account.seen(video_id))]
+    here_s = [time_s for seen_id, time_s in seen if seen_id == video_id]
+    shown = np.isin(stored.frame_no, session.account.seen(video_id)) | np.isin(stored.time_s, here_s)
+    times: Times = stored.time_s[~shown]
     return times

@@ -1,0 +1,125 @@
+"""Several videos as one tree: which comes first, which are searched at all, and what a follow-up brings along."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agent.anchors import anchors
+from agent.ask import ask
+from agent.environment import Environment
+from agent.events import Event, Ranked, Remembered
+from agent.followup import Seen
+from agent.ledger import Budget
+from agent.question import Earlier, Question
+from agent.requests.answers import Recall
+from agent.requests.search import Decide, DiscoverQueries
+from agent.roots import CLIP_S, matches, new_queries
+from agent.variants.eea import EEAParameters
+from agent.variants.vca import VCAParameters
+from tests.agent_kit import ScriptedModel, embed_words, environment_of, explorer, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+KITE = "red kite desert"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    films = {
+        "none": film(2, 300),
+        "moment": film(3, 300, {200: (KITE, 10)}),
+        "all about it": film(4, 300, {0: (KITE, 260)}),
+        "other": film(5, 300),
+    }
+    return make_library(tmp_path_factory.mktemp("roots"), films)
+
+
+def run(library, agent, script=explorer, parameters=None, seen=None):
+    environment, model = environment_of(library), ScriptedModel(script)
+    events: list[Event] = []
+    answer = asyncio.run(
+        ask(
+            QUESTION,
+            environment,
+            model,
+            agent=agent,
+            parameters=parameters,
+            budget=Budget(rounds=2),
+            on_event=events.append,
+            seen=seen,
+        )
+    )
+    titles = {video.video_id: video.title for video in environment.videos}
+    return answer, events, model, titles
+
+
+def ranking(events, titles):
+    (ranked,) = [event for event in events if isinstance(event, Ranked)]
+    return [titles[segment.video_id] for segment in ranked.segments], ranked.similarities
+
+
+@pytest.mark.parametrize("agent", ["eea", "vca"])
+def test_videos_are_ranked_by_their_best_anchors(library, agent):
+    _, events, _, titles = run(library, agent)
+    order, similarities = ranking(events, titles)
+    assert set(order[:2]) == {"moment", "all about it"}
+    assert similarities[1] > 0.5 > similarities[2]
+    assert list(similarities) == sorted(similarities, reverse=True)
+
+
+def test_a_video_that_matches_everywhere_is_not_thought_less_of(library):
+    environment = environment_of(library)
+    titles = {video.video_id: video.title for video in environment.videos}
+    all_about = next(video_id for video_id, title in titles.items() if title == "all about it")
+    alone = environment.search([KITE], all_about, 1, CLIP_S)[0]
+    beside_others = next(
+        each for each in anchors(matches(environment, [KITE], 1, CLIP_S), CLIP_S) if each.video_id == all_about
+    )
+    assert alone.similarity < 0.3
+    assert beside_others.similarity > 0.5
+
+
+def test_one_video_needs_no_queries_to_be_the_first(library):
+    only = Environment(library, library.videos()[:1], embed_words)
+    model = ScriptedModel(explorer)
+    asyncio.run(ask(QUESTION, only, model, agent="vca", budget=Budget(rounds=1)))
+    assert model.asked(DiscoverQueries) == []
+
+
+def test_without_valid_queries_the_question_itself_ranks(library):
+    def speechless(request):
+        return "no" if isinstance(request, DiscoverQueries) else explorer(request)
+
+    _, events, _, titles = run(library, "vca", speechless)
+    assert set(ranking(events, titles)[0][:2]) == {"moment", "all about it"}
+
+
+@pytest.mark.parametrize(("agent", "parameters"), [("eea", EEAParameters(videos=2)), ("vca", VCAParameters(videos=2))])
+def test_of_many_videos_the_best_are_searched(library, agent, parameters):
+    _, events, model, titles = run(library, agent, parameters=parameters)
+    order, _ = ranking(events, titles)
+    assert len(order) == 2
+    assert {titles[video.video_id] for video in model.asked(Decide)[0].videos} == set(order)
+
+
+@pytest.mark.parametrize(("agent", "parameters"), [("eea", EEAParameters(videos=1)), ("vca", VCAParameters(videos=1))])
+def test_what_a_conversation_has_seen_stays_and_begins_the_memory(library, agent, parameters):
+    environment = environment_of(library)
+    none = next(video for video in environment.videos if video.title == "none")
+    before = environment.frames(none.video_id, [30.0, 90.0])
+
+    def forgetful(request):
+        return {"action": "insufficient_evidence"} if isinstance(request, Recall) else explorer(request)
+
+    seen = Seen((Earlier("Who was there?", "nobody"),), before, ())
+    answer, events, model, titles = run(library, agent, forgetful, parameters, seen)
+    assert "none" in ranking(events, titles)[0]
+    assert next(event for event in events if isinstance(event, Remembered)).added == before
+    assert set(before) <= set(model.asked(Decide)[0].frames)
+    assert answer.status == "budget_exhausted"
+
+
+def test_new_queries_are_those_not_known():
+    assert new_queries([" red kite ", "red kite", "boat", "sea"], ["Boat"]) == ["red kite", "sea"]
+    assert new_queries([str(number) for number in range(9)], []) == ["0", "1", "2", "3", "4"]

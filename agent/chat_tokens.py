@@ -10,21 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agent.model import Turn
+from agent.wire import Message
 
 _SAID = "\u2420said\u2420"
 """Stands for what the model said while the template is asked what it puts around that."""
 
 
-def conversation_tokens(tokenizer: Any, first: str, turns: Sequence[Turn]) -> list[int]:
-    """Everything up to where the model speaks next; `first` is the first message to it."""
-    tokens = first_tokens(tokenizer, first)
-    for turn in turns:
-        tokens += (
-            said_tokens(tokenizer, turn.text)
-            if turn.speaker == "assistant"
-            else told_tokens(tokenizer, turn.text, tokens)
-        )
+def conversation_tokens(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
+    """Messages of a user and an assistant in turn, up to where the assistant speaks next."""
+    tokens: list[int] = []
+    for message in messages:
+        text = str(message["content"])
+        if not tokens:
+            tokens += first_tokens(tokenizer, text)
+        elif message["role"] == "assistant":
+            tokens += said_tokens(tokenizer, text)
+        else:
+            tokens += told_tokens(tokenizer, text, tokens)
     return tokens
 
 

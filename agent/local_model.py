@@ -6,6 +6,8 @@ It reads text only. `kinodex ask --model local:FOLDER` or a role's `model = "loc
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,12 @@ from typing import Any
 from agent.chat_tokens import conversation_tokens
 from agent.errors import InvalidReply, ModelRejected, ModelUnknown
 from agent.generation import Generator
-from agent.model import Exchange, R, Request, Turn, Usage
+from agent.model import Exchange, R, Request, Usage
 from agent.prompts import render
 from agent.structured import read_reply, read_text, repair_messages, schema_request
+from agent.wire import Message, in_turns, turn_messages, user_message
+from index.hub import quick_hub
+from index.spaces import import_torchvision
 
 MAX_NEW_TOKENS = 1024
 
@@ -40,7 +45,7 @@ class LocalModel:
             )
         started = time.perf_counter()
         tokenizer = self.generator.tokenizer
-        prompt = conversation_tokens(tokenizer, *conversation(request))
+        prompt = conversation_tokens(tokenizer, conversation(request))
         temperature = request.temperature if self.temperature is None else self.temperature
         said = await self.generator.go_on(prompt, temperature, request.stop)
         text = tokenizer.decode(said, skip_special_tokens=True)
@@ -48,16 +53,13 @@ class LocalModel:
         return Exchange(reply, invalid, Usage(len(prompt), len(said)), raw=text, seconds=time.perf_counter() - started)
 
 
-def conversation(request: Request[R]) -> tuple[str, list[Turn]]:
-    """The first message of a request, and what was said since; after a reply that could not be used, that too."""
+def conversation(request: Request[R]) -> list[Message]:
+    """What a request says, and what was said since; after a reply that could not be used, that and its complaint."""
     first = render(replace(request, complaint="", bad_reply="") if request.bad_reply else request)
     if request.form != "text":
         first += f"\n\n{schema_request(request.Reply)}"
-    turns = list(request.turns)
-    if request.bad_reply:
-        bad, wish = repair_messages(request)
-        turns += [Turn("assistant", str(bad["content"])), Turn("user", str(wish["content"]))]
-    return first, turns
+    messages = [user_message(first, (), None), *turn_messages(request.turns)]
+    return in_turns(messages + repair_messages(request) if request.bad_reply else messages)
 
 
 def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
@@ -71,7 +73,7 @@ def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
 
 
 def load_local_model(
-    where: str, *, temperature: float | None = None, max_new_tokens: int = MAX_NEW_TOKENS, name: str | None = None
+    where: str, *, temperature: float | None = None, max_new_tokens: int = MAX_NEW_TOKENS
 ) -> LocalModel:
     """The model in a folder that `save_pretrained` wrote, or of a hub id; on CUDA where there is one.
 
@@ -79,19 +81,26 @@ def load_local_model(
     """
     import torch
 
-    from index.spaces import import_torchvision
-
     import_torchvision()
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    import transformers
 
-    place = str(Path(where).expanduser())
+    library: Any = transformers
+    with known_model(where) as place:
+        tokenizer = library.AutoTokenizer.from_pretrained(place)
+        model = library.AutoModelForCausalLM.from_pretrained(place, dtype="auto")
+    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    return LocalModel(f"local:{where}", Generator(model, tokenizer, max_new_tokens), temperature)
+
+
+@contextmanager
+def known_model(where: str) -> Iterator[str]:
+    """Within this block a model is loaded from the place given: that there is none is `ModelUnknown`."""
+    folder = Path(where).expanduser()
+    if where.startswith((".", "/", "~")) and not (folder / "config.json").is_file():
+        raise ModelUnknown(f"{where} holds no config.json; give a folder that save_pretrained wrote, or a hub id")
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(place)
-        model: Any = AutoModelForCausalLM.from_pretrained(place, dtype="auto")
+        with nullcontext() if folder.is_dir() else quick_hub():
+            yield str(folder)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise ModelUnknown(
-            f"no language model at {where}: {reason}; give a folder written by save_pretrained"
-        ) from error
-    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    return LocalModel(name or f"local:{where}", Generator(model, tokenizer, max_new_tokens), temperature)
+        raise ModelUnknown(f"no language model at {where}: {reason}; give another folder or hub id") from error

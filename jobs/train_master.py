@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.environment import Environment
-from agent.errors import ModelUnknown
 from agent.generation import Generator
+from agent.local_model import known_model
 from agent.rollouts import as_line
 from index.library import Library
 from index.spaces import import_torchvision, load_space
@@ -166,13 +166,10 @@ def _trainer(model: str, out: Path, settings: MasterSettings, rollouts: _Rollout
     )
     columns: list[Callable[..., list[float]]] = [structure, answer]
     numbers = Dataset.from_dict({"prompt": [str(number) for number in range(len(rollouts.world.questions))]})
-    try:
-        trainer = library.GRPOTrainer(str(Path(model).expanduser()), columns, config, numbers, rollout_func=rollouts)
-    except OSError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ModelUnknown(
-            f"no language model at {model}: {reason}; give a folder written by save_pretrained"
-        ) from error
+    with known_model(model) as place:
+        config_of: Any = transformers.AutoConfig
+        config_of.from_pretrained(place)
+    trainer = library.GRPOTrainer(place, columns, config, numbers, rollout_func=rollouts)
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.add_callback(_teller(settings.steps, told))
     return trainer

@@ -1,0 +1,58 @@
+"""A library of a sketch film in the built-in space, made without a video file: each shot is drawn and embedded once."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from index.library import Library
+from index.rows import VideoRow
+from index.spaces import Space
+from pipeline.ingest import FrameRow
+from pipeline.sketch.film import HEIGHT_PX, WIDTH_PX, Script
+from pipeline.sketch.scene import draw
+
+
+def sketch_library(folder: Path, script: Script, space: Space) -> Library:
+    """One stored frame for each second of the film."""
+    library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
+    video_id = script.film.encode().hex().ljust(32, "0")[:32]
+    rows = _rows(script, space)
+    library.add_frames({video_id: rows})
+    row = VideoRow(
+        video_id=video_id,
+        uri=f"{script.film}.mp4",
+        title=script.film,
+        start_s=0.0,
+        duration_s=script.duration_s,
+        fps=1.0,
+        width_px=WIDTH_PX,
+        height_px=HEIGHT_PX,
+        codec="none",
+        frames=len(rows),
+        segments=0,
+        transcript_lines=0,
+        decode_errors=0,
+        sample_fps=1.0,
+        space=space.name,
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )
+    assert library.complete([row]) == ()
+    return library
+
+
+def _rows(script: Script, space: Space) -> list[FrameRow]:
+    rows: list[FrameRow] = []
+    for number, shot in enumerate(script.shots):
+        picture = draw(shot.scene, WIDTH_PX, HEIGHT_PX, number)
+        vector = space.embed(space.prepare(picture)[None])[0]
+        file = io.BytesIO()
+        Image.fromarray(picture).save(file, "JPEG")
+        seconds = range(int(np.ceil(shot.start_s)), int(np.ceil(shot.end_s)))
+        rows += [FrameRow(at, float(at), WIDTH_PX, HEIGHT_PX, file.getvalue(), vector) for at in seconds]
+    return rows

@@ -66,9 +66,9 @@ def wanted(question: Question) -> Statements:
 
 
 def texts_of(question: Question) -> tuple[str, ...]:
-    """Every text that is worth looking for: the moment that the question names, the options, the subject."""
+    """Every text that is worth looking for: the moment that the question names, and the options, else the subject."""
     asked = wanted(question)
-    found = dict.fromkeys((asked.moment or "", *asked.options, asked.subject))
+    found = dict.fromkeys((asked.moment or "", *(asked.options or (asked.subject,))))
     return tuple(text for text in found if text) or (question.text,)
 
 

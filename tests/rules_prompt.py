@@ -16,10 +16,8 @@ _OPTION = re.compile(r"^([A-Z])\. (.*?)(?=^[A-Z]\. |\Z)", _UNTIL)
 _FRAME = re.compile(r"^frame (\d+) at (-?[\d.]+) s(?: of video (\S+))?$")
 _ONE_VIDEO = re.compile(rf"^The video lasts [\d.]+ s, from {_TIMES}", re.MULTILINE)
 _VIDEO = re.compile(rf'^- video (\S+) \(".*"\), {_TIMES}$', re.MULTILINE)
-_SEGMENT = re.compile(
-    rf"^- Segment (\d+)(?: of video (\S+))?: {_TIMES}(?:, score ([\d.]+|unknown))?(, nothing left to see)?",
-    re.MULTILINE,
-)
+_SEGMENT = re.compile(rf"^- Segment (\d+)(?: of video (\S+))?: {_TIMES}([^:\n]*)", re.MULTILINE)
+_SCORE = re.compile(r", score ([\d.]+)")
 _NOTE = re.compile(
     rf"^(\d+)\. {_TIMES}(?: of video (\S+))? \(([^()]*?)(?:, confidence ([\d.]+))?\): (.*)$", re.MULTILINE
 )
@@ -48,6 +46,8 @@ class Part:
     score: float = 0.0
     """Of a segment; a note's confidence, 1 where none is given."""
     open: bool = True
+    again: bool = False
+    """Whether it has been looked into before."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,7 @@ class Asked:
     def segments(self) -> list[Part]:
         """Those that the request is about: of several lists the last, which earlier rounds come before."""
         last = re.split(r"segments to be scored:", self.text)[-1]
-        return [
-            Part(
-                int(each[1]),
-                float(each[3]),
-                float(each[4]),
-                each[2] or "",
-                score=float(each[5]) if each[5] not in (None, "unknown") else 0.0,
-                open=each[6] is None,
-            )
-            for each in _SEGMENT.finditer(last)
-        ]
+        return [_segment(each) for each in _SEGMENT.finditer(last)]
 
     @property
     def notes(self) -> list[Part]:
@@ -148,6 +138,19 @@ def _split(parts: list[dict]) -> tuple[str, list[Frame]]:
             jpeg = base64.b64decode(part["image_url"]["url"].partition(",")[2])
             frames.append(Frame(int(label[1]), float(label[2]), label[3] or "", jpeg))
     return "\n\n".join(texts), frames
+
+
+def _segment(line: re.Match[str]) -> Part:
+    scored = _SCORE.search(line[5])
+    return Part(
+        int(line[1]),
+        float(line[3]),
+        float(line[4]),
+        line[2] or "",
+        score=float(scored[1]) if scored else 0.0,
+        open="nothing left to see" not in line[5],
+        again="looked into before" in line[5],
+    )
 
 
 def _notes(text: str) -> Iterator[Part]:

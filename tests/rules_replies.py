@@ -34,9 +34,14 @@ def notes_view(notes: list[Part]) -> View:
         [note.number for note in notes],
         [note.start_s for note in notes],
         [note.video for note in notes],
-        lambda texts: rules_words.strengths(texts, [note.text for note in notes], [note.score for note in notes]),
+        lambda texts: rules_words.strengths(texts, [_told(note) for note in notes], [note.score for note in notes]),
         ranges=True,
     )
+
+
+def _told(note: Part) -> str:
+    """What a note says, without the query that it answers."""
+    return note.text.rpartition("?")[2] if note.source.startswith("focus") else note.text
 
 
 def conclusion(question: Question, verdict: Verdict) -> Reply:
@@ -102,7 +107,7 @@ def decide(sight: Sight, asked: Asked) -> Reply:
     if verdict.settled or not open_ones or "Exploring is over" in asked.text:
         return {**conclusion(question, verdict), "segment": None}
     chosen = _beside_moment(question, view, open_ones)
-    chosen = chosen or max(open_ones, key=lambda part: (part.score, part.end_s - part.start_s))
+    chosen = chosen or max(open_ones, key=lambda part: (not part.again, part.score, part.end_s - part.start_s))
     return {"action": "explore", "segment": chosen.number, "option": None, "answer": None, "evidence": []}
 
 

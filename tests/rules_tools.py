@@ -20,7 +20,7 @@ _CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (
 
 def query_of(question: Question) -> str:
     """What to look for, as this server's own tools read it (`asked_for`)."""
-    return "; ".join(texts_of(question))
+    return f"{'; '.join(texts_of(question))}?"
 
 
 def promising(question: Question, notes: list[Part]) -> Part | None:
@@ -212,8 +212,11 @@ def master(sight: Sight, asked: Asked) -> str:
     if verdict.settled or over:
         said = conclusion(question, verdict)
         return _tag("answer", said["option"] or said["answer"] or "insufficient_evidence")
-    grounded = bool(asked.said) and "<request_grounding>" in asked.said[-1]
-    return _tag("visual_query" if grounded else "request_grounding", query_of(question))
+    grounded = sum("<request_grounding>" in said for said in asked.said)
+    if asked.said and "<request_grounding>" in asked.said[-1]:
+        return _tag("visual_query", query_of(question))
+    texts = texts_of(question)
+    return _tag("request_grounding", texts[grounded % len(texts)])
 
 
 def _tag(name: str, text: str) -> str:
@@ -221,20 +224,13 @@ def _tag(name: str, text: str) -> str:
 
 
 def locate(sight: Sight, asked: Asked) -> Reply:
-    """The clip whose words match best and that was not located before; without words the one in the widest gap."""
-    question, parts = asked.question, clips(asked)
-    visited = {
-        int(number) for number in re.findall(r"<clip_(\d+)>", asked.text.partition("Located before:")[2].split(".")[0])
-    }
-    rest = [part for part in parts if part.number not in visited]
-    if not rest:
-        return {"clips": [], "reason": "all were located before"}
-    matches = notes_view(rest).strengths(texts_of(question)).max(axis=1)
-    if matches.max() >= PARTLY:
-        return {"clips": [rest[int(matches.argmax())].number], "reason": "its words match"}
-    centres = [part.start_s for part in parts if part.number in visited]
-    far = max(rest, key=lambda part: min((abs(part.start_s - at_s) for at_s in centres), default=part.end_s))
-    return {"clips": [far.number], "reason": "nobody has looked there"}
+    """The clip whose words match best and that was not located before, if any does."""
+    before = re.findall(r"<clip_(\d+)>", asked.text.partition("Located before:")[2].partition(".")[0])
+    rest = [part for part in clips(asked) if str(part.number) not in before]
+    matches = notes_view(rest).strengths(texts_of(asked.question)).max(axis=1, initial=0.0)
+    if not rest or matches.max() < PARTLY:
+        return {"clips": [], "reason": "no words give a hint"}
+    return {"clips": [rest[int(matches.argmax())].number], "reason": "its words match"}
 
 
 def observe(sight: Sight, asked: Asked) -> Reply:

@@ -51,7 +51,7 @@ def strengths(texts: Sequence[str], notes: Sequence[str], sure: Sequence[float])
 
 def _best_share(text: str, note: str) -> float:
     """Of the note's clauses, each by itself: a red boat and a blue hat are no blue boat."""
-    return max(_share(meaning(text), meaning(clause)) for clause in re.split(r"[;.]", note))
+    return max(_share(meaning(text), meaning(clause)) for clause in re.split(r"[;.]|Relevant:", note))
 
 
 def _share(wanted: frozenset[str], told: frozenset[str]) -> float:

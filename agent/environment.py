@@ -25,7 +25,7 @@ from agent.question import Note, Video
 if TYPE_CHECKING:
     from index.in_memory import InMemory
     from index.library import Library
-    from index.rows import DetectionRow, FrameVectors, Hit, SegmentRow, TranscriptRow, VideoRow
+    from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, SegmentRow, TranscriptRow, VideoRow
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
@@ -70,8 +70,8 @@ class Environment:
         self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s) for row in videos)
         self.index_frames = sum(row.frames for row in videos)
         self.space = str(library.fingerprint)
-        self.remembered: dict[tuple[str, str, str], Note | None] = {}
-        """By video, model and part: captions that the library cannot keep, and None where none could be had."""
+        self.remembered: dict[tuple[str, str, str], ClipRow | None] = {}
+        """By video, model and part: captions that the library could not keep, and None where none could be had."""
         self._embed_text = embed_text
         self._in_memory: dict[str, InMemory] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}

@@ -22,18 +22,20 @@ def kept_captions(environment: Environment, video_id: str, model: str) -> Kept:
 def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
     """Those that `model` wrote for agents."""
     remembered = environment.remembered.items()
-    kept: Kept = {part: note for (of, by, part), note in remembered if (of, by) == (video_id, model)}
+    kept: Kept = {part: row and note_of(row) for (of, by, part), row in remembered if (of, by) == (video_id, model)}
     return kept | {row.part: note_of(row) for row in environment.library.clips(video_id, model)}
 
 
 def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
-    """Keep what was written, in memory if the library cannot be written to: then it says why, the first time."""
+    """Keep what was written, in memory while the library cannot be written to: then it says why, the first time."""
+    unwritten = {key: row for key, row in environment.remembered.items() if row is not None}
     try:
-        environment.library.add_clips(rows)
+        environment.library.add_clips([*unwritten.values(), *rows])
     except LibraryError as error:
-        said_before = any(environment.remembered.values())
-        environment.remembered |= {(row.video_id, row.model, row.part): note_of(row) for row in rows}
-        return "" if said_before else f"captions are not kept beyond this run: {error}"
+        environment.remembered |= {(row.video_id, row.model, row.part): row for row in rows}
+        return "" if unwritten else f"captions are not kept beyond this run: {error}"
+    for key in unwritten:
+        del environment.remembered[key]
     return ""
 
 

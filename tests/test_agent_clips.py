@@ -1,0 +1,253 @@
+"""Captions of parts of videos: asked for once, kept, within budgets, by several at once, and replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from agent.clips import captions_of, clip_captions, summary, windows
+from agent.errors import ModelUnreachable
+from agent.events import Acted, RunStarted
+from agent.ledger import Budget
+from agent.model import Usage
+from agent.question import Question, Video
+from agent.replay_model import ReplayModel
+from agent.requests.describe import DescribeSegment, Summarize
+from agent.session import Session, at_once
+from agent.trace import trace_to
+from index.library import Library
+from jobs.add_captions import Caption
+from tests.agent_kit import ScriptedModel, environment_of, film, make_library
+
+QUESTION = Question("What is seen?")
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    return make_library(tmp_path / "library", {"film": film(5, 62)})
+
+
+def describing(request):
+    if isinstance(request, Summarize):
+        return {"summary": f"{len(request.notes)} parts"}
+    return {"caption": f"from {request.segment.start_s:g}", "confidence": 80}
+
+
+class Model(ScriptedModel):
+    """Lets others run before it answers."""
+
+    def __init__(self, script=describing, usage: Usage | None = None, name: str = "scripted") -> None:
+        super().__init__(script, usage)
+        self.name = name
+
+    async def ask(self, request):
+        await asyncio.sleep(0)
+        return await super().ask(request)
+
+    def starts_s(self) -> list[float]:
+        return [request.segment.start_s for request in self.asked(DescribeSegment)]
+
+
+def session_of(library, model, budget=None, emit=lambda event: None) -> Session:
+    return Session(QUESTION, environment_of(library), model, budget or Budget(), emit)
+
+
+def captions(session, seconds=4.0):
+    return asyncio.run(clip_captions(session, session.environment.videos[0].video_id, seconds))
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Within this block no file can grow, as where a library may only be read."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def problems(events) -> list[str]:
+    return [event.problem for event in events if isinstance(event, Acted)]
+
+
+def test_windows_cover_a_video_from_its_first_frame_to_its_end():
+    assert windows(Video("v", "v", 2.0, 9.0), 4.0) == [(2.0, 6.0), (6.0, 10.0), (10.0, 11.0)]
+    assert len(windows(Video("v", "v", 0.0, 0.1 * 3), 0.1)) == 3
+    assert windows(Video("v", "v", 0.0, 0.5), 4.0) == [(0.0, 0.5)]
+
+
+def test_each_window_is_described_by_the_frames_on_screen_in_it(library):
+    model = Model()
+    notes = captions(session_of(library, model))
+    assert [(note.start_s, note.end_s) for note in notes] == windows(environment_of(library).videos[0])
+    assert (notes[1].source, notes[1].text, notes[1].confidence) == ("caption", "from 4", 0.8)
+    last = next(request for request in model.asked(DescribeSegment) if request.segment.start_s == 60)
+    assert [frame.time_s for frame in last.frames] == [60, 61]
+    assert model.starts_s()[:4] == [0, 32, 16, 48]  # from coarse to fine
+
+
+def test_what_was_said_is_kept_by_model_and_no_caption_of_a_stage(library):
+    first = captions(session_of(library, Model()))
+    again, other = Model(), Model(name="another")
+    session = session_of(Library.open(library.uri), again)
+    assert captions(session) == first
+    assert (again.requests, session.account.ledger.frames) == ([], 0)
+    captions(session_of(library, other))
+    assert len(other.requests) == 16
+    assert library.captions(library.videos()[0].video_id) == []
+    assert library.search_captions("from") == []
+    assert len(library.pending("captions", "scripted")) == 1
+
+
+def test_captions_that_were_added_are_taken_where_they_speak_of_the_same_part(library):
+    (video,) = library.videos()
+    library.add_captions({video.video_id: [Caption(0, 4.0, 8.0, "added", None, None)]}, "other")
+    library.complete_addition("captions", "other", {video.video_id: 1}, {})
+    model = Model()
+    assert captions(session_of(library, model))[1].text == "added"
+    assert 4.0 not in model.starts_s()
+
+
+def test_a_picture_that_stands_still_is_described_once(library):
+    model = Model()
+    session = session_of(library, model)
+    video_id = session.environment.videos[0].video_id
+    spans_s = [(10.0, 10.25), (10.25, 10.5), (10.5, 10.75), (11.0, 12.0)]
+    notes = asyncio.run(captions_of(session, video_id, spans_s))
+    assert [(note.start_s, note.text) for note in notes] == [
+        (10.0, "from 10"),
+        (10.25, "from 10"),
+        (10.5, "from 10"),
+        (11.0, "from 11"),
+    ]
+    assert model.starts_s() == [10.0, 11.0]
+
+
+def test_what_is_invalid_twice_is_left_out_counted_and_said(library):
+    events: list[object] = []
+    model = Model(lambda request: "mumble" if request.segment.start_s in (8, 20) else describing(request))
+    session = session_of(library, model, emit=events.append)
+    assert len(captions(session)) == 14
+    assert session.account.ledger.invalid_replies == 4
+    assert problems(events) == ["2 of 16 captions were invalid twice"]
+    asked = len(model.requests)
+    assert len(captions(session)) == 14
+    assert len(model.requests) == asked
+    later = Model()
+    assert len(captions(session_of(library, later))) == 16
+    assert sorted(later.starts_s()) == [8, 20]
+
+
+@pytest.mark.parametrize(
+    ("budget", "asked"),
+    [(Budget(frames=41), 5), (Budget(tokens=1700), 8), (Budget(cost=7.0), 3), (Budget(frames=6), 0)],
+)
+def test_half_of_what_a_budget_allows_is_for_captions_all_over_the_video(library, budget, asked):
+    events: list[object] = []
+    model = Model(usage=Usage(90, 10, cost=1.0))
+    session = session_of(library, model, budget, events.append)
+    notes = captions(session)
+    assert len(notes) == asked
+    assert problems(events) == [f"{16 - asked} of 16 captions were not asked for, to leave half of the budget"]
+    if asked >= 3:
+        assert {0.0, 32.0, 16.0} <= {note.start_s for note in notes}
+    later = Model()
+    assert len(captions(session_of(library, later))) == 16
+    assert len(later.requests) == 16 - asked
+
+
+def test_what_came_before_a_model_broke_down_is_kept(library):
+    def breaking(request):
+        if request.segment.start_s == 40:
+            raise ModelUnreachable("gone")
+        return describing(request)
+
+    with pytest.raises(ModelUnreachable):
+        captions(session_of(library, Model(breaking)))
+    later = Model()
+    assert len(captions(session_of(library, later))) == 16
+    assert 40 in later.starts_s()
+    assert len(later.requests) < 16
+
+
+def test_of_several_questions_at_once_one_asks(library):
+    model = Model()
+
+    async def several():
+        sessions = [session_of(library, model) for _ in range(3)]
+        return await at_once([clip_captions(each, each.environment.videos[0].video_id) for each in sessions])
+
+    first, *others = asyncio.run(several())
+    assert others == [first, first]
+    assert len(model.requests) == 16
+
+
+def test_captions_that_cannot_be_written_are_remembered_and_that_is_said_once(library):
+    events: list[object] = []
+    model = Model()
+    session = session_of(library, model, emit=events.append)
+    with no_room():
+        first = captions(session)
+        assert captions(session) == first
+        assert len(captions(session, 31.0)) == 2
+    assert library.clips(first[0].video_id, "scripted") == []
+    assert len(model.requests) == 18
+    assert len(problems(events)) == 1
+    assert problems(events)[0].startswith("captions are not kept beyond this run: cannot ")
+    captions(session, 62.0)  # there is room again
+    assert len(library.clips(first[0].video_id, "scripted")) == 19
+
+
+def recorded(library, model, path):
+    """The captions of a session that writes a trace."""
+    with trace_to(path) as write:
+        session = session_of(library, model, emit=write)
+        environment, names = session.environment, {"default": model.name}
+        write(RunStarted(QUESTION, "none", {}, Budget(), environment.videos, environment.space, 62, names))
+        return captions(session)
+
+
+def test_runs_that_asked_and_runs_that_found_captions_replay_to_the_same(library, tmp_path):
+    asked = recorded(library, Model(), tmp_path / "asked")
+    found = recorded(library, Model(), tmp_path / "found")
+    replayed = session_of(library, ReplayModel(tmp_path / "asked"))
+    assert captions(replayed) == asked
+    assert replayed.account.ledger.calls == 16
+    assert captions(session_of(library, ReplayModel(tmp_path / "found"))) == found == asked
+
+
+def test_a_replayed_run_writes_nothing(library, tmp_path):
+    recorded(library, Model(), tmp_path / "trace")
+    elsewhere = make_library(tmp_path / "elsewhere", {"film": film(5, 62)})
+    assert len(captions(session_of(elsewhere, ReplayModel(tmp_path / "trace")))) == 16
+    assert elsewhere.clips(elsewhere.videos()[0].video_id, "scripted") == []
+
+
+def test_a_summary_is_kept_for_the_captions_that_it_sums_up(library):
+    model = Model()
+    session = session_of(library, model)
+    video_id, notes = session.environment.videos[0].video_id, captions(session)
+    first = asyncio.run(summary(session, video_id, notes))
+    assert first is not None
+    assert (first.start_s, first.end_s, first.source, first.text) == (0, 62, "summary", "16 parts")
+    assert asyncio.run(summary(session_of(library, model), video_id, notes)) == first
+    assert len(model.asked(Summarize)) == 1
+    shorter = asyncio.run(summary(session, video_id, notes[:3]))
+    assert shorter is not None
+    assert shorter.text == "3 parts"
+    assert asyncio.run(summary(session, video_id, ())) is None
+    assert captions(session) == notes
+
+
+def test_frames_between_are_what_is_on_screen_each_once(library):
+    environment = environment_of(library)
+    video_id = environment.videos[0].video_id
+    assert [frame.time_s for frame in environment.frames_between(video_id, 10.0, 20.0, 4)] == [11, 13, 16, 18]
+    assert [frame.time_s for frame in environment.frames_between(video_id, 10.25, 10.5, 8)] == [10]
+    assert np.array_equal([frame.time_s for frame in environment.frames_between(video_id, 0, 62, 99)], np.arange(62))

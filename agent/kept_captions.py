@@ -21,9 +21,11 @@ def kept_captions(environment: Environment, video_id: str, model: str) -> Kept:
 
 def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
     """Those that `model` wrote for agents."""
-    remembered = environment.remembered.items()
-    kept: Kept = {part: row and note_of(row) for (of, by, part), row in remembered if (of, by) == (video_id, model)}
-    return kept | {row.part: note_of(row) for row in environment.library.clips(video_id, model)}
+    kept: Kept = {row.part: note_of(row) for row in environment.library.clips(video_id, model)}
+    for (of, by, part), row in environment.remembered.items():
+        if (of, by) == (video_id, model) and part not in kept:
+            kept[part] = None if row is None else note_of(row)
+    return kept
 
 
 def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:

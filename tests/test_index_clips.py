@@ -1,0 +1,148 @@
+"""Captions that agents keep: one a part and model, in a table made when first needed, gone with their video."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+
+from index.clips import MANY_FRAGMENTS
+from index.library import Library
+from index.maintenance import Thresholds
+from index.rows import ClipRow
+from index.storage import connect
+from index.tables import Tables
+from tests.index_kit import SETTINGS, fingerprint, made, write
+
+OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
+WRITERS = 2
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for number, video_id in enumerate(("aaaa", "bbbb")):
+        write(library, made(video_id, 6, seed=number))
+    return library
+
+
+def clip(video_id: str, number: int, model: str = "m", text: str = "said") -> ClipRow:
+    return ClipRow(video_id, model, 4.0 * number, 4.0 * number + 4, f"{text} {number}", 0.5, 4)
+
+
+def tables_of(library: Library) -> Tables:
+    return Tables(library.uri, connect(library.uri))
+
+
+def test_a_library_without_the_table_is_read_and_kept_as_before(library):
+    assert library.clips("aaaa", "m") == []
+    library.add_clips([])
+    library.refresh(OFTEN)
+    assert library.sweep() == 0
+    library.discard("bbbb")
+    assert "clips" not in tables_of(library).names()
+
+
+def test_clips_come_back_by_video_and_model_in_order_of_time(library):
+    rows = [clip("aaaa", 1), clip("aaaa", 0), clip("bbbb", 0), clip("aaaa", 0, "other")]
+    library.add_clips(rows)
+    again = Library.open(library.uri)
+    assert again.clips("aaaa", "m") == [rows[1], rows[0]]
+    assert again.clips("aaaa", "other") == [rows[3]]
+    assert again.clips("bbbb", "other") == []
+    assert again.info().videos == 2
+
+
+def test_the_first_of_a_part_stays_and_others_of_other_lengths_stand_beside_it(library):
+    first = clip("aaaa", 0)
+    library.add_clips([first])
+    longer = replace(first, end_s=8.0)
+    library.add_clips([replace(first, text="later"), replace(first, end_s=4.0 + 1e-9, text="later"), longer])
+    assert library.clips("aaaa", "m") == [first, longer]
+
+
+def test_clips_are_neither_captions_nor_searched(library):
+    library.add_clips([clip("aaaa", 0)])
+    assert library.captions("aaaa") == []
+    assert library.search_captions("said") == []
+    assert len(library.pending("captions", "m")) == 2
+    assert library.discard_leftovers("captions", "m") == 0
+    assert len(library.clips("aaaa", "m")) == 1
+
+
+def test_clips_go_with_their_video_and_are_not_taken_of_others(library):
+    library.add_clips([clip("aaaa", 0), clip("bbbb", 0), clip("cccc", 0)])
+    assert tables_of(library).count("clips") == 2
+    library.discard("aaaa")
+    library.add_clips([clip("aaaa", 1)])
+    assert tables_of(library).count("clips") == 1
+    assert library.audit().problems == ()
+
+
+def test_a_sweep_finds_clips_that_were_written_while_their_video_went(library):
+    library.add_clips([clip("aaaa", 0), clip("bbbb", 0)])
+    tables = tables_of(library)
+    tables.append(
+        "clips", [dict(zip(tables["clips"].schema.names, ("dddd", "m", "0-4", 0, 4, "x", 1, 4), strict=True))]
+    )
+    assert library.audit().orphans == ("dddd",)
+    assert library.sweep() == 1
+    assert library.audit().orphans == ()
+    assert len(library.clips("aaaa", "m")) == 1
+
+
+def test_a_table_whose_making_was_interrupted_is_made_again(library):
+    Path(library.uri, "clips.lance").mkdir()
+    assert library.clips("aaaa", "m") == []
+    assert library.info().stored_bytes > 0
+    library.refresh(OFTEN)
+    library.add_clips([clip("aaaa", 0)])
+    assert library.clips("aaaa", "m") == [clip("aaaa", 0)]
+
+
+def test_many_small_writes_are_joined_without_a_refresh(library):
+    for number in range(MANY_FRAGMENTS + 2):
+        library.add_clips([clip("aaaa", number)])
+    assert tables_of(library)["clips"].stats()["fragment_stats"]["num_small_fragments"] < 5
+    assert len(library.clips("aaaa", "m")) == MANY_FRAGMENTS + 2
+
+
+def keep(uri: str, number: int, start: Barrier) -> None:
+    """Parts that overlap with the other writers', some of them of a model of its own."""
+    library = Library.open(uri)
+    start.wait()
+    for first in range(0, 24, 4):
+        library.add_clips([clip("aaaa", n, text=f"by {number}") for n in range(first, first + 8)])
+        library.add_clips([clip("aaaa", n, f"own {number}") for n in range(first, first + 4)])
+
+
+def ingest(uri: str, number: int, start: Barrier) -> None:
+    """Videos come and go, and maintenance runs, meanwhile."""
+    library = Library.open(uri)
+    start.wait()
+    for n in range(3):
+        video = made(f"v{number}{n}", 6, seed=n)
+        write(library, video)
+        library.add_clips([clip(video.video_id, 0)])
+        library.refresh(OFTEN)
+        library.discard(video.video_id)
+
+
+def test_several_processes_keep_at_once_beside_an_ingest(library):
+    spawn = get_context("spawn")
+    start = spawn.Barrier(WRITERS + 1)
+    works = [*(keep for _ in range(WRITERS)), ingest]
+    processes = [spawn.Process(target=work, args=(library.uri, n, start)) for n, work in enumerate(works)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * (WRITERS + 1)
+    assert [row.start_s for row in library.clips("aaaa", "m")] == [4.0 * n for n in range(28)]
+    for number in range(WRITERS):
+        assert len(library.clips("aaaa", f"own {number}")) == 24
+    assert tables_of(library).count("clips") == 28 + WRITERS * 24
+    assert library.audit().problems == ()

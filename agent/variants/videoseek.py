@@ -14,6 +14,7 @@ What the supplement leaves open, and what was decided:
 - Frames are the library's: focus shows one a second, fewer where fewer are stored. "Uniformly sampled" is the middle
   of equal parts of a range, not its ends.
 - Of several videos, every call names one; of very many, those that match the question best are offered.
+- The temperature (1.0) and the small pictures of overview and skim (a short side of 256) are the published code's.
 
 The published code departs from its supplement, which is followed here: its tools get the subtitles of the whole
 video, since its filter lets everything pass; its focus shows as many frames as a skim however short the clip, at more

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agent.environment import Environment
 from agent.events import Acted
 from agent.master_text import thought, until_action
 from agent.model import Exchange, Turn
@@ -28,6 +29,8 @@ from agent.requests.longvideoagent import Action, AnswerNow, ChooseAction, Clip,
 from agent.session import Session
 from agent.tagged_clips import best_pictured, tagged_clips
 
+LINES = 64
+"""Transcript lines that may tell which of many videos to read."""
 LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>."
 
 
@@ -54,7 +57,7 @@ class Episode:
 
     @property
     def basis(self) -> tuple[Note, ...]:
-        """What was found out about the current clips: an answer given now rests on it."""
+        """What was found out about the current clips: an answer given of one's own accord rests on it."""
         starts = {(clip.video_id, clip.start_s) for clip in self.current}
         return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
 
@@ -67,10 +70,20 @@ def begin(
     At most `window` consecutive clips are located at a time, and `frames` of their frames looked at; without
     `vision` there is no vision agent. The session is narrowed to these videos.
     """
-    known = {frame.video_id for frame in session.seen_before} | {note.video_id for note in session.told_before}
-    session.environment = environment = session.environment.nearest([session.question.text], videos, known)
+    session.environment = environment = _narrowed(session, videos)
     clips = tuple(tagged_clips(environment))
     return Episode(session.question, environment.videos, clips, steps, window, frames, vision)
+
+
+def _narrowed(session: Session, videos: int) -> Environment:
+    """At most `videos` videos, up to half of them by what is said and the rest by pictures, and those known before."""
+    environment, text = session.environment, session.question.text
+    if len(environment.videos) <= videos:
+        return environment
+    said = dict.fromkeys(hit.video_id for hit in environment.search_transcript(text, LINES))
+    chosen = list(said)[: videos // 2]
+    known = {frame.video_id for frame in session.seen_before} | {note.video_id for note in session.told_before}
+    return environment.nearest([text], videos - len(chosen), {*chosen, *known})
 
 
 def next_action(episode: Episode) -> ChooseAction:
@@ -86,14 +99,14 @@ def next_action(episode: Episode) -> ChooseAction:
 
 
 def answer_now(episode: Episode) -> AnswerNow:
-    """The request for the master's last turn."""
+    """The request for the master's last turn; which of the visited clips its answer rests on, nobody says."""
     turns = episode.turns
     if turns:
         turns = (*turns[:-1], Turn("user", f"{turns[-1].text}\n\n{LAST_TURN}"))
     return AnswerNow(
         question=episode.question,
         videos=episode.videos,
-        notes=episode.basis,
+        notes=episode.notes,
         clips=tuple(clip for clip in episode.clips if clip.text),
         steps=episode.steps,
         vision=episode.vision,

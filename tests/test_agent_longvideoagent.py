@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import io
 from dataclasses import replace
 
 import pytest
-from PIL import Image
 
 from agent.ask import ask
 from agent.clip_world import answer_now, begin, next_action, step
@@ -30,6 +28,7 @@ from index.rows import SegmentRow, TranscriptRow
 from tests.agent_kit import ScriptedModel, environment_of, make_library
 from tests.chat_server import ChatServer, Reply
 from tests.index_kit import caption
+from tests.wire_kit import frame
 
 QUESTION = Question("What colour is the kite that she speaks of?", ("blue", "red"))
 LOCATE = "<request_grounding>the kite</request_grounding>"
@@ -43,17 +42,12 @@ LINES = (
 )
 
 
-def jpeg():
-    encoded = io.BytesIO()
-    Image.new("RGB", (8, 8), (200, 10, 10)).save(encoded, "JPEG")
-    return encoded.getvalue()
-
-
 def library_of(folder, spoken=(), captioned=()):
     """Films of a minute in clips of ten seconds; the fifth clip shows a red kite."""
     scenes = ["blue boat sea"] * 20 + ["dog snow"] * 20 + ["red kite desert"] * 10 + ["white cat city"] * 10
-    films = {name: scenes if name != "other" else ["green tree forest"] * 60 for name in ("film", *spoken, *captioned)}
-    library = make_library(folder, films, jpeg())
+    alone = {"other": ["green tree forest"] * 60, "third": ["blue boat sea"] * 60}
+    films = {name: alone.get(name, scenes) for name in ("film", *spoken, *captioned)}
+    library = make_library(folder, films, frame(1, size=(8, 8)).jpeg)
     for row in library.videos():
         parts = [SegmentRow(row.video_id, n, 10.0 * n, 10.0 * n + 10, "shot") for n in range(6)]
         library.add_segments({row.video_id: parts})
@@ -221,10 +215,10 @@ def test_malformed_turns_count(spoken):
 
 
 def test_the_last_turn_is_an_answer(spoken):
-    answer, model, _ = run(spoken, saying(LOCATE, LOOK, LOOK, LOOK, ANSWER))
+    answer, model, _ = run(spoken, saying(LOCATE, LOOK, LOCATE, LOOK, ANSWER, clips=(4, 1)))
     (last,) = model.asked(AnswerNow)
     assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", "rounds", 1)
-    assert spans(answer) == [(30.0, 40.0)]
+    assert spans(answer) == [(0.0, 10.0), (30.0, 40.0)]
     assert len(last.turns) == 8
     assert last.turns[-1].text.endswith("This is your last turn: answer now, as <answer>YOUR ANSWER</answer>.")
 
@@ -293,9 +287,13 @@ def test_clips_of_several_videos_are_numbered_through_and_captions_stand_in(seve
 
 
 def test_of_many_videos_the_best_matching_are_read(several):
-    question = Question("green tree forest")
-    _, model, _ = run(several, saying("<answer>here</answer>"), question=question, videos=1)
-    assert [video.title for video in model.requests[0].videos] == ["other"]
+    def read_of(text, videos):
+        _, model, _ = run(several, saying("<answer>here</answer>"), question=Question(text), videos=videos)
+        return [video.title for video in model.requests[0].videos]
+
+    assert read_of("green tree forest", 1) == ["other"]
+    assert read_of("blue boat sea", 2) == ["film", "third"]
+    assert "other" in read_of("blue boat sea, good morning", 2)
 
 
 @pytest.mark.parametrize(

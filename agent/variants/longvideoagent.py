@@ -16,8 +16,9 @@ What the paper leaves open, and what was decided:
 - Frames a look: 15, spread over the located clips (the published evaluation's number). Temperature 0.6 for master
   and grounding agent (as published), 0 for the vision agent. Subtitles of a clip do not go to the vision agent.
 - "insufficient_evidence" is an answer, so that an open question need not be guessed.
-- The master cites nothing: its evidence is what it was told of the clips that it had located last.
-- Of many videos, those whose frames match the question best are read; a few, since all their words are.
+- The master cites nothing. It goes on to another clip where the last one did not settle the question, so the evidence
+  of its answer is what it was told of the clips located last; of an answer that it had to give, of all of them.
+- Of many videos, few are read, since all their words are: those whose lines and frames match the question best.
 
 Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
 once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept

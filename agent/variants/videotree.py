@@ -9,7 +9,8 @@ What the paper leaves open, and what was decided:
 - Captions of clusterings that were too coarse are no part of the tree, and of the answer only if a budget cuts it off.
 - A cluster without a relevance, because the model left it out or gave no valid reply, is not divided.
 - Frames of several videos are clustered together. Of very many videos, those that queries match best are taken.
-- If a budget is over before the tree is, the answer comes from the captions there are.
+- If a budget is over before the tree is, the answer comes from the captions there are (`clips` says how captions and
+  budgets go together).
 
 Where the published code departs from the paper, the paper is followed: a relevance goes to the cluster that it was
 given for (the code asks in the order of time and applies by cluster number); each frame is read once and counted once

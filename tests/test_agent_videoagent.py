@@ -1,0 +1,241 @@
+"""VideoAgent on a real library: it captions few frames, asks itself whether that is enough, and looks for the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from itertools import count, pairwise
+
+import pytest
+
+from agent.ask import ask, default_parameters
+from agent.errors import BadSettings
+from agent.events import Acted, Assessed, Event
+from agent.followup import Seen
+from agent.ledger import Budget
+from agent.question import Earlier, Note, Question
+from agent.requests.answers import AnswerNotes, Recall
+from agent.requests.describe import DescribeSegment
+from agent.requests.search import DiscoverQueries
+from agent.requests.videoagent import FindMissing, ReflectOnAnswer
+from agent.variants.videoagent import VideoAgentParameters
+from tests.agent_kit import ScriptedModel, environment_of, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+EVENT_S = range(1234, 1246)
+ASKED = count()
+
+
+@pytest.fixture(scope="module")
+def films():
+    return {"hour": film(1, 3600, {EVENT_S.start: ("red kite desert", len(EVENT_S))})}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory, films):
+    return make_library(tmp_path_factory.mktemp("videoagent"), films)
+
+
+@pytest.fixture(scope="module")
+def two_films(tmp_path_factory):
+    events = {300: ("red kite desert", 10)}
+    return make_library(tmp_path_factory.mktemp("two"), {"first": film(2, 400), "second": film(3, 400, events)})
+
+
+def script(confidence=1, segment=0, description="red kite desert"):
+    """Describes nothing, answers B, is never surer than `confidence`, and looks in one of the segments offered."""
+
+    def reply(request):
+        match request:
+            case DescribeSegment():
+                return {"caption": f"seen at {request.frames[0].time_s:g}", "confidence": 90}
+            case AnswerNotes():
+                return {"action": "answer", "option": "B", "answer": None, "evidence": [1]}
+            case ReflectOnAnswer():
+                return {"thought": "so far", "confidence": confidence}
+            case FindMissing():
+                return [{"segment": request.segments[segment].number, "description": description}]
+        raise TypeError(type(request).__name__)
+
+    return reply
+
+
+def run(library, reply, budget=None, seen=None, **parameters):
+    environment, model = environment_of(library), ScriptedModel(reply)
+    model.name = f"scripted {next(ASKED)}"  # captions of other tests are kept under other names
+    events: list[Event] = []
+    settings = replace(default_parameters("videoagent", environment), **parameters)
+    answer = asyncio.run(
+        ask(
+            QUESTION,
+            environment,
+            model,
+            agent="videoagent",
+            parameters=settings,
+            budget=budget or Budget(),
+            seen=seen,
+            on_event=events.append,
+        )
+    )
+    return answer, events, model
+
+
+def shown_s(model):
+    return [request.frames[0].time_s for request in model.asked(DescribeSegment)]
+
+
+def test_one_who_is_sure_answers_from_the_first_frames(library):
+    answer, events, model = run(library, script(confidence=3))
+    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)
+    assert answer.ledger.frames == len(shown_s(model)) == 15
+    assert sorted(shown_s(model))[:3] == [225.0, 450.0, 675.0]
+    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(225.0, 226.0)]
+    assert model.asked(FindMissing) == []
+    assert [event.confidence for event in events if isinstance(event, Assessed)] == [3]
+
+
+def test_the_notes_are_the_captions_of_single_frames_in_order(library):
+    _, _, model = run(library, script(confidence=3))
+    (asked,) = model.asked(AnswerNotes)
+    assert [note.text for note in asked.notes] == [f"seen at {time_s:g}" for time_s in range(225, 3600, 225)]
+    assert asked.notes[0] == Note(asked.videos[0].video_id, 225.0, 226.0, "caption", "seen at 225", 0.9)
+    assert all(len(request.frames) == 1 for request in model.asked(DescribeSegment))
+    (reflecting,) = model.asked(ReflectOnAnswer)
+    assert (reflecting.answer, reflecting.notes) == ("B. red", asked.notes)
+
+
+def test_short_films_begin_with_five_frames():
+    assert VideoAgentParameters.for_duration(180.0).first_frames == 5
+    assert VideoAgentParameters.for_duration(3600.0).first_frames == 15
+
+
+def test_segments_lie_between_the_frames_seen(library):
+    _, _, model = run(library, script())
+    first, second = model.asked(FindMissing)
+    cuts_s = [0.0, *range(225, 3600, 225), 3600.0]
+    assert [(each.start_s, each.end_s) for each in first.segments] == list(pairwise(cuts_s))
+    assert [each.number for each in first.segments] == list(range(1, 17))
+    assert len(second.segments) == 17
+
+
+def test_the_best_match_inside_the_segment_is_seen_next(library, films):
+    inside = next(at for at, cut_s in enumerate(range(225, 3600, 225)) if cut_s > EVENT_S.start)
+    _, events, model = run(library, script(segment=inside))
+    retrieved = shown_s(model)[15:]
+    assert len(retrieved) == len(set(retrieved)) == 2
+    assert set(retrieved) <= set(map(float, EVENT_S))
+    _, _, elsewhere = run(library, script(segment=0))
+    best = shown_s(elsewhere)[15]
+    assert 0 <= best < 225
+    assert len({"red", "kite", "desert"} & set(films["hour"][int(best)].split())) >= 1
+    looked_for = next(event for event in events if isinstance(event, Acted) and event.action == "retrieve")
+    assert looked_for.arguments == {"frames": [f"segment {inside + 1}: red kite desert"]}
+
+
+def test_two_descriptions_of_one_segment_bring_two_frames(library):
+    def twice(request):
+        if isinstance(request, FindMissing):
+            return [{"segment": 6, "description": "red kite desert"}] * 2
+        return script()(request)
+
+    _, _, model = run(library, twice)
+    assert len(set(shown_s(model))) == len(shown_s(model)) == 15 + 2 * 2
+
+
+def test_the_third_round_is_the_last(library):
+    answer, _, model = run(library, script(confidence=2))
+    assert (answer.status, answer.reason, answer.rounds, answer.text) == ("budget_exhausted", "rounds", 3, "red")
+    assert len(model.asked(ReflectOnAnswer)) == len(model.asked(FindMissing)) == 2
+    assert answer.ledger.frames == 17
+
+
+def test_an_answer_without_support_is_not_asked_about(library):
+    def at_a_loss(request):
+        return {"action": "insufficient_evidence"} if isinstance(request, AnswerNotes) else script()(request)
+
+    answer, _, model = run(library, at_a_loss)
+    assert (answer.status, answer.text) == ("insufficient_evidence", None)
+    assert model.asked(ReflectOnAnswer) == []
+    assert len(model.asked(FindMissing)) == 2
+
+
+def test_where_nothing_can_be_looked_for_the_answer_of_the_round_stands(library):
+    def unreadable(request):
+        return "what?" if isinstance(request, FindMissing) else script(confidence=2)(request)
+
+    answer, _, model = run(library, unreadable)
+    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)
+    assert answer.ledger.invalid_replies == len(model.asked(FindMissing)) == 2
+
+
+def test_replies_that_cannot_be_read_are_no_guess(library):
+    def unreadable(request):
+        return script()(request) if isinstance(request, DescribeSegment) else "what?"
+
+    answer, _, _ = run(library, unreadable)
+    assert (answer.status, answer.text) == ("invalid", None)
+
+
+def test_frames_without_a_caption_are_no_notes_and_not_looked_at_again(library):
+    def half_blind(request):
+        if isinstance(request, DescribeSegment) and request.frames[0].time_s > 1800:
+            return "?"
+        return script()(request)
+
+    _, _, model = run(library, half_blind)
+    assert {note.start_s for note in model.asked(AnswerNotes)[0].notes} == set(map(float, range(225, 1801, 225)))
+    assert len({cut.start_s for cut in model.asked(FindMissing)[0].segments}) == 16
+
+
+def test_ablations(library):
+    answer, _, whole = run(library, script(), segment_selection=False)
+    (segment,) = whole.asked(FindMissing)[0].segments
+    assert (segment.start_s, segment.end_s) == (0.0, 3600.0)
+    assert set(shown_s(whole)[15:]) <= set(map(float, EVENT_S))
+    answer, _, unasked = run(library, script(), self_evaluation=False)
+    assert (unasked.asked(ReflectOnAnswer), answer.rounds, len(unasked.asked(AnswerNotes))) == ([], 3, 1)
+
+
+def test_several_videos_share_the_first_frames(two_films):
+    _, _, model = run(two_films, script(segment=-1))
+    first, second = sorted(model.asked(FindMissing)[0].videos, key=lambda video: video.title)
+    shown_in = [request.frames[0].video_id for request in model.asked(DescribeSegment)]
+    assert abs(shown_in[:15].count(first.video_id) - shown_in[:15].count(second.video_id)) <= 1
+    assert [each.number for each in model.asked(FindMissing)[0].segments] == list(range(1, 18))
+
+
+def test_of_many_videos_those_that_queries_match_are_searched(two_films):
+    def reply(request):
+        return {"queries": ["red kite desert"]} if isinstance(request, DiscoverQueries) else script()(request)
+
+    _, _, model = run(two_films, reply, videos=1)
+    assert [video.title for video in model.asked(AnswerNotes)[0].videos] == ["second"]
+
+
+def test_a_budget_of_frames_ends_with_the_best_answer_so_far(library):
+    answer, _, model = run(library, script(), budget=Budget(frames=8))
+    assert (answer.status, answer.text) == ("budget_exhausted", "red")
+    assert 0 < answer.ledger.frames <= 8
+    assert model.asked(AnswerNotes)[-1].notes
+
+
+@pytest.mark.parametrize("wrong", [{"first_frames": 0}, {"retrieved": 0}, {"rounds": 0}, {"videos": 0}])
+def test_parameters_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(BadSettings, match="at least 1"):
+        VideoAgentParameters(**wrong)
+
+
+def test_a_follow_up_begins_with_what_was_found_before(library):
+    environment = environment_of(library)
+    (video,) = environment.videos
+    told = Note(video.video_id, 40.0, 44.0, "caption", "a kite", 0.7)
+    seen = Seen((Earlier("What is seen?", "a kite"),), environment.frames(video.video_id, [1240.0]), (told,))
+
+    def forgetful(request):
+        return {"action": "insufficient_evidence"} if isinstance(request, Recall) else script(confidence=3)(request)
+
+    answer, _, model = run(library, forgetful, seen=seen)
+    assert answer.status == "answered"
+    assert shown_s(model).count(1240.0) == 1
+    assert len(shown_s(model)) == 16
+    assert told in model.asked(AnswerNotes)[0].notes

@@ -1,0 +1,236 @@
+"""VideoTree on a real library: clusters until enough are relevant, deeper where they are, and captions in order."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+from agent.ask import ask, default_parameters
+from agent.clusters import k_means
+from agent.errors import BadSettings
+from agent.events import Acted, Event
+from agent.ledger import Budget
+from agent.question import Question
+from agent.requests.answers import AnswerNotes
+from agent.requests.describe import DescribeSegment
+from agent.requests.search import DiscoverQueries
+from agent.requests.videotree import JudgeRelevance
+from agent.variants.videotree import VideoTreeParameters
+from tests.agent_kit import ScriptedModel, environment_of, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+ASKED = count()
+CAPTIONS = film(1, 1200)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return make_library(tmp_path_factory.mktemp("videotree"), {"film": CAPTIONS})
+
+
+@pytest.fixture(scope="module")
+def two_films(tmp_path_factory):
+    events = {100: ("red kite desert", 10)}
+    return make_library(tmp_path_factory.mktemp("two"), {"first": film(2, 200), "second": film(3, 200, events)})
+
+
+def script(relevance=lambda number, note: 1):
+    """Captions say the words of the film; `relevance` judges a cluster by its number and its note."""
+
+    def reply(request):
+        match request:
+            case DescribeSegment():
+                return {"caption": CAPTIONS[int(request.frames[0].time_s)], "confidence": 90}
+            case JudgeRelevance():
+                return {str(at + 1): relevance(at + 1, note) for at, note in enumerate(request.notes)}
+            case AnswerNotes():
+                return {"action": "answer", "option": "B", "answer": None, "evidence": [1]}
+        raise TypeError(type(request).__name__)
+
+    return reply
+
+
+def run(library, reply, budget=None, **parameters):
+    environment, model = environment_of(library), ScriptedModel(reply)
+    model.name = f"scripted {next(ASKED)}"  # captions of other tests are kept under other names
+    events: list[Event] = []
+    settings = replace(default_parameters("videotree", environment), **parameters)
+    answer = asyncio.run(
+        ask(
+            QUESTION,
+            environment,
+            model,
+            agent="videotree",
+            parameters=settings,
+            budget=budget or Budget(),
+            on_event=events.append,
+        )
+    )
+    return answer, events, model
+
+
+def sizes(model):
+    return [len(request.notes) for request in model.asked(JudgeRelevance)]
+
+
+def read_s(model):
+    return [note.start_s for note in model.asked(AnswerNotes)[-1].notes]
+
+
+def deepened_s(events):
+    (deepened,) = [event for event in events if isinstance(event, Acted) and event.action == "deepen"]
+    return [note.start_s for note in deepened.notes]
+
+
+def test_it_doubles_the_clusters_until_enough_are_highly_relevant(library):
+    assert sizes(run(library, script())[2]) == [8, 16, 32]
+    assert sizes(run(library, script(lambda number, note: 3 if number <= 4 else 1))[2]) == [8]
+    assert sizes(run(library, script(lambda number, note: 3 if number % 4 == 0 else 2))[2]) == [8, 16]
+
+
+def test_without_relevant_clusters_their_middles_are_all_that_is_read(library):
+    answer, events, model = run(library, script())
+    assert deepened_s(events) == []
+    assert len(read_s(model)) == 32
+    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 4)
+    assert answer.ledger.frames == len(model.asked(DescribeSegment)) <= 8 + 16 + 32
+
+
+@pytest.mark.parametrize(("relevance", "below"), [(1, 0), (2, 4), (3, 4 + 4 * 4)])
+def test_a_relevance_deepens_the_cluster_it_was_given_for(library, relevance, below):
+    """The cluster judged fifth in the order of time, and no other: the published code took another one."""
+    chosen = []
+
+    def fifth(number, note):
+        if number == 5:
+            chosen.append(note.start_s)
+        return relevance if number == 5 else 1
+
+    _, events, _ = run(library, script(fifth), max_breadth=8)
+    environment = environment_of(library)
+    (video,) = environment.videos
+    (cluster,) = [
+        each for each in k_means(environment.in_memory(video.video_id).units, 8) if float(each.middle) == chosen[-1]
+    ]
+    found = deepened_s(events)
+    assert below / 2 <= len(found) <= below
+    assert set(found) <= set(map(float, cluster.members))
+
+
+def test_the_answer_comes_from_captions_in_order_each_once(library):
+    _, events, model = run(library, script(lambda number, note: 3))
+    times_s = read_s(model)
+    assert times_s == sorted(set(times_s))
+    assert set(deepened_s(events)) <= set(times_s)
+    assert 8 * 4 < len(times_s) <= 8 * (1 + 4 + 16)
+    (asked,) = model.asked(AnswerNotes)
+    assert all(note.text == CAPTIONS[int(note.start_s)] for note in asked.notes)
+    assert {request.frames[0].time_s for request in model.asked(DescribeSegment)} == set(times_s)
+
+
+def test_clusters_are_judged_in_the_order_of_time(library):
+    _, _, model = run(library, script())
+    for request in model.asked(JudgeRelevance):
+        times_s = [note.start_s for note in request.notes]
+        assert times_s == sorted(set(times_s))
+
+
+def test_ablations(library):
+    assert sizes(run(library, script(), max_breadth=8)[2]) == [8]
+    _, events, model = run(library, script(lambda number, note: 3), depth=1)
+    assert (deepened_s(events), len(read_s(model))) == ([], 8)
+    _, events, _ = run(library, script(lambda number, note: 3), depth=2)
+    assert 8 < len(deepened_s(events)) <= 8 * 4
+
+
+def test_relevances_that_cannot_be_read_deepen_nothing(library):
+    def unreadable(request):
+        return {"9": 3} if isinstance(request, JudgeRelevance) else script()(request)
+
+    answer, events, _ = run(library, unreadable, max_breadth=8)
+    assert deepened_s(events) == []
+    assert (answer.status, answer.ledger.invalid_replies) == ("answered", 2)
+
+
+def test_an_answer_that_cannot_be_read_is_no_guess(library):
+    def unreadable(request):
+        return {"option": "Q"} if isinstance(request, AnswerNotes) else script()(request)
+
+    answer, _, _ = run(library, unreadable)
+    assert (answer.status, answer.text) == ("invalid", None)
+
+
+def test_frames_without_a_caption_are_not_judged(library):
+    def half_blind(request):
+        late = isinstance(request, DescribeSegment) and request.frames[0].time_s > 600
+        return "?" if late else script()(request)
+
+    _, _, model = run(library, half_blind)
+    assert 0 < len(read_s(model)) < 32
+    assert max(read_s(model)) <= 600
+
+
+def test_budgets_end_with_the_best_answer_so_far(library):
+    answer, _, model = run(library, script(), budget=Budget(rounds=1))
+    assert (answer.status, answer.reason, answer.text, sizes(model)) == ("budget_exhausted", "rounds", "red", [8])
+    answer, events, _ = run(library, script(lambda number, note: 3), budget=Budget(frames=10))
+    assert answer.text == "red"
+    assert 0 < answer.ledger.frames <= 10
+    assert any(isinstance(event, Acted) and "to leave half of the budget" in event.problem for event in events)
+
+
+def test_several_videos_are_one_tree(two_films):
+    def reply(request):
+        return {"queries": ["red kite desert"]} if isinstance(request, DiscoverQueries) else script()(request)
+
+    _, _, both = run(two_films, reply)
+    assert len({note.video_id for note in both.asked(AnswerNotes)[0].notes}) == 2
+    assert both.asked(DiscoverQueries) == []
+    _, _, one = run(two_films, reply, videos=1)
+    assert [video.title for video in one.asked(AnswerNotes)[0].videos] == ["second"]
+    assert len({note.video_id for note in one.asked(AnswerNotes)[0].notes}) == 1
+
+
+def test_parameters_that_make_no_sense_are_refused():
+    for wrong in ({"breadth": 0}, {"branches": 1}, {"depth": 0}, {"highly_relevant": 0}):
+        with pytest.raises(BadSettings, match="at least"):
+            VideoTreeParameters(**wrong)
+    with pytest.raises(BadSettings, match="max_breadth=4 and breadth=8"):
+        VideoTreeParameters(max_breadth=4)
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_k_means_finds_groups_that_are_apart():
+    random = np.random.default_rng(0)
+    directions = unit(random.normal(size=(5, 64)))
+    belongs = random.integers(5, size=300)
+    vectors = unit(directions[belongs] + 0.02 * random.normal(size=(300, 64)))
+    found = k_means(vectors, 5)
+    assert sorted(tuple(each.members) for each in found) == sorted(
+        tuple(np.flatnonzero(belongs == which)) for which in range(5)
+    )
+    for cluster in found:
+        assert cluster.middle in cluster.members
+        centre = vectors[cluster.members].mean(axis=0)
+        assert vectors[cluster.middle] @ centre == pytest.approx((vectors[cluster.members] @ centre).max(), abs=1e-6)
+
+
+def test_k_means_is_the_same_for_the_same_seed_and_covers_everything():
+    vectors = unit(np.random.default_rng(1).normal(size=(200, 16)))
+    first, again, other = k_means(vectors, 8, 3), k_means(vectors, 8, 3), k_means(vectors, 8, 4)
+    assert [tuple(each.members) for each in first] == [tuple(each.members) for each in again]
+    assert [tuple(each.members) for each in first] != [tuple(each.members) for each in other]
+    assert sorted(np.concatenate([each.members for each in first])) == list(range(200))
+
+
+def test_k_means_makes_no_more_clusters_than_there_are_different_vectors():
+    alike = unit(np.repeat(np.random.default_rng(2).normal(size=(2, 16)), 10, axis=0))
+    assert sorted(len(each.members) for each in k_means(alike, 8)) == [10, 10]
+    assert len(k_means(alike[:1], 8)) == 1

@@ -82,7 +82,8 @@ class TreeView:
         at = ", ".join(
             clock(frame.time_s) + ("*" if frame.frame_no in event.anchor_frame_nos else "") for frame in event.frames
         )
-        self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}   (* anchors)")
+        legend = "   (* anchors)" if event.anchor_frame_nos else ""
+        self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}{legend}")
 
     def _scored(self, event: Scored) -> None:
         if event.entropy is not None:
@@ -90,13 +91,14 @@ class TreeView:
         best = max(candidate.fused for candidate in event.candidates)
         for each in event.candidates:
             if each.number in self._new or each.fused == best:
-                self._candidate(each.number, each.reward, each.query_score, each.fused, best)
+                fusion = "" if event.entropy is None else f"  query {each.query_score:.2f}  fused {each.fused:.2f}"
+                self._candidate(each.number, each.reward, fusion, best=each.fused == best)
 
-    def _candidate(self, number: int, reward: float | None, query_score: float, fused: float, best: float) -> None:
+    def _candidate(self, number: int, reward: float | None, fusion: str, *, best: bool) -> None:
         indent = "   " * self._depth.get(number, 0)
         told = "  --" if reward is None else f"{reward:4.0f}"
-        line = f"{indent}{self._name(number):<28} reward {told}  query {query_score:.2f}  fused {fused:.2f}"
-        self._say(f"[green]{line}[/]" if fused == best else line)
+        line = f"{indent}{self._name(number):<28} reward {told}{fusion}"
+        self._say(f"[green]{line}[/]" if best else line)
 
     def _acted(self, event: Acted) -> None:
         arguments = ", ".join(f"{name} {value}" for name, value in event.arguments.items() if value is not None)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import re
 
 import pytest
+from rich.console import Console
 
 from agent.anchors import anchors
 from agent.ask import ask
@@ -18,6 +21,7 @@ from agent.requests.search import Decide, DiscoverQueries
 from agent.roots import CLIP_S, matches, new_queries
 from agent.variants.eea import EEAParameters
 from agent.variants.vca import VCAParameters
+from jobs.tree_view import TreeView
 from tests.agent_kit import ScriptedModel, embed_words, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -66,6 +70,18 @@ def test_videos_are_ranked_by_their_best_anchors(library, agent):
     assert set(order[:2]) == {"moment", "all about it"}
     assert similarities[1] > 0.5 > similarities[2]
     assert list(similarities) == sorted(similarities, reverse=True)
+
+
+def test_the_ranking_and_rewards_without_fusion_are_shown(library):
+    _, events, _, _ = run(library, "vca")
+    out = Console(record=True, width=200, file=io.StringIO())
+    view = TreeView(out)
+    for event in events:
+        view(event)
+    lines = out.export_text().splitlines()
+    assert re.fullmatch(r"  0: (moment|all about it) 0:00.0 to 5:00.0  best anchor 0\.\d\d", lines[1])
+    assert any(line.strip().endswith("reward   50") for line in lines)
+    assert not any(word in line for line in lines for word in ("entropy", "fused", "(* anchors)"))
 
 
 def test_a_video_that_matches_everywhere_is_not_thought_less_of(library):

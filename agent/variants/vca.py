@@ -6,8 +6,8 @@ What the paper leaves open, and what was decided (`tree` and `roots` say theirs)
 - The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
 - A segment stays among the candidates after it was explored, as line 12 has it, and the policy is told which were:
   that is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
-- Line 2 begins with no candidates, so a video alone is none. Several videos are: until one is looked into, its score
-  is the similarity of its best anchor, times 100.
+- Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy is told
+  how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
 - A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
   borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
 - There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
@@ -96,7 +96,7 @@ class _Search:
     async def _begin(self) -> int:
         first = await begin(self.session, self.tree, self.parameters.videos)
         for video in self.tree.candidates.values():
-            video.reward = 100 * video.query_score
+            video.explanation = f"its best match with what is searched for is {video.query_score:.2f} of 1"
         return first
 
     def _uniform_sample(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
@@ -109,7 +109,8 @@ class _Search:
         if selected.divided:
             stored_s = environment.times(segment.video_id)
             inside_s = stored_s[(stored_s >= segment.start_s) & (stored_s < segment.end_s)]
-            chosen_s = cover(unseen_s, unseen_s, np.setdiff1d(inside_s, unseen_s), count)
+            seen_s = np.union1d(np.setdiff1d(inside_s, unseen_s), [segment.start_s, segment.end_s])
+            chosen_s = cover(unseen_s, unseen_s, seen_s, count)
         else:
             chosen_s = spread(segment.start_s, segment.end_s, unseen_s, count)
         frames = environment.frames(segment.video_id, chosen_s)

@@ -1,0 +1,158 @@
+"""A master of LongVideoAgent is trained end to end: on a real library, by runs of the agent itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.chat_tokens import first_tokens
+from agent.local_model import load_local_model
+from agent.trace import read_trace
+from jobs.config import IngestConfig
+from jobs.ingest import run_ingest
+from jobs.master_rollouts import World, sample
+from jobs.master_settings import MasterSettings
+from jobs.models import ModelChoice, chosen_models
+from jobs.train_master import film_environments
+from jobs.truth import read_known
+from pipeline.sketch.film import subtitles, write_script
+from pipeline.sketch.questions import write_questions
+from pipeline.sketch.shoot import shoot
+from pipeline.sources import list_sources
+from tests.command_kit import bad, runner
+from tests.training_kit import ACTIONS, tiny_master, words_tokenizer
+
+STEPS, QUESTIONS, ROLLOUTS, ALPHA = 2, 2, 4, 0.1
+TURNS, TURN_TOKENS = 5, 4
+CHANGES = f"learning_rate = 0.01\nquestions = {QUESTIONS}\nrollouts = {ROLLOUTS}\nturn_tokens = {TURN_TOKENS}\n"
+
+
+@pytest.fixture
+def kinodex(monkeypatch, capsys):
+    return runner(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """A library of one short sketch film with a narrator, questions about it, and a master of random weights."""
+    home: Path = tmp_path_factory.mktemp("training")
+    script = write_script("film-01", 30.0, 0, spoken=True)
+    shoot(script, home / "film-01.mp4")
+    (home / "film-01.srt").write_text(subtitles(script))
+    run_ingest(
+        IngestConfig(space="builtin", workers=1), list_sources([str(home / "film-01.mp4")]), str(home / "library")
+    )
+    rows = [question.as_json() for question in write_questions(script, "film-01.mp4", 0)]
+    (home / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tiny_master(home / "model", words_tokenizer([str(row["question"]) for row in rows], words=6))
+    (home / "changes.toml").write_text(CHANGES)
+    return home
+
+
+def weights(folder: Path) -> dict:
+    from safetensors.torch import load_file
+
+    return load_file(folder / "model.safetensors")
+
+
+def train(kinodex, home, steps):
+    return kinodex(
+        "train", "master", home / "library", "--questions", home / "questions.jsonl", "--model", home / "model",
+        "--out", home / "out", "--config", home / "changes.toml", "--steps", steps,
+    )  # fmt: skip
+
+
+def test_a_master_is_trained_and_plays(kinodex, home, tmp_path):
+    ran = train(kinodex, home, STEPS)
+    assert ran.code == 0, ran.err
+    assert ran.out.strip() == str(home / "out" / "master")
+    assert f"step {STEPS} of {STEPS}: reward " in ran.err
+
+    rollouts = [json.loads(line) for line in (home / "out" / "rollouts.jsonl").read_text().splitlines()]
+    assert len(rollouts) == STEPS * QUESTIONS * ROLLOUTS
+    for rollout in rollouts:
+        turns = [message for message in rollout["messages"] if message["role"] == "assistant"]
+        assert len(turns) == len(rollout["rewards"]) <= TURNS
+        assert rollout["total"] == pytest.approx(sum(rollout["rewards"]))
+        assert rollout["total"] == pytest.approx(ALPHA * sum(rollout["structure"]) + rollout["answer"])
+    assert len({rollout["total"] for rollout in rollouts}) > 1
+    told = " ".join(each["content"] for rollout in rollouts for each in rollout["messages"][1:])
+    assert "Located:\n<clip_" in told  # the library was really searched
+
+    logged = json.loads((home / "out" / f"checkpoint-{STEPS}" / "trainer_state.json").read_text())["log_history"]
+    assert len(logged) == STEPS
+    # what the trainer learns from: the master's tokens, not the hundreds that it was told
+    assert all(0 < step["completions/max_length"] <= TURNS * TURN_TOKENS for step in logged)
+
+    before, after = weights(home / "model"), weights(home / "out" / "master")
+    assert any(not before[name].equal(after[name]) for name in before)
+    assert (home / "out" / f"checkpoint-{STEPS}" / "model.safetensors").is_file()
+
+    known = read_known(home / "questions.jsonl")[0]
+    trace = tmp_path / "run.jsonl"
+    options = [text for option in known.question.options for text in ("--option", option)]
+    played = kinodex(
+        "ask", home / "library", known.question.text, *options, "--agent", "longvideoagent",
+        "--model", f"local:{home / 'out' / 'master'}", "--trace", trace, "--json",
+    )  # fmt: skip
+    assert played.code == 0, played.err
+    assert read_trace(trace)[0]["models"]["policy"] == f"local:{home / 'out' / 'master'}"
+    exported = kinodex("rollouts", trace, "--questions", home / "questions.jsonl")
+    right = json.loads(played.out)["option"] == known.answer
+    assert json.loads(exported.out)["answer"] == float(right)
+
+
+def test_training_goes_on_from_a_checkpoint(kinodex, home):
+    if not (home / "out").exists():
+        train(kinodex, home, STEPS)
+    ran = train(kinodex, home, STEPS + 1)
+    assert ran.code == 0, ran.err
+    assert [line.split(":")[0] for line in ran.err.splitlines() if line.startswith("step ")] == ["step 3 of 3"]
+
+
+def test_only_what_the_master_said_is_its_own(home):
+    model = load_local_model(str(home / "model"), max_new_tokens=4)
+    known = read_known(home / "questions.jsonl")
+    environments = film_environments(str(home / "library"), {each.film for each in known})
+
+    async def sampled():
+        async with chosen_models(ModelChoice()) as frozen:
+            return await sample([0, 1] * 6, World(known, environments, frozen), MasterSettings.read(), model.generator)
+
+    runs = asyncio.run(sampled())
+    assert len(runs) == 12
+    for run in runs:
+        read = model.generator.tokenizer.decode
+        said = [token for token, own in zip(run.completion, run.own, strict=True) if own]
+        turns = [turn.text for turn in run.rollout.messages if turn.speaker == "assistant"]
+        assert read(said, skip_special_tokens=True).split() == " ".join(turns).replace("(nothing)", "").split()
+        assert run.own[0] == 1 and run.own[-1] == 1
+        assert run.prompt == first_tokens(model.generator.tokenizer, run.rollout.messages[0].text)
+    assert any(0 in run.own for run in runs)
+    valid = [turn for run in runs for turn in run.rollout.messages if turn.text in ACTIONS]
+    assert valid
+
+
+def test_the_papers_settings_are_the_default():
+    settings = MasterSettings.read()
+    assert (settings.learning_rate, settings.steps, settings.kl) == (5e-6, 2000, 1e-3)
+    assert (settings.questions, settings.rollouts, settings.temperature) == (4, 4, 1.0)
+
+
+def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
+    wrong = tmp_path / "wrong.toml"
+    ask = ["train", "master", home / "library", "--questions", home / "questions.jsonl", "--out", tmp_path / "out"]
+    wrong.write_text("learning_rat = 1.0")
+    bad(kinodex, *ask, "--model", "x", "--config", wrong, code=2, says="did you mean learning_rate?")
+    wrong.write_text("rollouts = 1")
+    bad(kinodex, *ask, "--model", "x", "--config", wrong, code=2, says="greater than or equal to 2")
+    bad(kinodex, *ask, "--model", tmp_path / "none", code=5, says="holds no config.json")
+    other = tmp_path / "questions.jsonl"
+    other.write_text((home / "questions.jsonl").read_text().replace("film-01.mp4", "film-09.mp4"))
+    ask[4] = other
+    bad(kinodex, *ask, "--model", home / "model", code=2, says="holds no film film-09.mp4")
+    other.write_text('{"video": "film-01.mp4"}\n')
+    bad(kinodex, *ask, "--model", home / "model", code=2, says="line 1: not a question")

@@ -13,10 +13,22 @@ from agent.variants.longvideoagent import LONGVIDEOAGENT
 from agent.variants.uniform import UNIFORM
 from agent.variants.vca import VCA
 from agent.variants.videoagent import VIDEOAGENT
+from agent.variants.videoagent2 import VIDEOAGENT2
 from agent.variants.videoseek import VIDEOSEEK
 from agent.variants.videotree import VIDEOTREE
 
-VARIANTS: tuple[Variant, ...] = (EEA, VCA, LONGVIDEOAGENT, VIDEOSEEK, VIDEOAGENT, VIDEOTREE, UNIFORM, BLIND, CHANCE)
+VARIANTS: tuple[Variant, ...] = (
+    EEA,
+    VCA,
+    LONGVIDEOAGENT,
+    VIDEOSEEK,
+    VIDEOAGENT2,
+    VIDEOAGENT,
+    VIDEOTREE,
+    UNIFORM,
+    BLIND,
+    CHANCE,
+)
 
 
 def variant(name: str) -> Variant:

@@ -1,0 +1,181 @@
+"""The five tools of VideoAgent2 (arXiv 2504.04471, section 4.1 and appendix A): captions, things, enlargements, tracks.
+
+What they find comes as notes in words, in each of which every clause and every thing has its own confidence. Images
+are captioned by the role "vision"; things are found and followed as `agent.detecting` does it, which takes the place
+of YOLOv11 and SAM2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from agent.detecting import WHOLE, Box, Detected, Track, detect, track, zoom
+from agent.environment import Environment
+from agent.errors import InvalidReply
+from agent.model import ShownFrame
+from agent.question import Note
+from agent.requests.videoagent2 import CaptionFrames, FrameCaption, Toolbox, ToolCall
+from agent.session import Session
+
+AROUND = 5
+"""Frames before and after one in which a thing is looked for too: the paper's alpha."""
+MOST_THINGS = 16
+"""Named in a note of one frame, the surest first."""
+MOST_TRACKS = 8
+"""Told of by one call, the longest first."""
+
+
+async def look(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tuple[Note, ...], str]:
+    """What a checked call finds, and why it could not be done ("" if it could).
+
+    A note for each frame, from "track" one for each thing; one that says so if there is nothing to tell.
+    """
+    environment = session.environment
+    video, problem = environment.video(call.video), ""
+    end_s = min(call.start_s if call.end_s is None else call.end_s, video.end_s)
+    if call.tool.startswith("zoom"):
+        end_s = call.start_s
+    until_s = end_s if end_s > call.start_s else environment.shown_until(video.video_id, call.start_s)
+    found: tuple[Note, ...] = ()
+    try:
+        if call.tool == "track":
+            span_s = call.start_s, until_s
+            tracks = await track(session, video.video_id, call.label or "", *span_s, toolbox.track_frames)
+            found = _track_notes(tracks, call, toolbox)
+        else:
+            left = session.account.frames_left
+            most = toolbox.frames if left is None else min(toolbox.frames, left)
+            count = max(1, min(most, math.ceil(end_s - call.start_s)))  # one a second, as in the paper
+            frames = environment.frames_between(video.video_id, call.start_s, end_s, count)
+            find = _caption if call.tool.endswith("caption") else _detect
+            found = await find(session, frames, call, toolbox)
+    except InvalidReply as error:
+        problem = str(error)
+    nothing = problem or f"nothing found{f', no {call.label}' if call.label else ''}"
+    return found or (Note(video.video_id, call.start_s, until_s, call.tool, nothing),), problem
+
+
+async def _caption(
+    session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox
+) -> tuple[Note, ...]:
+    """Captions of frames, with a confidence for each clause (appendix A.1)."""
+    box = _box(call)
+    whole = box == WHOLE
+    request = CaptionFrames(
+        frames=frames if whole else tuple(zoom(frame, box) for frame in frames),
+        box=None if whole else box,
+        confidence=toolbox.confidence,
+    )
+    reply = await session.ask(request)
+    captions = sorted(reply.captions, key=lambda each: each.frame) if reply else []
+    return tuple(
+        _note(session.environment, frames[each.frame - 1], call, _clauses(each, toolbox), box) for each in captions
+    )
+
+
+async def _detect(
+    session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox
+) -> tuple[Note, ...]:
+    """The things in frames; one missed there is followed to it from the frames around (appendix A.2)."""
+    environment, box, label = session.environment, _box(call), (call.label or "").strip()
+    around = _around(environment, frames)
+    left = session.account.frames_left
+    around = around if left is None or len(around) <= left else frames
+    labels = [label] if label else _known_labels(environment, around)
+    if not labels:
+        raise InvalidReply("the library holds no detections there; give a label, the thing to look for")
+    found = [each for label in labels for each in await detect(session, around, label, box)]
+    notes = []
+    for frame in frames:
+        things = sorted(_things_in(frame, found), key=lambda each: -each.score)[:MOST_THINGS]
+        if things:
+            notes.append(_note(environment, frame, call, "; ".join(_thing(each, toolbox) for each in things), box))
+    return tuple(notes)
+
+
+def _box(call: ToolCall) -> Box:
+    """The part of the frames that a call looks at."""
+    if not call.box or not call.tool.startswith("zoom"):
+        return WHOLE
+    x0, y0, x1, y1 = call.box
+    return x0, y0, x1, y1
+
+
+def _around(environment: Environment, frames: Sequence[ShownFrame]) -> tuple[ShownFrame, ...]:
+    """Frames with `AROUND` stored ones before and after each."""
+    times_s = environment.times(frames[0].video_id)
+    places = np.searchsorted(times_s, [frame.time_s for frame in frames])
+    near = {at for place in places for at in range(max(0, place - AROUND), min(len(times_s), place + AROUND + 1))}
+    return environment.frames(frames[0].video_id, times_s[sorted(near)])
+
+
+def _known_labels(environment: Environment, frames: Sequence[ShownFrame]) -> list[str]:
+    """The labels of the library's detections in frames of one video, which are in time order."""
+    first, last = frames[0], frames[-1]
+    rows = environment.detections(first.video_id, first.time_s, environment.shown_range(last)[1])
+    return sorted({row.label for row in rows})
+
+
+def _things_in(frame: ShownFrame, found: Sequence[Detected]) -> list[Detected]:
+    """What was seen in a frame, and what was seen shortly before and after it, where it must be in between."""
+    followed: dict[tuple[str, int | None], list[Detected]] = {}
+    for each in found:
+        if abs(each.frame_no - frame.frame_no) <= AROUND:
+            followed.setdefault((each.label, each.track_id), []).append(each)
+    things = []
+    for (_, track_id), sightings in followed.items():
+        before = [each for each in sightings if each.frame_no < frame.frame_no]
+        after = [each for each in sightings if each.frame_no > frame.frame_no]
+        seen = sightings[len(before) : len(sightings) - len(after)]
+        missed = not seen and before and after and track_id is not None
+        things += [_between(before[-1], after[0], frame)] if missed else seen
+    return things
+
+
+def _between(before: Detected, after: Detected, frame: ShownFrame) -> Detected:
+    """A thing on its straight way from one sighting to another, as sure as the less sure of them."""
+    box = None
+    if before.box and after.box:
+        part = (frame.time_s - before.time_s) / (after.time_s - before.time_s)
+        x0, y0, x1, y1 = (low + part * (high - low) for low, high in zip(before.box, after.box, strict=True))
+        box = (x0, y0, x1, y1)
+    score = min(before.score, after.score)
+    return replace(before, frame_no=frame.frame_no, time_s=frame.time_s, box=box, score=score)
+
+
+def _track_notes(found: Sequence[Track], call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
+    """A note for each thing followed, with where it was at most `track_frames` times (appendix A.3)."""
+    longest = sorted(found, key=lambda each: each.start_s - each.end_s)[:MOST_TRACKS]
+    notes = []
+    for each in sorted(longest, key=lambda each: each.start_s):
+        told = each.sightings[:: math.ceil(len(each.sightings) / toolbox.track_frames)]
+        text = "; ".join(f"at {sighting.time_s:.1f} s {_thing(sighting, toolbox)}" for sighting in told)
+        notes.append(Note(told[0].video_id, each.start_s, each.end_s, call.tool, text))
+    return tuple(notes)
+
+
+def _note(environment: Environment, frame: ShownFrame, call: ToolCall, text: str, box: Box) -> Note:
+    where = "" if box == WHOLE else f"in {_box_text(box)}: "
+    return Note(frame.video_id, *environment.shown_range(frame), call.tool, where + text)
+
+
+def _clauses(caption: FrameCaption, toolbox: Toolbox) -> str:
+    return "; ".join(each.text.strip() + _sure(each.confidence, toolbox) for each in caption.clauses)
+
+
+def _thing(each: Detected, toolbox: Toolbox) -> str:
+    where = f"at {_box_text(each.box)}" if each.box else "somewhere, by likeness alone"
+    number = "" if each.track_id is None else f" number {each.track_id}"
+    return f"{each.label}{number} {where}{_sure(each.score, toolbox)}"
+
+
+def _sure(confidence: float | None, toolbox: Toolbox) -> str:
+    return f" (confidence {confidence:.2f})" if toolbox.confidence and confidence is not None else ""
+
+
+def _box_text(box: Box) -> str:
+    return f"[{', '.join(f'{side:.2f}' for side in box)}]"

@@ -1,0 +1,211 @@
+"""VideoAgent2 (arXiv 2504.04471): Algorithm 1, sections 3.1 to 3.4, appendices A and B.
+
+The model reads; it sees no frame itself. The bank B_t holds captions C of consecutive parts, a summary S of each video
+and what the tools returned; every clause and every thing in it carries its confidence (section 3.4).
+
+No code was published. What the paper leaves open, and what was decided (`clips`, `looking` and `detecting` say theirs):
+
+- The threshold is on the scale's upper end: an answer counts as sure at 5, and 0 is no answer whatever else is said.
+- A plan is steps in words with the tool call of the first; later ones can depend on what that finds. Prompts are not a
+  conversation: each carries the whole bank, the plan P_{t-1} and what the assessment thought was missing.
+- A tool looks at 8 frames of its range at most, "track" at 32, one a second; times in seconds stand for frame numbers,
+  boxes are parts of the picture.
+- A tool that finds nothing says so in the bank. A call that cannot be done, or no valid plan in two attempts, costs
+  the step: the next one is told what was wrong, or plans anew. So does an assessment that cannot be read.
+- A* = A_T (line 17): when the last assessment T, or a budget, ends the run, the answer is the last one. If that is
+  none, the best answer that the bank gives is asked for once, since the paper's benchmarks take one in any case.
+- Of several videos those that match the words of the question and its options best are captioned; a bank holds
+  1000 captions (an hour and more), and if the videos are longer, their parts are twice, three times ... as long.
+
+Table 4's settings build on each other, as there. (1) `tool_confidence` off: no tool, nor the captioner, says how sure
+it is. (2) `adjust_plan` off: the first plan is carried out step by step; the model only words the calls. The answer is
+assessed between, and the last step ends the run. (3) `plan` off: the model calls tools and answers without reasoning
+first; how sure the answer is still ends the run. (4) `tools` off: the answer is A_1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent.answer import Answer
+from agent.clips import CLIP_S, clip_captions, summary
+from agent.errors import BadSettings
+from agent.events import Acted, Assessed, Decided
+from agent.looking import look
+from agent.question import Note
+from agent.requests.answers import AnswerNotes
+from agent.requests.videoagent2 import (
+    MOST_CONFIDENT,
+    AdjustPlan,
+    Assess,
+    Assessment,
+    CallTool,
+    CreatePlan,
+    Plan,
+    Toolbox,
+    ToolCall,
+)
+from agent.roots import narrow
+from agent.session import Session, at_once
+from agent.variant import Variant, at_least
+
+
+@dataclass(frozen=True, slots=True)
+class VideoAgent2Parameters:
+    """The paper's settings (section 4.1): n, cf_thr and T; and what Table 4 switches off."""
+
+    segment_s: float = CLIP_S
+    enough: float = MOST_CONFIDENT
+    """The confidence from which an answer is final."""
+    frames: int = 8
+    """Looked at by one call of a tool."""
+    track_frames: int = 32
+    captions: int = 1000
+    videos: int = 4
+    tool_confidence: bool = True
+    adjust_plan: bool = True
+    plan: bool = True
+    tools: bool = True
+    rounds: int = 5
+    """Assessments: T."""
+
+    def __post_init__(self) -> None:
+        at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
+        if self.segment_s <= 0 or self.enough > MOST_CONFIDENT:
+            limits = f"segment_s is above 0, enough at most {MOST_CONFIDENT}"
+            raise BadSettings(f"got segment_s={self.segment_s}, enough={self.enough}; {limits}")
+
+
+async def videoagent2(session: Session, parameters: VideoAgent2Parameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
+    return await _Search(session, parameters).run()
+
+
+class _Search:
+    """The state of Algorithm 1: the bank B_t in two parts, summaries and notes, and the plan P_t."""
+
+    def __init__(self, session: Session, parameters: VideoAgent2Parameters) -> None:
+        self.session, self.parameters = session, parameters
+        self.summaries: tuple[Note, ...] = ()
+        self.notes: tuple[Note, ...] = ()
+        self.plan: tuple[str, ...] = ()
+        self.step, self.thought = 0, ""
+        self.rounds = parameters.rounds if session.account.budget.rounds is None else session.account.budget.rounds
+        session.last_resort = lambda: self._best_answer() if self.notes else None
+
+    async def run(self) -> Answer:
+        await self._general_context()  # lines 1 and 2
+        while True:  # line 3
+            number = self.session.account.begin_round()
+            assessment = await self._assess(number)  # line 4
+            over = self.session.over() or ""
+            sure = assessment is not None and assessment.confidence >= self.parameters.enough
+            if sure or over or not self.parameters.tools or self._plan_is_carried_out():  # line 5
+                return await self._answer(assessment, "" if sure else over)  # line 17
+            call = await self._next_call(number, assessment)  # lines 8 to 12
+            await self._retrieve(number, call)  # lines 13 and 14
+
+    async def _general_context(self) -> None:
+        """Caption the consecutive parts of the videos and summarise each video (section 3.1)."""
+        question, session = self.session.question, self.session
+        narrow(session, (question.text, *question.options), self.parameters.videos)
+        videos = session.environment.videos
+        parts = sum(video.duration_s for video in videos) / self.parameters.segment_s
+        segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
+        captions = [self._told(await clip_captions(session, video.video_id, segment_s)) for video in videos]
+        self.notes = tuple(note for each in captions for note in each)
+        told = await at_once(
+            [summary(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
+        )
+        self.summaries = tuple(note for note in told if note is not None)
+        self.notes += tuple(note for note in session.told_before if note not in self.notes)
+
+    def _told(self, notes: Sequence[Note]) -> tuple[Note, ...]:
+        kept = tuple(notes)
+        return kept if self.parameters.tool_confidence else tuple(replace(note, confidence=None) for note in kept)
+
+    async def _assess(self, number: int) -> Assessment | None:
+        """The answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
+        request = Assess(**self._bank(), number=number, most=self.rounds, reasoning=self.parameters.plan)
+        reply = await self.session.ask(request)
+        if reply is not None:
+            self.session.emit(Assessed(number, reply.confidence, MOST_CONFIDENT, reply.thought))
+        return reply
+
+    async def _next_call(self, number: int, assessment: Assessment | None) -> ToolCall | None:
+        """Create the plan, or adjust it, and name its first tool call (section 3.3); None without a valid one."""
+        given = {**self._bank(), "toolbox": self._toolbox(number)}
+        confidence, doubt = (assessment.confidence, assessment.thought) if assessment else (0.0, "")
+        if not self.parameters.plan or (self.plan and not self.parameters.adjust_plan):
+            self.step += 1
+            action = await self.session.ask(CallTool(**given, plan=self.plan, step=self.step))
+            return action.action if action else None
+        plan: Plan | None
+        if not self.plan:
+            plan = await self.session.ask(CreatePlan(**given, doubt=doubt))
+        else:
+            plan = await self.session.ask(AdjustPlan(**given, plan=self.plan, doubt=doubt, confidence=confidence))
+        if plan is None:
+            return None
+        self.plan, self.step, self.thought = tuple(plan.steps), 1, plan.thought
+        return plan.action
+
+    async def _retrieve(self, number: int, call: ToolCall | None) -> None:
+        """Call the tool and add what it found to the bank (section 3.4)."""
+        if call is None:
+            self.session.emit(Acted(number, "none", {}, problem="no valid call in two attempts"))
+            return
+        found, problem = await look(self.session, call, self._toolbox(number))
+        self.session.emit(Acted(number, call.tool, call.model_dump(exclude={"tool"}), self.thought, found, problem))
+        self.notes += found
+
+    async def _answer(self, assessment: Assessment | None, over: str) -> Answer:
+        """The answer of the last assessment, or if it gave none, the best one that the bank gives."""
+        if assessment is None or assessment.confidence == 0:
+            return await self.session.conclude(self._best_answer(), over)
+        self.session.emit(Decided(self.session.account.rounds, "answer", None, forced=bool(over)))
+        return self.session.answer(assessment, self.notes, "budget_exhausted" if over else "answered", over)
+
+    def _best_answer(self) -> AnswerNotes:
+        return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=self.notes)
+
+    def _bank(self) -> dict[str, Any]:
+        """What every request but the captions' is given: the question and B_t."""
+        videos = self.session.environment.videos
+        return {
+            "question": self.session.question,
+            "videos": videos,
+            "summaries": self.summaries,
+            "notes": self.notes,
+        }
+
+    def _toolbox(self, number: int) -> Toolbox:
+        set_to = self.parameters
+        return Toolbox(self.rounds - number, set_to.frames, set_to.track_frames, set_to.tool_confidence)
+
+    def _plan_is_carried_out(self) -> bool:
+        return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step
+
+
+NO_CONFIDENCE = {"tool_confidence": False}
+NO_ADJUSTING = {**NO_CONFIDENCE, "adjust_plan": False}
+NO_PLAN = {**NO_ADJUSTING, "plan": False}
+
+VIDEOAGENT2 = Variant(
+    "videoagent2",
+    "captions of everything, then a plan that is adjusted, one tool a step, led by confidences (arXiv 2504.04471)",
+    videoagent2,
+    lambda longest_s: VideoAgent2Parameters(),
+    roles=("policy", "captioner", "vision"),
+    uses=("captions", "detections"),
+    ablations={
+        "no tool confidence": NO_CONFIDENCE,
+        "no plan adjusting": NO_ADJUSTING,
+        "no plan": NO_PLAN,
+        "no tools": {**NO_PLAN, "tools": False},
+    },
+    needs_language=True,
+)

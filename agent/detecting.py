@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from agent.environment import Environment, calibrate
 from agent.errors import InvalidReply, OutOfBudget
 from agent.model import ShownFrame
+from agent.question import Video
 from agent.session import Session
 
 if TYPE_CHECKING:
@@ -87,16 +88,16 @@ async def track(
     """Things of a label followed through [start_s, end_s), the earliest first; a detector sees `count` frames at most.
 
     The index follows nothing: its tracks are the times in which the label stands out without a break. Raises
-    `InvalidReply` for an empty range or label.
+    `InvalidReply` for an empty label or a range that has nothing of the video.
     """
     _check_label(label)
-    if not start_s < end_s:
-        raise InvalidReply(f"the range {start_s:g} to {end_s:g} s is empty; its end must come after its start")
     environment = session.environment
+    start_s, end_s = _range_in(environment.video(video_id), start_s, end_s)
     if environment.detections(video_id, label=label):
         rows = environment.detections(video_id, start_s, end_s, label)
         return _tracks(environment, [(row.model, _from_row(row, "library")) for row in rows], end_s)
-    frames = environment.frames_between(video_id, start_s, end_s, count) if environment.detect else ()
+    left = session.account.frames_left
+    frames = environment.frames_between(video_id, start_s, end_s, count if left is None else min(count, max(left, 1)))
     looked = await _by_detector(session, frames, label, WHOLE)
     if looked is not None:
         return _tracks(environment, [("", each) for each in looked], end_s)
@@ -133,7 +134,9 @@ async def _by_detector(
     """
     if session.environment.detect is None:
         return None
-    over = session.account.spent_out() or ("frames" if session.account.frames_left == 0 else None)
+    left = session.account.frames_left
+    unseen = {frame.frame_no for frame in frames}.difference(session.account.seen(frames[0].video_id))
+    over = session.account.spent_out() or ("frames" if left is not None and len(unseen) > left else None)
     if over:
         raise OutOfBudget(over)
     seen = frames if within == WHOLE else [zoom(frame, within) for frame in frames]
@@ -200,6 +203,15 @@ def _lies_in(box: Box, within: Box) -> bool:
     """Whether the middle of a box lies in another."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     return within[0] <= x <= within[2] and within[1] <= y <= within[3]
+
+
+def _range_in(video: Video, start_s: float, end_s: float) -> tuple[float, float]:
+    """What of a range lies in a video."""
+    first_s, last_s = max(start_s, video.start_s), min(end_s, video.end_s)
+    if not first_s < last_s:
+        has = f"the video has {video.start_s:g} to {video.end_s:g} s"
+        raise InvalidReply(f"the range {start_s:g} to {end_s:g} s is empty or elsewhere; {has}")
+    return first_s, last_s
 
 
 def _check_box(box: Sequence[float]) -> None:

@@ -1,0 +1,206 @@
+"""Things found and followed: by the library's detections, else by a real detector, else by the index's vectors."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agent.detecting import WHOLE, Box, detect, track, zoom
+from agent.environment import Environment
+from agent.errors import InvalidReply, OutOfBudget
+from agent.ledger import Budget
+from agent.question import Question
+from agent.session import Session
+from index.rows import DetectionRow
+from jobs.ask_command import open_environment
+from jobs.detecting import detect_with
+from pipeline.errors import ModelMissing, WrongModel
+from tests import stage_kit
+from tests.agent_kit import ScriptedModel, embed_words, film, make_library
+from tests.index_kit import detection
+
+LEFT_HALF = (0.0, 0.0, 0.5, 1.0)
+RIGHT_HALF = (0.5, 0.0, 1.0, 1.0)
+
+
+def quarters() -> bytes:
+    """A picture of four coloured quarters: red, green, blue and white, 40 by 20 px."""
+    picture = np.zeros((20, 40, 3), np.uint8)
+    picture[:10, :20, 0] = picture[:10, 20:, 1] = picture[10:, :20, 2] = 255
+    picture[10:, 20:] = 255
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "JPEG", quality=95, subsampling=0)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    films = {"film": film(3, 90, {40: ("red kite desert", 10), 60: ("red kite desert", 5)}), "other": film(4, 20)}
+    library = make_library(tmp_path_factory.mktemp("detecting"), films, quarters())
+    video_id = library.video("film").video_id
+    rows = [detection(n, "Red Boat", 0.5 + n / 100, track_id=n // 10) for n in range(5, 15)]
+    library.add_detections({video_id: [*rows, detection(30, "red boat", 0.9)]}, "m")
+    library.complete_addition("detections", "m", {video_id: 11}, {})
+    return library
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return SimpleNamespace(closed=stage_kit.rt_detr(folder / "closed"), words=stage_kit.owlv2(folder / "words"))
+
+
+def session_of(library, detector=None, budget=None) -> Session:
+    environment = Environment(library, library.videos(), lambda texts: embed_words(texts), detector)
+    return Session(Question("What?"), environment, ScriptedModel(lambda request: {}), budget or Budget(), print)
+
+
+def frames(session, *times_s):
+    return session.environment.frames(film_id(session), times_s)
+
+
+def film_id(session) -> str:
+    return str(session.environment.video("film").video_id)
+
+
+def test_the_librarys_detections_come_first(library):
+    session = session_of(library, detector=lambda frames, label: pytest.fail("the library knows"))
+    found = asyncio.run(detect(session, frames(session, 4, 6, 30), "red  BOAT"))
+    assert [(each.time_s, each.label, each.source) for each in found] == [
+        (6, "red boat", "library"),
+        (30, "red boat", "library"),
+    ]
+    assert found[0].box == pytest.approx((0.125, 0.25, 0.5, 0.75))
+    assert found[0].score == pytest.approx(0.56)
+    assert asyncio.run(detect(session, frames(session, 6), "red boat", LEFT_HALF)) == found[:1]
+    assert asyncio.run(detect(session, frames(session, 6), "red boat", RIGHT_HALF)) == ()
+    assert session.account.ledger.frames == 0
+
+
+def test_tracks_of_the_library_go_by_their_numbers_and_last_until_the_next_frame(library):
+    session = session_of(library)
+    tracks = asyncio.run(track(session, film_id(session), "red boat", 7, 33))
+    assert [(each.start_s, each.end_s, len(each.sightings)) for each in tracks] == [
+        (7, 10, 3),
+        (10, 15, 5),
+        (30, 31, 1),
+    ]
+    assert tracks[0].score == pytest.approx(0.58)
+
+
+def test_without_detections_the_index_tells_where_a_thing_stands_out(library):
+    session = session_of(library)
+    found = asyncio.run(detect(session, frames(session, 3, 41, 49, 75), "Kite  desert"))
+    assert [(each.time_s, each.label, each.box, each.track_id, each.source) for each in found] == [
+        (41, "kite desert", None, None, "index"),
+        (49, "kite desert", None, None, "index"),
+    ]
+    assert {1 / 3 < each.score < 1 for each in found} == {True}
+    tracks = asyncio.run(track(session, film_id(session), "kite desert", 0, 1000))
+    assert [(each.start_s, each.end_s) for each in tracks] == [(40, 50), (60, 65)]
+    assert session.account.ledger.frames == 0
+
+
+def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(library, models):
+    session = session_of(library, detect_with(library, str(models.closed), min_score=0.1, device="cpu"))
+    found = asyncio.run(detect(session, frames(session, 3, 41), "Kite"))
+    assert {(each.label, each.source) for each in found} == {("kite", "detector")}
+    assert [each.time_s for each in found] == sorted(each.time_s for each in found)
+    assert session.account.ledger.frames == 2
+    (first, *_) = (each for each in found if each.time_s == 3)
+    assert any(each.time_s == 41 and each.track_id == first.track_id for each in found)  # the pictures are the same
+    tracks = asyncio.run(track(session, first.video_id, "kite", 50, 60, count=4))
+    assert sum(len(each.sightings) for each in tracks) > len(tracks) >= 1
+    assert session.account.ledger.frames == 2 + 4
+
+
+def test_a_detector_that_does_not_know_a_label_leaves_it_to_the_index(library, models):
+    session = session_of(library, detect_with(library, str(models.closed), device="cpu"))
+    (found,) = asyncio.run(detect(session, frames(session, 3, 41), "red kite"))
+    assert (found.time_s, found.source) == (41, "index")
+    assert session.account.ledger.frames == 0
+
+
+def test_a_detector_that_is_asked_in_words_looks_for_any_label(library, models):
+    session = session_of(library, detect_with(library, str(models.words), min_score=0.02, device="cpu"))
+    found = asyncio.run(detect(session, frames(session, 3), "Two boats at night"))
+    assert {(each.label, each.source) for each in found} == {("two boats at night", "detector")}
+
+
+def test_boxes_found_in_a_part_of_a_frame_are_boxes_of_the_whole(library):
+    seen = []
+
+    def everywhere(frames, label):
+        seen.extend(frames)
+        return [DetectionRow(each.video_id, each.frame_no, each.time_s, label, 0.5, WHOLE, 0, "m") for each in frames]
+
+    session = session_of(library, everywhere)
+    (found,) = asyncio.run(detect(session, frames(session, 3), "thing", (0.5, 0.25, 1.0, 0.75)))
+    assert found.box == (0.5, 0.25, 1.0, 0.75)
+    assert (seen[0].width_px, seen[0].height_px) == (40, 20)
+    assert seen[0].jpeg != frames(session, 3)[0].jpeg
+
+
+def test_a_spent_budget_stops_a_detector(library):
+    session = session_of(library, lambda frames, label: [], Budget(frames=2))
+    assert asyncio.run(detect(session, frames(session, 3, 4), "thing")) == ()
+    assert asyncio.run(detect(session, frames(session, 4, 3), "thing")) == ()  # seen before
+    with pytest.raises(OutOfBudget, match="frames"):
+        asyncio.run(detect(session, frames(session, 5), "thing"))
+    spent = session_of(library, lambda frames, label: [], Budget(seconds=1e-9))
+    with pytest.raises(OutOfBudget, match="seconds"):
+        asyncio.run(track(spent, film_id(spent), "thing", 0, 9))
+
+
+def test_zoom_shows_a_part_as_large_as_the_frame(library):
+    session = session_of(library)
+    (frame,) = frames(session, 3)
+    part = zoom(frame, (0.5, 0.5, 1.0, 1.0))
+    assert (part.video_id, part.frame_no, part.time_s) == (frame.video_id, frame.frame_no, frame.time_s)
+    assert (part.width_px, part.height_px) == (40, 20)
+    with Image.open(io.BytesIO(part.jpeg)) as picture:
+        assert picture.size == (40, 20)
+        assert np.asarray(picture)[4:-4, 4:-4].min() > 240  # the white quarter
+    assert zoom(frame, (0.0, 0.0, 0.01, 1.0)).height_px == 40
+    assert zoom(frame, (0.5, 0.5, 1.0, 1.0)) == part
+
+
+def test_impossible_boxes_labels_ranges_and_videos_are_replies_that_are_invalid(library):
+    session = session_of(library)
+    shown = frames(session, 3)
+    boxes: list[Box] = [(0.5, 0, 0.5, 1), (0, 0, 1.1, 1), (0, 0.9, 1, 0.1), (float("nan"), 0, 1, 1)]
+    for box in boxes:
+        with pytest.raises(InvalidReply, match="box"):
+            zoom(shown[0], box)
+        with pytest.raises(InvalidReply, match="box"):
+            asyncio.run(detect(session, shown, "kite", box))
+    with pytest.raises(InvalidReply, match="label"):
+        asyncio.run(detect(session, shown, "  "))
+    for start_s, end_s in ((5, 5), (9, 5), (200, 300), (float("nan"), 9)):
+        with pytest.raises(InvalidReply, match="0 to 90 s"):
+            asyncio.run(track(session, shown[0].video_id, "kite", start_s, end_s))
+    for name in (None, "nobody", ""):
+        with pytest.raises(InvalidReply, match="the videos are"):
+            session.environment.video(name)
+    assert session.environment.video(shown[0].video_id[:12]).title == "film"
+    assert asyncio.run(detect(session, (), "kite")) == ()
+
+
+def test_ask_takes_a_detector_and_says_what_is_wrong_with_others(tmp_path, models):
+    library = stage_kit.library_of(tmp_path / "library", [stage_kit.tiny_film(tmp_path / "film.mp4", 4, seed=1)])
+    environment = open_environment(library.uri, None, str(models.closed))
+    assert environment.detect is not None
+    frame = environment.frames_between(environment.video().video_id, 0, 4, 1)
+    assert environment.detect(frame, "red kite") is None
+    assert environment.detect(frame, "kite") is not None
+    with pytest.raises(ModelMissing):
+        open_environment(library.uri, None, str(tmp_path / "nothing"))
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "config.json").write_text('{"model_type": "nothing"}')
+    with pytest.raises(WrongModel):
+        open_environment(library.uri, None, str(tmp_path / "foreign"))

@@ -46,20 +46,26 @@ def _plain(each: Variant) -> dict[str, Any]:
 
 
 def _show_all(chosen: tuple[Variant, ...]) -> None:
-    from rich.table import Table
+    from rich.padding import Padding
 
     from jobs.show import console
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("agent", "what it does", "models", "reads besides frames"):
-        table.add_column(head, no_wrap=head == "agent")
+    out = console()
     for each in chosen:
-        models = ", ".join(each.roles) + (" (language)" if each.needs_language else "")
-        table.add_row(each.name, each.line, models or "none", ", ".join(each.uses) or "-")
-    console().print(table)
-    console().print(
-        "\nAgents marked (language) need a language model: --model NAME --base-url URL. "
-        "`kinodex agents NAME` shows what can be set with --set NAME=VALUE.",
+        shown = _plain(each)
+        models = ", ".join(each.roles) or "none"
+        defaults = " ".join(f"{name}={value}" for name, value in shown["parameters"].items())
+        out.print(f"[bold]{each.name}[/]", highlight=False)
+        for line in (
+            each.line,
+            f"models: {models}{' (language)' if each.needs_language else ''}; "
+            f"reads besides frames: {', '.join(each.uses) or 'nothing'}",
+            f"defaults: {defaults}",
+        ):
+            out.print(Padding(line, (0, 0, 0, 4)), highlight=False)
+    out.print(
+        "\nDefaults are those for an hour-long video; --set NAME=VALUE changes one. Agents marked (language) need a\n"
+        "language model: --model NAME --base-url URL. `kinodex agents NAME` shows one, with its ablations.",
         highlight=False,
     )
 

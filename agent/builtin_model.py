@@ -2,7 +2,7 @@
 
 It turns a question into statements (`statements`) and compares them with the frames that a request shows, in the
 library's space (`builtin.seeing`), or with the words of notes (`builtin.reading`); of libraries in the built-in space
-it can also say what a frame shows (`builtin.describing`). A weak but real baseline: perception is the space's, and the
+it can also say what frames show (`builtin.telling`). A weak but real baseline: perception is the space's, and the
 reasoning is a few rules. It looks at no frame that was not shown to it. What needs language (plans, thoughts, tool
 calls, summaries, guesses) it refuses, rather than play it badly.
 """
@@ -15,7 +15,7 @@ from itertools import cycle, pairwise
 from typing import Any
 
 from agent.builtin import reading, seeing
-from agent.builtin.describing import describe
+from agent.builtin.telling import told
 from agent.builtin.verdict import Verdict, concluded
 from agent.environment import Environment, calibrate
 from agent.errors import NeedsLanguage
@@ -27,6 +27,8 @@ from agent.requests.longvideoagent import LocateClips, ReadFrames
 from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.requests.vca import ChooseFrames
 from agent.requests.videoagent import FindMissing, ReflectOnAnswer
+from agent.requests.videoagent2 import CaptionFrames
+from agent.requests.videoseek import FocusClip, OverviewVideo, SkimRange
 from agent.requests.videotree import JudgeRelevance
 from agent.statements import statements
 
@@ -63,9 +65,8 @@ class BuiltinModel:
                 return self._choose(request)
             case AnswerFrames(question=question, frames=frames):
                 return self._seen(question, frames)
-            case DescribeSegment(frames=frames):
-                phrase = describe(self.environment, frames)
-                return {"caption": phrase.text, "confidence": 100 * phrase.confidence}
+            case DescribeSegment() | ReadFrames() | CaptionFrames() | OverviewVideo() | SkimRange() | FocusClip():
+                return told(self.environment, request)
             case Recall():
                 return self._recall(request)
             case AnswerNotes(question=question, notes=notes):
@@ -80,8 +81,6 @@ class BuiltinModel:
                 return {"clusters": [{"cluster": at + 1, "relevance": level} for at, level in enumerate(levels)]}
             case LocateClips():
                 return {"clips": reading.located(request), "reason": ""}
-            case ReadFrames(frames=frames):
-                return {"observation": describe(self.environment, frames).text}
         raise NeedsLanguage(
             f"the built-in model compares pictures with words and has no language for {type(request).__name__}; "
             "this agent needs a language model; give --model and --base-url"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -17,8 +18,11 @@ from agent.events import Event, Exchanged
 from agent.question import Note, Question, Segment
 from agent.requests.answers import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment, Summarize
+from agent.requests.longvideoagent import ReadFrames
 from agent.requests.vca import ChooseFrames
 from agent.requests.videoagent import FindMissing, ReflectOnAnswer
+from agent.requests.videoagent2 import CaptionFrames
+from agent.requests.videoseek import FocusClip, OverviewVideo, SkimRange
 from agent.requests.videotree import JudgeRelevance
 from index.spaces import Space, load_space
 from pipeline.sketch import words as world
@@ -94,6 +98,38 @@ def test_a_stretch_of_frames_is_described_in_order_each_scene_once(sketch, scrip
     reply = replied(sketch, DescribeSegment(segment=part, frames=shown))
     assert reply.caption == "; then ".join(plain_wording(full_claim(shot.scene)) for shot in (first, second))
     assert 0 < reply.confidence <= 100
+
+
+def test_frames_are_told_apart_one_by_one(sketch, script):
+    (video,) = sketch.videos
+    shots = script.shots[3:5]
+    shown = sketch.frames(video.video_id, [shot.start_s + 1.5 for shot in shots])
+    truth = [plain_wording(full_claim(shot.scene)) for shot in shots]
+    part = Segment(0, video.video_id, 0.0, 99.0)
+    about = {"videos": sketch.videos, "segment": part, "subtitles": (), "frames": shown}
+    assert [each.description for each in replied(sketch, OverviewVideo(**about)).frames] == truth
+    query = f"Is there {truth[1]}?"
+    assert [each.relevant for each in replied(sketch, SkimRange(query=query, **about)).frames] == [None, truth[1]]
+    found = replied(sketch, FocusClip(query=query, **about))
+    assert (found.found, found.answer, found.frames) == (True, truth[1], [2])
+    assert not replied(sketch, FocusClip(query="the giant squid", **about)).found
+    reading_them = ReadFrames(query=query, clips=(), frames=shown)
+    assert replied(sketch, reading_them).observation == "; then ".join(truth)
+
+
+def test_a_caption_has_a_confidence_for_each_clause(sketch, script):
+    (video,) = sketch.videos
+    shown = sketch.frames(video.video_id, [script.shots[3].start_s + 1.5])
+    request = CaptionFrames(frames=shown)
+    reply = replied(sketch, request)
+    request.check(reply)
+    (caption,) = reply.captions
+    assert " ".join(clause.text for clause in caption.clauses) == plain_wording(full_claim(script.shots[3].scene))
+    assert all(0.8 < clause.confidence <= 1 for clause in caption.clauses)
+    (unasked,) = replied(sketch, replace(request, confidence=False)).captions
+    assert [clause.confidence for clause in unasked.clauses] == [None, None]
+    with pytest.raises(NeedsLanguage, match="not enlarged parts"):
+        replied(sketch, replace(request, box=(0.0, 0.0, 0.5, 0.5)))
 
 
 def test_it_has_no_words_for_other_spaces(elsewhere):

@@ -7,6 +7,7 @@ the phrases it was compared with: a softmax of their cosines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -41,21 +42,27 @@ class Phrase:
 
 
 def describe(environment: Environment, frames: Sequence[ShownFrame]) -> Phrase:
-    """What frames show, each description once and in order; as sure as the least sure of them.
-
-    Raises `NeedsLanguage` for a library in another space.
-    """
-    if environment.library.fingerprint.name != SPACE:
-        raise NeedsLanguage(
-            "the built-in model has words only for libraries in the built-in space, "
-            f"and this one is in {environment.library.fingerprint.name}; give --model and --base-url"
-        )
-    seen = {phrase.text: phrase for phrase in (_frame(environment, frame) for frame in frames)}
+    """What frames show, each description once and in order; as sure as the least sure of them."""
+    seen = {phrase.text: phrase for phrase in (joined(clauses(environment, frame)) for frame in frames)}
     return Phrase("; then ".join(seen), min(phrase.confidence for phrase in seen.values()))
 
 
-def _frame(environment: Environment, frame: ShownFrame) -> Phrase:
-    """A title card, or what is where and when."""
+def joined(parts: Sequence[Phrase]) -> Phrase:
+    """One phrase of several about the same frame."""
+    return Phrase(" ".join(part.text for part in parts), math.prod(part.confidence for part in parts))
+
+
+def clauses(environment: Environment, frame: ShownFrame) -> list[Phrase]:
+    """What a frame shows: a title card; or what is there, and where and when.
+
+    Raises `NeedsLanguage` for a library in another space.
+    """
+    space = environment.library.fingerprint.name
+    if space != SPACE:
+        raise NeedsLanguage(
+            f"the built-in model has words only for libraries in the built-in space, and this one is in {space}; "
+            "give --model and --base-url"
+        )
     memory = environment.in_memory(frame.video_id)
     vector = memory.units[int(np.searchsorted(memory.stored.frame_no, frame.frame_no))]
     scenes = list(product(PLACES, HOURS))
@@ -63,10 +70,9 @@ def _frame(environment: Environment, frame: ShownFrame) -> Phrase:
     cosines = _cosines(environment, vector, [f"a scene {place} {hour}" for place, hour in scenes] + cards)
     best = int(np.argmax(cosines))
     if best >= len(scenes):
-        return Phrase(cards[best - len(scenes)], _share(cosines))
+        return [Phrase(cards[best - len(scenes)], _share(cosines))]
     place, hour = scenes[best]
-    things = _things(environment, vector, place)
-    return Phrase(f"{things.text} {place} {hour}", _share(cosines) * things.confidence)
+    return [_things(environment, vector, place), Phrase(f"{place} {hour}", _share(cosines))]
 
 
 def _things(environment: Environment, vector: Vector, place: str) -> Phrase:

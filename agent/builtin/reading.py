@@ -51,6 +51,12 @@ def settled(verdict: Verdict) -> bool:
     return verdict.choice is not None and verdict.score >= SURE
 
 
+def touches(query: str, text: str) -> bool:
+    """Whether a text holds as many words of what a query asks to see as make it worth following up."""
+    wanted = statements(Question(query)).queries or (query,)
+    return any(_held(each, text) >= PARTLY for each in wanted)
+
+
 def relevance(question: Question, note: Note) -> int:
     """3 for a note that says all of some statement behind the question, 2 for a part of one, else 1."""
     asked = statements(question)

@@ -147,7 +147,11 @@ async def _complete(session: Session, video_id: str, scenes: Sequence[_Scene], k
     ]
     before, done, portion, unkept = session.account.ledger, 0, FIRST_PORTION, ""
     while size := min(portion, len(wanted) - done, _affordable(session.account, before, done)):
-        unkept += await _describe(session, wanted[done : done + size], kept)
+        some = wanted[done : done + size]
+        if not recording:  # another process may be at the same video
+            kept |= kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
+            some = [scene for scene in some if not scene.is_kept(kept)]
+        unkept += await _describe(session, some, kept)
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
     unasked = sum(not scene.is_kept(kept) for scene in wanted)
     invalid = sum(scene.is_kept(kept) and not scene.notes(kept) for scene in wanted)

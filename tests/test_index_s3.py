@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from index.errors import LeaseLost, LibraryBusy, StorageError, UnsafeStore
 from index.library import Library
 from index.maintenance import Thresholds
+from index.rows import ClipRow
 from tests.index_kit import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 from tests.s3_kit import environment, s3_server, send
 
@@ -55,6 +57,22 @@ def test_a_library_is_written_and_searched(library):
     library.discard("0001")
     assert library.audit().problems == ()
     assert [row.video_id for row in library.videos()] == ["0000", "0002", "0003"]
+
+
+def test_agents_keep_captions_there_too(library):
+    write(library, made("aaaa", 6, seed=1))
+    rows = [ClipRow("aaaa", "m", 4.0 * n, 4.0 * n + 4, "said", 0.5, 4) for n in range(6)]
+
+    def keep(first: int) -> None:
+        again = Library.open(library.uri)
+        for n in range(first, first + 3):
+            again.add_clips(rows[n : n + 2])
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(keep, (0, 1, 2)))
+    assert library.clips("aaaa", "m") == rows
+    library.discard("aaaa")
+    assert library.audit().problems == ()
 
 
 def test_a_lease_holds_there_too(library):

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from agent.ask import ask
+from agent.builtin import seeing
 from agent.builtin_model import BuiltinModel
 from agent.events import Event, Exchanged
 from agent.ledger import Budget
@@ -104,6 +105,17 @@ def test_order_of_appearance(environment):
     options = ("a green frog", "a purple rocket")
     assert answered(environment, "Which of these is seen first?", options)[0].text == "a purple rocket"
     assert answered(environment, "Which of these is seen last?", options)[0].text == "a green frog"
+
+
+def test_the_order_of_four_is_settled_once_all_were_seen(tmp_path):
+    shown = {20: ("orange kite desert", 5), 60: ("purple rocket", 5), 100: ("pink frog", 5), 140: ("grey snail", 5)}
+    environment = environment_of(make_library(tmp_path / "four", {"four": film(1, 200, shown)}))
+    question = Question("Which of these is seen first?", ("a pink frog", "a grey snail", "a purple rocket", "a kite"))
+    video_id = environment.videos[0].video_id
+    verdict = seeing.judge(environment, question, environment.frames(video_id, list(shown)))
+    assert (verdict.choice, seeing.settled(verdict)) == (3, True)
+    verdict = seeing.judge(environment, question, environment.frames(video_id, [20, 60, 100]))
+    assert (verdict.choice, seeing.settled(verdict)) == (3, False)
 
 
 def test_open_questions_get_a_word_or_a_time(environment):

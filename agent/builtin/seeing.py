@@ -87,10 +87,11 @@ def _in_question(environment: Environment, asked: Statements, frames: Sequence[S
 
 
 def _earliest(found: Floats, times_s: Sequence[float], *, last: bool) -> Floats:
-    """Scores that put the choice seen first (or last) on top: one step of `CLEAR` for each place in that order."""
+    """Scores that put the choice seen first (or last) on top: each place in that order leads by twice `CLEAR`."""
     best = found.argmax(axis=0)
     when = [times_s[at] if found[at, choice] >= SEEN else np.inf for choice, at in enumerate(best)]
     order = np.argsort([-time_s if last and np.isfinite(time_s) else time_s for time_s in when], kind="stable")
     scores = np.empty(len(order))
-    scores[order] = CLEAR * np.arange(len(order), 0, -1)
+    # Once `CLEAR` would fall short of it by rounding.
+    scores[order] = 2 * CLEAR * np.arange(len(order), 0, -1)
     return scores

@@ -10,6 +10,7 @@ import pytest
 
 from agent.chat_tokens import first_tokens
 from agent.local_model import load_local_model
+from agent.rewards import ALPHA
 from agent.trace import read_trace
 from jobs.config import IngestConfig
 from jobs.ingest import run_ingest
@@ -25,7 +26,7 @@ from pipeline.sources import list_sources
 from tests.command_kit import bad, runner
 from tests.training_kit import ACTIONS, tiny_master, words_tokenizer
 
-STEPS, QUESTIONS, ROLLOUTS, ALPHA = 2, 2, 4, 0.1
+STEPS, QUESTIONS, ROLLOUTS = 2, 2, 4
 TURNS, TURN_TOKENS = 5, 4
 CHANGES = f"learning_rate = 0.01\nquestions = {QUESTIONS}\nrollouts = {ROLLOUTS}\nturn_tokens = {TURN_TOKENS}\n"
 
@@ -140,6 +141,7 @@ def test_the_papers_settings_are_the_default():
     settings = MasterSettings.read()
     assert (settings.learning_rate, settings.steps, settings.kl) == (5e-6, 2000, 1e-3)
     assert (settings.questions, settings.rollouts, settings.temperature) == (4, 4, 1.0)
+    assert settings.alpha == ALPHA
 
 
 def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):

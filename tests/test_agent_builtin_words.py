@@ -180,6 +180,7 @@ def test_notes_answer_by_their_words(elsewhere, question, said, answer, evidence
         (KITE, ()),
         (KITE, ("a red car in the desert", "a kite at sea")),
         (KITE, ("a kite in the desert",)),
+        (Question("Which of these appears?", ("a red car", "a pink hat")), ("a red bus",)),
         (KITE, ("a red kite in the desert", "a blue kite in the desert")),
         (Question("What appears right after the red kite at sea?", ("a car", "a hat")), ("a hat", "a car")),
         (Question("Which of these is seen first?", ("a car", "a hat")), ("a bus",)),

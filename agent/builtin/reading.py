@@ -19,7 +19,7 @@ BEARS = 0.75
 SURE = 0.9
 """The share of a statement's words, weighed by the note's confidence, from which on it counts as said."""
 PARTLY = 0.5
-"""The share of a statement's words that makes a note worth following up."""
+"""The share of a statement's words that makes a note worth following up; an answer takes more."""
 
 # fmt: off
 _SMALL = {
@@ -30,7 +30,10 @@ _SMALL = {
 
 
 def judge(question: Question, notes: Sequence[Note]) -> Verdict:
-    """Which choice the notes speak of; without choices, whether one speaks of the subject. A tie is no choice."""
+    """Which choice the notes say more than half of; without choices, whether one speaks of the subject.
+
+    Of two that are said alike, none is chosen.
+    """
     asked = statements(question)
     bearing = _bearing(asked, notes)
     texts = asked.options or tuple(text for text in (asked.subject,) if text)
@@ -43,7 +46,8 @@ def judge(question: Question, notes: Sequence[Note]) -> Verdict:
     best = max(range(len(texts)), key=lambda choice: best_of[choice])
     lead = best_of[best] - max((each for choice, each in enumerate(best_of) if choice != best), default=0.0)
     evidence = tuple(at + 1 for at, share in zip(bearing, said[best], strict=True) if share == best_of[best])
-    return Verdict(best if best_of[best] > 0 and lead > 0 else None, best_of[best], lead, evidence)
+    said_of = any(_share(texts[best], notes[number - 1]) > PARTLY for number in evidence)
+    return Verdict(best if said_of and lead > 0 else None, best_of[best], lead, evidence)
 
 
 def settled(verdict: Verdict) -> bool:

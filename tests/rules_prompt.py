@@ -43,7 +43,7 @@ class Part:
     video: str = ""
     text: str = ""
     source: str = ""
-    score: float = 0.0
+    score: float = 1.0
     """Of a segment; a note's confidence, 1 where none is given."""
     open: bool = True
     again: bool = False

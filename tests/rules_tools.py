@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from agent.question import Question
-from tests.rules_judge import Verdict, asked_for, judge, moment, strongest, texts_of, wanted
+from tests.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
 from tests.rules_prompt import Asked, Part
 from tests.rules_replies import PARTLY, conclusion, notes_view
 from tests.rules_sight import Sight
@@ -76,6 +76,8 @@ def seek(sight: Sight, asked: Asked) -> Reply:
         end_s = min(video.end_s, start_s + longest)
         return _range("focus", best.video, max(video.start_s, start_s), end_s, query)
     gap = unseen(asked.videos, told)
+    if _whole(gap) < asked.number(r"a range of at least (\d+) s", 4):
+        return _finish(question, verdict)
     return _range("skim", gap.video, gap.start_s, gap.end_s, query)
 
 
@@ -110,10 +112,11 @@ def describe_frames(sight: Sight, asked: Asked) -> Reply:
 
 
 def _shown(sight: Sight, asked: Asked, query: str) -> list[str | None]:
-    """The text of a query that each frame shows best, if one is seen in it."""
+    """The text of a query that each frame shows best, if one is seen in it, or perhaps is."""
     texts = texts_of(asked_for(query))
     matches = sight.strengths(texts, [frame.jpeg for frame in asked.frames])
-    return [texts[int(row.argmax())] if row.max() >= 1.0 else None for row in matches]
+    best = [(texts[int(row.argmax())], row.max()) for row in matches]
+    return [None if match < BELIEVABLE else text if match >= 1.0 else f"perhaps {text}" for text, match in best]
 
 
 def focus(sight: Sight, asked: Asked) -> Reply:
@@ -206,7 +209,7 @@ def clips(asked: Asked) -> list[Part]:
 def master(sight: Sight, asked: Asked) -> str:
     """Ground, look, and answer when an observation says it; ground again when it says nothing."""
     question = asked.question
-    told = [Part(n, float(n), float(n), text=text) for n, text in enumerate(asked.texts[1:], start=1)]
+    told = [_told(number, text) for number, text in enumerate(asked.texts[1:], start=1)]
     verdict = judge(question, notes_view([*clips(asked), *told]))
     over = "answer now" in asked.texts[-1].casefold()
     if verdict.settled or over:
@@ -215,8 +218,16 @@ def master(sight: Sight, asked: Asked) -> str:
     grounded = sum("<request_grounding>" in said for said in asked.said)
     if asked.said and "<request_grounding>" in asked.said[-1]:
         return _tag("visual_query", query_of(question))
-    texts = texts_of(question)
-    return _tag("request_grounding", texts[grounded % len(texts)])
+    asks = wanted(question)
+    texts = (asks.moment,) if asks.moment and not grounded else (asks.subject,) if asks.subject else asks.options
+    return _tag("request_grounding", texts[grounded % len(texts)] or question.text)
+
+
+def _told(number: int, text: str) -> Part:
+    """What the master was told, at the time of its clip."""
+    found = re.search(r"\((-?[\d.]+) s to (-?[\d.]+) s(?: of video (\S+))?\)", text)
+    times = (float(found[1]), float(found[2]), found[3] or "") if found else (0.0, 0.0, "")
+    return Part(number, *times, text=text)
 
 
 def _tag(name: str, text: str) -> str:

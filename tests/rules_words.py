@@ -13,6 +13,8 @@ from pipeline.sketch.words import COLOURS, NIGHT, NUMBERS, PLACE_NOUNS, PLACES, 
 
 FILLER = re.compile(r"^(?:an?|and|any|are|as|at|by|for|from|in|is|it|its|of|on|or|over|that|the|there|this|to|with)$")
 THING_WEIGHT = 2.0
+PERHAPS = 0.85
+"""What a clause counts for that says "perhaps"."""
 
 
 @cache
@@ -51,7 +53,8 @@ def strengths(texts: Sequence[str], notes: Sequence[str], sure: Sequence[float])
 
 def _best_share(text: str, note: str) -> float:
     """Of the note's clauses, each by itself: a red boat and a blue hat are no blue boat."""
-    return max(_share(meaning(text), meaning(clause)) for clause in re.split(r"[;.]|Relevant:", note))
+    clauses = re.split(r"[;.]|Relevant:", note)
+    return max(_share(meaning(text), meaning(each)) * (PERHAPS if "perhaps" in each else 1) for each in clauses)
 
 
 def _share(wanted: frozenset[str], told: frozenset[str]) -> float:

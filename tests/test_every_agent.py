@@ -1,0 +1,124 @@
+"""Every agent of the catalogue, whole, over the wire: a drawn film, a real library, a server that answers by rules."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.answer import Answer
+from agent.ask import Task, ask, ask_many
+from agent.catalogue import VARIANTS
+from agent.environment import Environment
+from agent.events import Event, Exchanged
+from agent.model import Models
+from agent.openai_model import OpenAIModel
+from agent.question import Question
+from agent.replay_model import ReplayModel
+from agent.roles import Role
+from agent.trace import trace_to
+from agent.variant import Variant
+from tests.chat_server import ChatServer
+from tests.rule_server import MODEL, Rules
+from tests.sketch_library import SketchLibrary, draw_library
+
+STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
+SEEING = [variant for variant in VARIANTS if variant.sees_video]
+TOGETHER = 4
+NOBODY: Models = {}
+"""Stands in a task until `answered` gives it the model behind the server."""
+
+
+@pytest.fixture(scope="module")
+def sketch(tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
+    return draw_library(tmp_path_factory.mktemp("sketch"))
+
+
+@pytest.fixture(scope="module")
+def rules() -> Rules:
+    return Rules()
+
+
+@pytest.fixture
+def server(rules: Rules) -> Iterator[ChatServer]:
+    with ChatServer(rules, models=[MODEL]) as server:
+        yield server
+    assert server.problems == []
+
+
+def every(variants: Sequence[Variant]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("variant", variants, ids=lambda variant: variant.name)
+
+
+def answered(server: ChatServer, *tasks: Task) -> list[Answer]:
+    async def run() -> list[Answer]:
+        async with OpenAIModel(Role(base_url=server.base_url, model=MODEL)) as model:
+            return await ask_many([replace(task, models=model) for task in tasks], TOGETHER)
+
+    return asyncio.run(run())
+
+
+def check_bill(answer: Answer, environment: Environment, events: list[Event]) -> None:
+    """The ledger says what was really asked and shown, and the evidence lies in the videos."""
+    asked = [event for event in events if isinstance(event, Exchanged)]
+    shown = {(frame.video_id, frame.frame_no) for event in asked for frame in event.request.frames}
+    ledger = answer.ledger
+    assert (ledger.calls, ledger.frames, ledger.invalid_replies) == (len(asked), len(shown), 0)
+    assert ledger.frame_shows == sum(len(event.request.frames) for event in asked)
+    assert ledger.input_tokens == sum(event.exchange.usage.input_tokens for event in asked)
+    assert ledger.frames <= ledger.index_frames == environment.index_frames
+    videos = {video.video_id: video for video in environment.videos}
+    for part in answer.evidence:
+        assert videos[part.video_id].start_s <= part.start_s < part.end_s <= videos[part.video_id].end_s
+
+
+@every(VARIANTS)
+def test_a_run_over_the_wire_ends_with_a_bill_and_its_trace_replays(
+    variant: Variant, sketch: SketchLibrary, server: ChatServer, tmp_path: Path
+) -> None:
+    task, environment = sketch.known[0], sketch.films["harbour"]
+    events: list[Event] = []
+    with trace_to(tmp_path / "run.jsonl") as write:
+
+        def on_event(event: Event) -> None:
+            events.append(event)
+            write(event)
+
+        [answer] = answered(server, Task(task.question, environment, NOBODY, variant.name, on_event=on_event))
+    assert answer.status in STATUSES
+    assert (answer.option is None) == (answer.text is None)
+    check_bill(answer, environment, events)
+    replay = ReplayModel(tmp_path / "run.jsonl")
+    again = asyncio.run(ask(task.question, environment, replay, agent=variant.name))
+    assert without_clock(again) == without_clock(answer)
+
+
+def without_clock(answer: Answer) -> Answer:
+    return replace(answer, ledger=replace(answer.ledger, seconds=0.0))
+
+
+@every(SEEING)
+def test_what_sees_the_video_does_better_than_chance(
+    variant: Variant, sketch: SketchLibrary, server: ChatServer
+) -> None:
+    tasks = [Task(each.question, sketch.films[each.film], NOBODY, variant.name) for each in sketch.known]
+    answers = answered(server, *tasks)
+    right = sum(each.right(answer) for each, answer in zip(sketch.known, answers, strict=True))
+    given = sum(answer.option is not None for answer in answers)
+    assert right > max(len(answers) / 4, given / 2)
+
+
+@every(VARIANTS)
+def test_an_open_question_about_several_videos_is_answered_in_words_or_not_at_all(
+    variant: Variant, sketch: SketchLibrary, server: ChatServer
+) -> None:
+    events: list[Event] = []
+    question = Question("Where is the red cat?")
+    [answer] = answered(server, Task(question, sketch.everything, NOBODY, variant.name, on_event=events.append))
+    assert answer.status in STATUSES
+    assert answer.option is None
+    assert answer.status != "answered" or answer.text
+    check_bill(answer, sketch.everything, events)

@@ -43,14 +43,22 @@ class LocalModel:
                 f"{self.name} reads text only, and {type(request).__name__} shows frames; "
                 "give the roles that see a model of their own"
             )
-        started = time.perf_counter()
-        tokenizer = self.generator.tokenizer
-        prompt = conversation_tokens(tokenizer, conversation(request))
+        prompt = conversation_tokens(self.generator.tokenizer, conversation(request))
         temperature = request.temperature if self.temperature is None else self.temperature
-        said = await self.generator.go_on(prompt, temperature, request.stop)
-        text = tokenizer.decode(said, skip_special_tokens=True)
-        reply, invalid = read(text, request)
-        return Exchange(reply, invalid, Usage(len(prompt), len(said)), raw=text, seconds=time.perf_counter() - started)
+        _, exchange = await spoken(self.generator, prompt, temperature, request)
+        return exchange
+
+
+async def spoken(
+    generator: Generator, prompt: list[int], temperature: float, request: Request[R]
+) -> tuple[list[int], Exchange[R]]:
+    """What a model says after the tokens of a prompt, and that as the reply to a request."""
+    started = time.perf_counter()
+    said = await generator.go_on(prompt, temperature, request.stop)
+    text = generator.tokenizer.decode(said, skip_special_tokens=True)
+    reply, invalid = _read(text, request)
+    seconds = time.perf_counter() - started
+    return said, Exchange(reply, invalid, Usage(len(prompt), len(said)), raw=text, seconds=seconds)
 
 
 def conversation(request: Request[R]) -> list[Message]:
@@ -62,7 +70,7 @@ def conversation(request: Request[R]) -> list[Message]:
     return in_turns(messages + repair_messages(request) if request.bad_reply else messages)
 
 
-def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
+def _read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
     """The checked reply, or one line saying why there is none."""
     if not text.strip():
         return None, "empty"

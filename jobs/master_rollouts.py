@@ -8,7 +8,6 @@ is computed from it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +16,8 @@ from agent.ask import Task, ask_many
 from agent.chat_tokens import first_tokens, told_tokens
 from agent.environment import Environment
 from agent.generation import Generator
-from agent.local_model import read
-from agent.model import Exchange, Models, R, Request, Usage
+from agent.local_model import spoken
+from agent.model import Exchange, Models, R, Request
 from agent.prompts import render
 from agent.rollouts import MASTER_REQUESTS, Rollout, rollout
 from agent.trace import Record, record
@@ -43,16 +42,12 @@ class SampledMaster:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         if type(request).__name__ not in MASTER_REQUESTS or request.attempt:
             return Exchange(None, "a rollout is the master's turns, each asked for once")
-        started = time.perf_counter()
         tokenizer = self.generator.tokenizer
-        self._told(first_tokens(tokenizer, render(request)) if not self.tokens else self._news(request))
-        said = await self.generator.go_on(self.tokens, self.temperature, request.stop)
-        prompt = len(self.tokens)
+        self._told(self._news(request) if self.tokens else first_tokens(tokenizer, render(request)))
+        said, exchange = await spoken(self.generator, self.tokens, self.temperature, request)
         self.tokens += said
         self.own += [1] * len(said)
-        text = tokenizer.decode(said, skip_special_tokens=True)
-        reply, invalid = read(text, request)
-        return Exchange(reply, invalid, Usage(prompt, len(said)), raw=text, seconds=time.perf_counter() - started)
+        return exchange
 
     def _news(self, request: Request[Any]) -> list[int]:
         """What was told since the master last spoke."""

@@ -135,14 +135,34 @@ def _policy(trainer: Any, settings: MasterSettings) -> Generator:
 
 def _trainer(model: str, out: Path, settings: MasterSettings, rollouts: _Rollouts, told: Told) -> Any:
     import_torchvision()
-    import torch
     import transformers
     import trl
     from datasets import Dataset
 
     library: Any = trl
+    with known_model(model) as place:
+        config_of: Any = transformers.AutoConfig
+        config_of.from_pretrained(place)
+    columns: list[Callable[..., list[float]]] = [structure, answer]
+    trainer = library.GRPOTrainer(
+        place,
+        columns,
+        _config(out, settings),
+        Dataset.from_dict({"prompt": [str(number) for number in range(len(rollouts.world.questions))]}),
+        rollout_func=rollouts,
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(_teller(settings.steps, told))
+    return trainer
+
+
+def _config(out: Path, settings: MasterSettings) -> Any:
+    import torch
+    import trl
+
+    library: Any = trl
     cuda = torch.cuda.is_available()
-    config = library.GRPOConfig(
+    return library.GRPOConfig(
         output_dir=str(out),
         max_steps=settings.steps,
         learning_rate=settings.learning_rate,
@@ -164,15 +184,6 @@ def _trainer(model: str, out: Path, settings: MasterSettings, rollouts: _Rollout
         use_cpu=not cuda,
         bf16=cuda,
     )
-    columns: list[Callable[..., list[float]]] = [structure, answer]
-    numbers = Dataset.from_dict({"prompt": [str(number) for number in range(len(rollouts.world.questions))]})
-    with known_model(model) as place:
-        config_of: Any = transformers.AutoConfig
-        config_of.from_pretrained(place)
-    trainer = library.GRPOTrainer(place, columns, config, numbers, rollout_func=rollouts)
-    trainer.remove_callback(transformers.PrinterCallback)
-    trainer.add_callback(_teller(settings.steps, told))
-    return trainer
 
 
 def _teller(steps: int, told: Told) -> Any:

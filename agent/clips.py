@@ -6,9 +6,9 @@ model's name, so it is asked once, whoever needs it again; where `kinodex add ca
 is taken. Of two processes that ask for the same at the same moment the first one's caption stays; a replayed run keeps
 nothing. Parts that show the same frames, as while a picture stands still, have one caption.
 
-Parts are asked for from coarse to fine, so that captions cut short by a budget are spread over the video, and at most
-half of what a budget still allows is taken, since whoever wants captions wants to do something with them. A part
-whose description is invalid twice has no caption.
+Parts are asked for from coarse to fine, so that captions cut short by a budget are spread over the video; those of a
+whole video take at most half of what budgets still allow, since whoever wants them wants to do something with them. A
+part whose description is invalid twice has no caption.
 """
 
 from __future__ import annotations
@@ -48,22 +48,24 @@ def windows(video: Video, segment_s: float = CLIP_S) -> list[Span]:
 
 
 async def clip_captions(session: Session, video_id: str, segment_s: float = CLIP_S) -> tuple[Note, ...]:
-    """Captions of a video's consecutive windows, in order; see `captions_of`."""
-    return await captions_of(session, video_id, windows(session.environment.video(video_id), segment_s))
+    """Captions of a video's consecutive windows, in order, for half of what budgets allow; see `captions_of`."""
+    return await captions_of(session, video_id, windows(session.environment.video(video_id), segment_s), half=True)
 
 
-async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
+async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span], half: bool = False) -> tuple[Note, ...]:
     """A caption of each of these ranges of a video, in order, without those that cannot be had.
 
-    The role "captioner" is asked for what nobody keeps. A budget that ends this is not raised: what was captioned is
-    given, and an `Acted` event says what is missing and why.
+    The role "captioner" is asked for what nobody keeps, for what budgets still allow or `half` of it. That they end
+    this is not raised: what was captioned is given, and an `Acted` event says what is missing and why.
     """
+    if not spans_s:
+        return ()
     scenes = _scenes(session, video_id, spans_s)
     kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
     if session.recording(CAPTIONER) or not all(scene.is_kept(kept) for scene in scenes):
         async with _alone(session, video_id):
             kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
-            await _complete(session, video_id, scenes, kept)
+            await _complete(session, scenes, kept, 0.5 if half else 1.0)
     told = {span: note for scene in scenes for span, note in scene.notes(kept)}
     return tuple(told[span] for span in spans_s if span in told)
 
@@ -75,11 +77,8 @@ async def summary(session: Session, video_id: str, captions: Sequence[Note]) -> 
     """
     if not captions:
         return None
-    video, environment, recording = (
-        session.environment.video(video_id),
-        session.environment,
-        session.recording("policy"),
-    )
+    environment, recording = session.environment, session.recording(Summarize.role)
+    video = environment.video(video_id)
     request = Summarize(videos=(video,), notes=tuple(captions))
     model = f"{session.model_name(request.role)} on captions {request_key(request)[:12]}"
     note = kept_clips(environment, video_id, model).get(part_name(video.start_s, video.end_s))
@@ -108,7 +107,10 @@ class _Scene:
 
     def notes(self, kept: Kept) -> list[tuple[Span, Note]]:
         found = [note for span in self.spans_s if (note := kept.get(part_name(*span)))]
-        return [(span, replace(found[0], start_s=span[0], end_s=span[1])) for span in self.spans_s if found]
+        if not found:
+            return []
+        shared = {span: replace(found[0], start_s=span[0], end_s=span[1]) for span in self.spans_s}
+        return [(span, kept.get(part_name(*span)) or note) for span, note in shared.items()]
 
     def request(self, session: Session) -> DescribeSegment:
         frames = session.environment.frames_numbered(self.video_id, self.frame_nos)
@@ -139,28 +141,30 @@ async def _alone(session: Session, video_id: str) -> AsyncIterator[None]:
         lock.release()
 
 
-async def _complete(session: Session, video_id: str, scenes: Sequence[_Scene], kept: Kept) -> None:
+async def _complete(session: Session, scenes: Sequence[_Scene], kept: Kept, share: float) -> None:
     """Add captions of the scenes that are not `kept`; a replayed run asks just what it asked then."""
     recording = session.recording(CAPTIONER)
     wanted = [
         scene for scene in scenes if (recording.holds(scene.request(session)) if recording else not scene.is_kept(kept))
     ]
     before, done, portion, unkept = session.account.ledger, 0, FIRST_PORTION, ""
-    while size := min(portion, len(wanted) - done, _affordable(session.account, before, done)):
+    frames = max((len(scene.frame_nos) for scene in wanted), default=0)
+    while size := min(portion, len(wanted) - done, _affordable(session.account, before, done, frames, share)):
         some = wanted[done : done + size]
         if not recording:  # another process may be at the same video
-            kept |= kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
+            kept |= kept_captions(session.environment, wanted[0].video_id, session.model_name(CAPTIONER))
             some = [scene for scene in some if not scene.is_kept(kept)]
         unkept += await _describe(session, some, kept)
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
     unasked = sum(not scene.is_kept(kept) for scene in wanted)
     invalid = sum(scene.is_kept(kept) and not scene.notes(kept) for scene in wanted)
+    why = "since budgets allow no more" if share == 1.0 else "to leave half of the budget"
     problems = [
-        f"{unasked} of {len(wanted)} captions were not asked for, to leave half of the budget" if unasked else "",
+        f"{unasked} of {len(wanted)} captions were not asked for, {why}" if unasked else "",
         f"{invalid} of {len(wanted)} captions were invalid twice" if invalid else "",
         unkept,
     ]
-    _tell(session, video_id, problems)
+    _tell(session, scenes[0].video_id, problems)
 
 
 async def _describe(session: Session, scenes: Sequence[_Scene], kept: Kept) -> str:
@@ -189,11 +193,14 @@ async def _describe_one(session: Session, scene: _Scene, kept: Kept, rows: list[
     kept[row.part] = note_of(row)
 
 
-def _affordable(account: Account, before: Ledger, done: int) -> int:
-    """How many more scenes fit into half of what the budget allowed before, at what the `done` ones cost each."""
+def _affordable(account: Account, before: Ledger, done: int, frames: int, share: float) -> int:
+    """How many more scenes of up to so many frames fit into this share of what budgets allowed before.
+
+    They are expected to cost what the `done` ones did.
+    """
     now, budget = account.ledger, account.budget
     spending = [
-        (budget.frames, before.frames, now.frames, FRAMES_A_CLIP),
+        (budget.frames, before.frames, now.frames, frames),
         (budget.tokens, _tokens(before), _tokens(now), 0),
         (budget.cost, before.cost, now.cost, 0),
         (budget.seconds, before.seconds, now.seconds, 0),
@@ -201,7 +208,7 @@ def _affordable(account: Account, before: Ledger, done: int) -> int:
     room = float(LARGEST_PORTION)
     for limit, at_first, by_now, at_least in spending:
         if limit is not None:
-            left = (limit - at_first) / 2 - (by_now - at_first)
+            left = share * (limit - at_first) - (by_now - at_first)
             each = max((by_now - at_first) / done if done else 0.0, at_least)
             room = min(room, left / each if each else room * (left > 0))
     return max(0, math.floor(room))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent.environment import Environment
 from agent.question import Note
-from index.errors import LibraryError
+from index.errors import LibraryBusy, StorageError, StorageFull
 from index.rows import ClipRow, part_name
 
 Kept = dict[str, Note | None]
@@ -33,7 +33,7 @@ def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
     unwritten = {key: row for key, row in environment.remembered.items() if row is not None}
     try:
         environment.library.add_clips([*unwritten.values(), *rows])
-    except LibraryError as error:
+    except (StorageError, StorageFull, LibraryBusy) as error:
         environment.remembered |= {(row.video_id, row.model, row.part): row for row in rows}
         return "" if unwritten else f"captions are not kept beyond this run: {error}"
     for key in unwritten:

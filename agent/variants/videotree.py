@@ -23,6 +23,7 @@ Ablations (section 4): "no adaptive breadth" keeps the first clusters, "no depth
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -89,7 +90,7 @@ class _Tree:
         over = self.session.over()
         if not over:
             self.session.account.begin_round()
-            below = self._deepen(clusters, relevances)
+            below = await self.session.in_time(asyncio.to_thread(self._deepen, clusters, relevances))
             await self._read(below, "deepen")
             nodes += below
         read = [self.captions[frame] for frame in map(self.frames.__getitem__, nodes) if frame in self.captions]
@@ -107,10 +108,11 @@ class _Tree:
 
     async def _broaden(self) -> tuple[list[Cluster], dict[int, int]]:
         """Adaptive breadth (3.1): clusters, ever more until enough are highly relevant; and their relevances."""
-        count = self.parameters.breadth
+        count, in_time = self.parameters.breadth, self.session.in_time
         while True:
             self.session.account.begin_round()
-            clusters = k_means(self.units, count, self.parameters.seed)
+            # Aside, since the frames of many hours take seconds, in which other questions are to be answered.
+            clusters = await in_time(asyncio.to_thread(k_means, self.units, count, self.parameters.seed))
             await self._read([cluster.middle for cluster in clusters], "broaden")
             relevances = await self._relevances(clusters)
             high = sum(level == HIGHLY_RELEVANT for level in relevances.values())

@@ -137,17 +137,16 @@ class _Ends:
     def __call__(self, tokens: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
         import torch
 
-        for row, said in enumerate(tokens[:, self.longest :].tolist()):
-            if row not in self._end and self._done(said):
-                self._end[row] = len(said)
+        # as many tokens as the longest stop text has characters hold it, whatever the tokens are
+        tails = tokens[:, self.longest :][:, -max(map(len, self.stop), default=1) :].tolist()
+        for row, tail in enumerate(tails):
+            if row not in self._end and (tail[-1] in self.ends or self._stopped(tail)):
+                self._end[row] = tokens.shape[1] - self.longest
         return torch.tensor([row in self._end for row in range(len(tokens))], device=tokens.device)
 
-    def _done(self, said: list[int]) -> bool:
-        if said[-1] in self.ends:
-            return True
-        # as many tokens as the longest stop text has characters hold it, whatever the tokens are
-        tail = self.tokenizer.decode(said[-max(map(len, self.stop), default=0) :]) if self.stop else ""
-        return any(text in tail for text in self.stop)
+    def _stopped(self, tail: list[int]) -> bool:
+        text = self.tokenizer.decode(tail) if self.stop else ""
+        return any(each in text for each in self.stop)
 
     def of(self, whole: torch.Tensor) -> list[int]:
         """How many tokens each row has said."""

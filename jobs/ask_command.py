@@ -34,7 +34,7 @@ def ask(
         Path | None, typer.Option("--continue", metavar="TRACE", help="Follow-up: begin with what this run saw.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, or replay:TRACE.")
+        str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
     ] = "builtin",
     base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,

@@ -56,7 +56,7 @@ async def look(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tupl
     except InvalidReply as error:
         problem = str(error)
     nothing = problem or f"nothing found{f', no {call.label}' if call.label else ''}"
-    return found or (Note(video.video_id, call.start_s, until_s, call.tool, nothing),), problem
+    return found or (Note(video.video_id, call.start_s, until_s, _source(call), nothing),), problem
 
 
 async def _caption(
@@ -154,13 +154,18 @@ def _track_notes(found: Sequence[Track], call: ToolCall, toolbox: Toolbox) -> tu
     for each in sorted(longest, key=lambda each: each.start_s):
         told = each.sightings[:: math.ceil(len(each.sightings) / toolbox.track_frames)]
         text = "; ".join(f"at {sighting.time_s:.1f} s {_thing(sighting, toolbox)}" for sighting in told)
-        notes.append(Note(told[0].video_id, each.start_s, each.end_s, call.tool, text))
+        notes.append(Note(told[0].video_id, each.start_s, each.end_s, _source(call), text))
     return tuple(notes)
 
 
 def _note(environment: Environment, frame: ShownFrame, call: ToolCall, text: str, box: Box) -> Note:
     where = "" if box == WHOLE else f"in {_box_text(box)}: "
-    return Note(frame.video_id, *environment.shown_range(frame), call.tool, where + text)
+    return Note(frame.video_id, *environment.shown_range(frame), _source(call), where + text)
+
+
+def _source(call: ToolCall) -> str:
+    """What a note says it is from: not "caption" alone, as the captions of consecutive parts do."""
+    return f"{call.tool} tool"
 
 
 def _clauses(caption: FrameCaption, toolbox: Toolbox) -> str:

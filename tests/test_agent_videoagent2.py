@@ -209,7 +209,7 @@ def test_captions_of_a_range_are_of_a_frame_a_second_and_of_eight_at_most(librar
     found, model, event = call_once(library, {"tool": "caption", "start_s": 40.0, "end_s": 43.0})
     assert [frame.time_s for frame in model.asked(CaptionFrames)[0].frames] == [40.0, 41.0, 42.0]
     assert found == ["a red kite (confidence 0.90); a desert (confidence 0.60)"] * 3
-    assert [(note.start_s, note.end_s, note.source) for note in event.notes][1] == (41.0, 42.0, "caption")
+    assert [(note.start_s, note.end_s, note.source) for note in event.notes][1] == (41.0, 42.0, "caption tool")
     _, model, _ = call_once(library, {"tool": "caption", "start_s": 0.0, "end_s": 1000.0})
     assert [frame.time_s for frame in model.asked(CaptionFrames)[0].frames][::7] == [3.0, 56.0]
 
@@ -375,7 +375,7 @@ def test_a_budget_of_frames_leaves_some_for_the_tools(tmp_path: Path) -> None:
     )
     assert answer.ledger.frames <= 20
     assert (answer.status, answer.letter) == ("budget_exhausted", "B")
-    assert acted(events)[0].problem.endswith("to leave half of the budget")
+    assert acted(events)[0].problem.count("were not asked for, to leave half of the budget") == 1
     assert [event.action for event in acted(events)][:2] == ["captions", "caption"]
 
 

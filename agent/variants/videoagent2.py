@@ -26,7 +26,6 @@ first; how sure the answer is still ends the run. (4) `tools` off: the answer is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,15 +116,12 @@ class _Search:
         segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
         captions = [self._told(await clip_captions(session, video.video_id, segment_s)) for video in videos]
         self.notes = tuple(note for each in captions for note in each)
-        told = await at_once(
-            [summary(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
-        )
-        self.summaries = tuple(note for note in told if note is not None)
-        self.notes += tuple(note for note in session.told_before if note not in self.notes)
+        told = [summary(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
+        self.summaries = tuple(note for note in await at_once(told) if note is not None)
+        self.notes += tuple(note for note in self._told(session.told_before) if note not in self.notes)
 
-    def _told(self, notes: Sequence[Note]) -> tuple[Note, ...]:
-        kept = tuple(notes)
-        return kept if self.parameters.tool_confidence else tuple(replace(note, confidence=None) for note in kept)
+    def _told(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+        return notes if self.parameters.tool_confidence else tuple(replace(note, confidence=None) for note in notes)
 
     async def _assess(self, number: int) -> Assessment | None:
         """The answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
@@ -174,17 +170,12 @@ class _Search:
 
     def _bank(self) -> dict[str, Any]:
         """What every request but the captions' is given: the question and B_t."""
-        videos = self.session.environment.videos
-        return {
-            "question": self.session.question,
-            "videos": videos,
-            "summaries": self.summaries,
-            "notes": self.notes,
-        }
+        question, videos = self.session.question, self.session.environment.videos
+        return {"question": question, "videos": videos, "summaries": self.summaries, "notes": self.notes}
 
     def _toolbox(self, number: int) -> Toolbox:
-        set_to = self.parameters
-        return Toolbox(self.rounds - number, set_to.frames, set_to.track_frames, set_to.tool_confidence)
+        of = self.parameters
+        return Toolbox(self.rounds - number, of.frames, of.track_frames, of.tool_confidence)
 
     def _plan_is_carried_out(self) -> bool:
         return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step

@@ -56,7 +56,7 @@ async def spoken(
     started = time.perf_counter()
     said = await generator.go_on(prompt, temperature, request.stop)
     text = generator.tokenizer.decode(said, skip_special_tokens=True)
-    reply, invalid = _read(text, request)
+    reply, invalid = read(text, request)
     seconds = time.perf_counter() - started
     return said, Exchange(reply, invalid, Usage(len(prompt), len(said)), raw=text, seconds=seconds)
 
@@ -70,7 +70,7 @@ def conversation(request: Request[R]) -> list[Message]:
     return in_turns(messages + repair_messages(request) if request.bad_reply else messages)
 
 
-def _read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
+def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
     """The checked reply, or one line saying why there is none."""
     if not text.strip():
         return None, "empty"

@@ -133,8 +133,14 @@ class Session:
         shown: Shown = (*request.frames, *told)
         if reply is None:
             return self.answer(None, (), "invalid", "no valid answer in two attempts")
-        self.emit(Decided(self.account.rounds, reply.action, None, forced))
-        if reply.action == "insufficient_evidence":
+        return self.accept(reply, shown, sufficient=reply.action == "answer", over=over, forced=forced)
+
+    def accept(
+        self, reply: Answered, shown: Shown, *, sufficient: bool, over: str = "", forced: bool = False
+    ) -> Answer:
+        """The answer that is in a checked reply, or that the evidence is not `sufficient` for one."""
+        self.emit(Decided(self.account.rounds, "answer" if sufficient else "insufficient_evidence", None, forced))
+        if not sufficient:
             return self.answer(None, shown, "insufficient_evidence", over)
         return self.answer(reply, shown, "budget_exhausted" if over else "answered", over)
 

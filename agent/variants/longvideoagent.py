@@ -33,10 +33,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.answer import Answer
-from agent.clip_world import Episode, answer_now, begin, next_action, step
+from agent.clip_world import answer_now, begin, next_action, step
 from agent.errors import BadSettings
-from agent.events import Decided
-from agent.requests.longvideoagent import Action
 from agent.session import Session
 from agent.variant import Variant, at_least
 
@@ -78,15 +76,9 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
             return await session.conclude(answer_now(episode), over)
         exchange = await session.exchange(next_action(episode))  # lines 4 to 11
         if exchange.reply is not None and not exchange.reply.acts:  # lines 20 to 23
-            return _answered(session, episode, exchange.reply)
+            sufficient = exchange.reply.action == "answer"
+            return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
         episode = await step(session, episode, exchange)  # lines 12 to 19, 24 to 27
-
-
-def _answered(session: Session, episode: Episode, action: Action) -> Answer:
-    session.emit(Decided(session.account.rounds, action.action, None, forced=False))
-    if action.action == "insufficient_evidence":
-        return session.answer(None, episode.basis, "insufficient_evidence")
-    return session.answer(action, episode.basis, "answered")
 
 
 LONGVIDEOAGENT = Variant(

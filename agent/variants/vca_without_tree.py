@@ -57,13 +57,11 @@ async def _choose(
     reply = await session.ask(request)
     if reply is None:
         return session.answer(None, (), "invalid", "no valid choice in two attempts")
-    session.emit(Decided(session.account.rounds, reply.action, None, forced=False))
     if reply.action == "look":
+        session.emit(Decided(session.account.rounds, reply.action, None, forced=False))
         video_id = environment.video(reply.video).video_id
         return video_id, nearest(np.asarray(reply.times_s), unseen_s[video_id])
-    if reply.action == "insufficient_evidence":
-        return session.answer(None, frames, "insufficient_evidence")
-    return session.answer(reply, frames, "answered")
+    return session.accept(reply, frames, sufficient=reply.action == "answer")
 
 
 def _unseen(session: Session, video_id: str, seen: Sequence[tuple[str, float]]) -> Times:

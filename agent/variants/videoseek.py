@@ -31,7 +31,7 @@ from typing import Any, Literal
 
 from agent.answer import Answer
 from agent.errors import InvalidReply
-from agent.events import Acted, Decided
+from agent.events import Acted
 from agent.model import Turn
 from agent.question import Note
 from agent.requests.videoseek import (
@@ -144,11 +144,7 @@ class _Seeker:
 
     def _answer(self, action: Action, thought: str) -> Answer:
         self.session.emit(Acted(self.account.rounds, action.tool, arguments(action), thought))
-        decided: Literal["answer", "insufficient_evidence"] = "answer" if action.sufficient else "insufficient_evidence"
-        self.session.emit(Decided(self.account.rounds, decided, None, forced=False))
-        if not action.sufficient:
-            return self.session.answer(None, self.notes, "insufficient_evidence")
-        return self.session.answer(action, self.notes, "answered")
+        return self.session.accept(action, self.notes, sufficient=action.sufficient)
 
     def _last_word(self) -> LastWord:
         return AnswerNow(**self.task, notes=tuple(self.notes), turns=(*self.turns, Turn("user", LAST)))

@@ -92,6 +92,7 @@ class _Tree:
             self.session.account.begin_round()
             below = await self.session.in_time(asyncio.to_thread(self._deepen, clusters, relevances))
             await self._read(below, "deepen")
+            over = self._cut(below)
             nodes += below
         read = [self.captions[frame] for frame in map(self.frames.__getitem__, nodes) if frame in self.captions]
         return await self.session.conclude(self._answering(read), over or "")
@@ -162,6 +163,13 @@ class _Tree:
         self.session.emit(
             Acted(self.session.account.rounds, action, {"frames": len(new)}, notes=in_order(captions.values()))
         )
+
+    def _cut(self, nodes: Iterable[int]) -> str | None:
+        """The budget that left some of these frames without a caption, if one did."""
+        if all(self.frames[at] in self.captions for at in nodes):
+            return None
+        account = self.session.account
+        return "frames" if account.frames_left == 0 else account.needed_for_last_word()
 
     def _answering(self, captions: Iterable[Note]) -> AnswerNotes:
         """Section 3.3: the captions in the order of time, each once."""

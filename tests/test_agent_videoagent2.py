@@ -20,11 +20,12 @@ from agent.catalogue import variant
 from agent.environment import Environment
 from agent.errors import BadSettings
 from agent.events import Acted, Assessed, Decided, Event
+from agent.followup import Seen
 from agent.ledger import Budget
 from agent.model import Request, ShownFrame, Usage
-from agent.question import Question
+from agent.question import Earlier, Question
 from agent.replay_model import ReplayModel
-from agent.requests.answers import AnswerNotes
+from agent.requests.answers import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.requests.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from agent.trace import trace_to
@@ -95,6 +96,8 @@ class Script:
                 if not request.confidence:
                     clauses = [{**each, "confidence": None} for each in clauses]
                 return [{"frame": number, "clauses": clauses} for number in range(1, len(frames) + 1)]
+            case Recall():
+                return {"action": "insufficient_evidence"}
             case AnswerNotes():
                 return {"option": "A", "evidence": [1]}
         raise TypeError(type(request).__name__)
@@ -115,6 +118,7 @@ def run(
     usage: Usage | None = None,
     detector: Any = None,
     on_event: Callable[[Event], None] | None = None,
+    seen: Seen | None = None,
     question: Question = QUESTION,
     **settings: Any,
 ) -> tuple[Answer, list[Event], ScriptedModel]:
@@ -421,6 +425,15 @@ def test_of_many_videos_the_nearest_are_captioned_in_parts_that_the_bank_can_hol
     assert "names no video" in model.asked(CreatePlan)[1].complaint
     assert (answer.text, answer.rounds) == ("red", 2)
     assert [(each.video_id, each.start_s, each.end_s) for each in answer.evidence] == [(kite, 25.0, 26.0)]
+
+
+def test_a_follow_up_knows_what_the_tools_returned_before(library: Library) -> None:
+    _, events, first = run(library, Script([UNSURE, SURE]))
+    notes = first.asked(Assess)[0].notes[:2] + acted(events)[0].notes
+    answer, _, model = run(library, Script([SURE]), seen=Seen((Earlier("Is there a kite?", "yes"),), (), notes))
+    (assessed,) = model.asked(Assess)
+    assert assessed.notes == first.asked(Assess)[1].notes
+    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(40.0, 41.0)]
 
 
 def test_parameters_that_make_no_sense_are_refused() -> None:

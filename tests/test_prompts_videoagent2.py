@@ -158,7 +158,7 @@ def test_calls_are_read_leniently() -> None:
 
 
 def test_an_answer_needs_a_confidence_and_a_confidence_an_answer() -> None:
-    assert Assessment.model_validate({"option": "A", "confidence": "4/5"}).confidence == 4
+    assert Assessment.model_validate({"option": "A", "confidence": "4/5", "thought": None}).confidence == 4
     ASSESSING.check(Assessment.model_validate({"confidence": 0}))
     with pytest.raises(InvalidReply, match="names no option"):
         ASSESSING.check(Assessment.model_validate({"option": "C", "confidence": 5}))

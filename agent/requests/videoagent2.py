@@ -47,7 +47,10 @@ class Thinking(Reply):
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
-        return {"thought": "", **_lower(value)} if isinstance(value, Mapping) else value
+        if not isinstance(value, Mapping):
+            return value
+        given = _lower(value)
+        return {**given, "thought": given.get("thought") or ""}
 
 
 class Assessment(Answered, Thinking):

@@ -174,8 +174,8 @@ class _Search:
         return {"question": question, "videos": videos, "summaries": self.summaries, "notes": self.notes}
 
     def _toolbox(self, number: int) -> Toolbox:
-        of = self.parameters
-        return Toolbox(self.rounds - number, of.frames, of.track_frames, of.tool_confidence)
+        limits = self.parameters
+        return Toolbox(self.rounds - number, limits.frames, limits.track_frames, limits.tool_confidence)
 
     def _plan_is_carried_out(self) -> bool:
         return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step

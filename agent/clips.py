@@ -66,7 +66,11 @@ async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span], 
         async with _alone(session, video_id):
             kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
             await _complete(session, scenes, kept, 0.5 if half else 1.0)
-    told = {span: note for scene in scenes for span, note in scene.notes(kept)}
+    told: dict[Span, Note] = {}
+    for scene in scenes:
+        if notes := scene.notes(kept):
+            told |= dict(notes)
+            session.account.read_kept(video_id, scene.frame_nos)
     return tuple(told[span] for span in spans_s if span in told)
 
 

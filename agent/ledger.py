@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.errors import BadSettings
@@ -15,7 +15,8 @@ class Ledger:
     """The bill of one answer.
 
     `frames` counts different frames that a model saw, `frame_shows` every showing, `index_frames` the
-    embedded frames of the videos in question. Tokens are those of the calls; `cached_tokens` are among
+    embedded frames of the videos in question. `frames_with_kept` are `frames` and those that a model saw for captions
+    which an earlier run paid for and this one read: what compares with papers that caption anew. Tokens are those of the calls; `cached_tokens` are among
     `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time
     on the clock.
     """
@@ -23,6 +24,7 @@ class Ledger:
     frames: int = 0
     frame_shows: int = 0
     index_frames: int = 0
+    frames_with_kept: int = 0
     calls: int = 0
     cached_calls: int = 0
     invalid_replies: int = 0
@@ -63,6 +65,7 @@ class Account:
     started: float = field(default_factory=time.perf_counter)
     rounds: int = 0
     _seen: set[tuple[str, int]] = field(default_factory=set)
+    _kept: set[tuple[str, int]] = field(default_factory=set)
     _spent: Ledger = field(default_factory=Ledger)
     _round_began: Ledger = field(default_factory=Ledger)
     _under_way: int = 0
@@ -72,7 +75,13 @@ class Account:
     @property
     def ledger(self) -> Ledger:
         seconds = time.perf_counter() - self.started
-        return replace(self._spent, frames=len(self._seen), index_frames=self.index_frames, seconds=seconds)
+        return replace(
+            self._spent,
+            frames=len(self._seen),
+            frames_with_kept=len(self._seen | self._kept),
+            index_frames=self.index_frames,
+            seconds=seconds,
+        )
 
     def seen(self, video_id: str) -> list[int]:
         """Numbers of the frames of a video that were shown."""
@@ -92,6 +101,10 @@ class Account:
         """Count frames that a model sees, whatever model."""
         self._seen |= {(frame.video_id, frame.frame_no) for frame in frames}
         self._spent = replace(self._spent, frame_shows=self._spent.frame_shows + len(frames))
+
+    def read_kept(self, video_id: str, frame_nos: Iterable[int]) -> None:
+        """Count frames of a video behind captions that are read instead of the frames."""
+        self._kept |= {(video_id, frame_no) for frame_no in frame_nos}
 
     def end_call(self) -> None:
         self._under_way -= 1

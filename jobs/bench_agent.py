@@ -45,7 +45,8 @@ class Row:
     """One agent over all questions: means for a question, and a standard error clustered by film.
 
     `unanswered` counts the questions that ended without an option, `invalid` those of them that ended so because no
-    reply could be used. `seconds` is the time on the clock of one question beside others.
+    reply could be used. `frames` are those shown for the question itself, `frames_with_kept` also those that are behind
+    captions which an earlier question had made. `seconds` is the time on the clock of one question beside others.
     """
 
     agent: str
@@ -56,6 +57,7 @@ class Row:
     unanswered: int
     invalid: int
     frames: float
+    frames_with_kept: float
     frame_shows: float
     rounds: float
     calls: float
@@ -111,7 +113,7 @@ def bench_agent(
 def table(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table."""
     heads = "agent", "accuracy", "evidence seen", "unanswered", "invalid"
-    means = "frames", "frame_shows", "rounds", "calls", "tokens", "seconds"
+    means = "frames", "frames_with_kept", "frame_shows", "rounds", "calls", "tokens", "seconds"
     lines = [f"| {' | '.join((*heads, *means)).replace('_', ' ')} |", "|---" * (len(heads) + len(means)) + "|"]
     for row in rows:
         counted = f"{row.evidence_hit:.2f} | {row.unanswered} | {row.invalid}"
@@ -174,6 +176,7 @@ def _summed(name: str, tasks: Sequence[Known], answers: Sequence[Answer]) -> Row
         unanswered=sum(answer.option is None for answer in answers),
         invalid=sum(answer.status == "invalid" for answer in answers),
         frames=statistics.fmean(bill.frames for bill in bills),
+        frames_with_kept=statistics.fmean(bill.frames_with_kept for bill in bills),
         frame_shows=statistics.fmean(bill.frame_shows for bill in bills),
         rounds=statistics.fmean(answer.rounds for answer in answers),
         calls=statistics.fmean(bill.calls for bill in bills),

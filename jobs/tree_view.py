@@ -20,6 +20,7 @@ from agent.events import (
     RunStarted,
     Scored,
 )
+from agent.ledger import Ledger
 from agent.question import Question, Segment, Video
 from jobs.show import clock
 
@@ -153,7 +154,7 @@ def show_answer(answer: Answer, question: Question, videos: tuple[Video, ...], o
         out.print(f"[bold]evidence[/]  {span}  {escape(titles[each.video_id])}", soft_wrap=True, highlight=False)
     bill = answer.ledger
     parts = [
-        f"{bill.frames} frames of {bill.index_frames}",
+        f"{bill.frames} frames of {bill.index_frames}{_kept(bill)}",
         f"{bill.frame_shows} shows",
         f"{answer.rounds} rounds",
         f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid)",
@@ -162,3 +163,8 @@ def show_answer(answer: Answer, question: Question, videos: tuple[Video, ...], o
         f"{bill.seconds:.1f} s",
     ]
     out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)
+
+
+def _kept(bill: Ledger) -> str:
+    behind = bill.frames_with_kept - bill.frames
+    return f" (and {behind} behind captions kept before)" if behind else ""

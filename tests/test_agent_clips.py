@@ -94,11 +94,15 @@ def test_each_window_is_described_by_the_frames_on_screen_in_it(library):
 
 
 def test_what_was_said_is_kept_by_model_and_no_caption_of_a_stage(library):
-    first = captions(session_of(library, Model()))
+    paying = session_of(library, Model())
+    first = captions(paying)
+    paid = paying.account.ledger
+    assert paid.frames == paid.frames_with_kept > 16
     again, other = Model(), Model(name="another")
     session = session_of(Library.open(library.uri), again)
     assert captions(session) == first
-    assert (again.requests, session.account.ledger.frames) == ([], 0)
+    bill = session.account.ledger
+    assert (again.requests, bill.frames, bill.frames_with_kept) == ([], 0, paid.frames)
     captions(session_of(library, other))
     assert len(other.requests) == 16
     assert library.captions(library.videos()[0].video_id) == []

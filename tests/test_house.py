@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOMS = {"pipeline": set(), "index": set(), "agent": {"index"}, "jobs": {"pipeline", "index", "agent"}}
-HOME = {"lancedb": "index", "lance": "index", "ray": "jobs", "av": "pipeline", "decord": "pipeline"}
+HOME = {"lancedb": "index", "lance": "index", "ray": "jobs", "trl": "jobs", "av": "pipeline", "decord": "pipeline"}
 
 
 def imports(path: Path) -> list[str]:

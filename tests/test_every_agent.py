@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +22,14 @@ from agent.replay_model import ReplayModel
 from agent.roles import Role
 from agent.trace import trace_to
 from agent.variant import Variant
-from tests.chat_server import ChatServer
+from tests.chat_server import ChatServer, Seen
 from tests.rule_server import MODEL, Rules
 from tests.sketch_library import SketchLibrary, draw_library
 
 STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]
 TOGETHER = 4
+LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: of video (\S+))?")
 NOBODY: Models = {}
 """Stands in a task until `answered` gives it the model behind the server."""
 
@@ -47,6 +49,19 @@ def server(rules: Rules) -> Iterator[ChatServer]:
     with ChatServer(rules, models=[MODEL]) as server:
         yield server
     assert server.problems == []
+    for request in server.seen:
+        check_order(request)
+
+
+def check_order(request: Seen) -> None:
+    """Frames come by video and in time order, each after its number and time."""
+    labels = [LABEL.fullmatch(frame.label) for frame in request.frames]
+    assert [int(label[1]) for label in labels if label] == list(range(1, len(labels) + 1))
+    times_s: dict[str, list[float]] = {}
+    for label in labels:
+        assert label is not None
+        times_s.setdefault(label[3] or "", []).append(float(label[2]))
+    assert all(each == sorted(set(each)) for each in times_s.values())
 
 
 def every(variants: Sequence[Variant]) -> pytest.MarkDecorator:

@@ -51,7 +51,7 @@ def picture() -> bytes:
     return file.getvalue()
 
 
-def seen(second: int, label: str, score: float, left: float, track_id: int) -> SimpleNamespace:
+def sighting(second: int, label: str, score: float, left: float, track_id: int) -> SimpleNamespace:
     """A detection as a detector hands it over: a fifth of the picture wide."""
     box = (left, 0.1, left + 0.2, 0.5)
     return SimpleNamespace(frame_no=second, time_s=float(second), label=label, score=score, box=box, track_id=track_id)
@@ -63,8 +63,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     films = {"film": film(3, 60, {40: ("red kite desert", 5)})}
     library = make_library(tmp_path_factory.mktemp("videoagent2"), films, picture())
     video_id = library.video("film").video_id
-    rows = [seen(20, "boat", 0.7, 0.2, 7), seen(21, "boat", 0.71, 0.21, 7), seen(24, "boat", 0.6, 0.24, 7)]
-    rows += [seen(24, "house", 0.9, 0.6, 8)]
+    rows = [sighting(20, "boat", 0.7, 0.2, 7), sighting(21, "boat", 0.71, 0.21, 7), sighting(24, "boat", 0.6, 0.24, 7)]
+    rows += [sighting(24, "house", 0.9, 0.6, 8)]
     library.add_detections({video_id: rows}, "m")
     library.complete_addition("detections", "m", {video_id: len(rows)}, {})
     return library
@@ -137,6 +137,7 @@ def run(
         agent="videoagent2",
         parameters=parameters,
         budget=budget or Budget(),
+        seen=seen,
         on_event=note,
     )
     return asyncio.run(asked), events, model

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agent.answer import Answer
+from agent.builtin_model import BuiltinModel
 from agent.catalogue import variant
 from agent.environment import Environment
-from agent.errors import BadSettings, OutOfBudget
+from agent.errors import BadSettings, NeedsLanguage, OutOfBudget
 from agent.events import Event, Finished, RunStarted
 from agent.followup import Seen
 from agent.ledger import Budget
@@ -49,6 +50,7 @@ async def ask(
     """
     chosen = variant(agent)
     parameters = _fitting(chosen, parameters, environment)
+    _check_language(chosen, models)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
@@ -123,6 +125,16 @@ def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
             "leave them out for the defaults"
         )
     return parameters
+
+
+def _check_language(chosen: Variant, models: Models) -> None:
+    """Refuse at once, not after an hour of film was captioned, an agent whose policy would have no words."""
+    policy = (models.get("policy") or models.get("default")) if isinstance(models, Mapping) else models
+    if chosen.needs_language and isinstance(policy, BuiltinModel):
+        raise NeedsLanguage(
+            f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
+            "model; give --model and --base-url, or choose another agent"
+        )
 
 
 def _names(models: Models) -> Mapping[str, str]:

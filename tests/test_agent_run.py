@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 from agent.ask import ask
-from agent.errors import BadSettings, ModelUnreachable, UnknownAgent
+from agent.builtin_model import BuiltinModel
+from agent.catalogue import VARIANTS
+from agent.errors import BadSettings, ModelUnreachable, NeedsLanguage, UnknownAgent
 from agent.ledger import Budget
 from agent.model import Exchange, Usage
 from agent.question import Question
@@ -273,3 +275,11 @@ def test_an_exchange_is_checked_whoever_made_it(environment):
 
     answer = asyncio.run(ask(QUESTION, environment, Careless(explorer), budget=Budget(rounds=1)))
     assert answer.ledger.invalid_replies == 2
+
+
+@pytest.mark.parametrize("variant", [each for each in VARIANTS if each.needs_language], ids=lambda each: each.name)
+def test_agents_that_reason_in_words_refuse_the_builtin_model_before_any_work(environment, variant):
+    events = []
+    with pytest.raises(NeedsLanguage, match=f"the agent {variant.name} reasons in words"):
+        asyncio.run(ask(QUESTION, environment, BuiltinModel(environment), agent=variant.name, on_event=events.append))
+    assert events == []

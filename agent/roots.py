@@ -50,8 +50,8 @@ def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def narrow(session: Session, queries: Sequence[str], most: int) -> None:
-    """Keep a session to the `most` videos that match the queries best, beside those whose frames it knows."""
-    known = {frame.video_id for frame in session.seen_before}
+    """Keep a session to the `most` videos that match the queries best, beside those that it knows something of."""
+    known = {frame.video_id for frame in session.seen_before} | {note.video_id for note in session.told_before}
     session.environment = session.environment.nearest(queries, most, known)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -47,6 +48,8 @@ class Session:
         """In a follow-up question, the frames that the answers before it rest on, by video and in time order."""
         self.told_before: tuple[Note, ...] = ()
         """The same of notes."""
+        self.tentative: tuple[Answered, Shown] | None = None
+        """An answer that the agent has but is not content with, and what it rests on."""
         self.last_resort: Callable[[], LastWord | None] = lambda: None
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
@@ -104,12 +107,12 @@ class Session:
     async def best_so_far(self, over: str) -> Answer:
         """End the run because a budget is spent: one last request for an answer if that is still affordable."""
         request = self.last_resort()
-        if request is None or self.account.spent_out():
-            return self.answer(None, (), "budget_exhausted", over)
-        try:
-            return await self.conclude(request, over)
-        except OutOfBudget:  # the time ran out, or a first reply that was invalid took the rest
-            return self.answer(None, (), "budget_exhausted", over)
+        if request is not None and not self.account.spent_out():
+            with suppress(OutOfBudget):  # the time ran out, or a first reply that was invalid took the rest
+                return await self.conclude(request, over)
+        if self.tentative is not None:
+            return self.accept(*self.tentative, sufficient=True, over=over, forced=True)
+        return self.answer(None, (), "budget_exhausted", over)
 
     async def recall(self) -> Answer | None:
         """The answer to a follow-up question from what was seen before it; None if that does not show it."""

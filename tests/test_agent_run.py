@@ -279,7 +279,7 @@ def test_an_exchange_is_checked_whoever_made_it(environment):
 
 @pytest.mark.parametrize("variant", [each for each in VARIANTS if each.needs_language], ids=lambda each: each.name)
 def test_agents_that_reason_in_words_refuse_the_builtin_model_before_any_work(environment, variant):
-    events = []
+    events: list[object] = []
     with pytest.raises(NeedsLanguage, match=f"the agent {variant.name} reasons in words"):
         asyncio.run(ask(QUESTION, environment, BuiltinModel(environment), agent=variant.name, on_event=events.append))
     assert events == []

@@ -373,6 +373,21 @@ def test_a_budget_in_the_middle_ends_in_the_best_answer(library: Library) -> Non
     assert len(model.asked(Assess)) < 5
 
 
+def test_when_the_time_is_up_the_last_assessment_is_the_answer(library: Library) -> None:
+    class Stuck(ScriptedModel):
+        async def ask(self, request: Request[Any]) -> Any:
+            if isinstance(request, CreatePlan):
+                await asyncio.sleep(60)
+            return await super().ask(request)
+
+    environment = environment_of(library)
+    answer = asyncio.run(
+        ask(QUESTION, environment, Stuck(Script([UNSURE])), agent="videoagent2", budget=Budget(seconds=2.0))
+    )
+    assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "seconds", "B")
+    assert answer.evidence
+
+
 def test_a_budget_of_frames_leaves_some_for_the_tools(tmp_path: Path) -> None:
     library = make_library(tmp_path, {"film": film(5, 60)}, picture())
     answer, events, _ = run(

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.answer import Answer
-from agent.events import Acted, Assessed, Decided
+from agent.events import Acted, Assessed
 from agent.frame_captions import FrameTime, frame_captions, in_order
 from agent.question import Segment
 from agent.replies import Conclusion
@@ -91,6 +91,8 @@ class _Rounds:
             predicted = None
             if self.parameters.self_evaluation:
                 predicted = await self.session.ask(self._answering())  # line 3
+                if predicted and predicted.action == "answer":
+                    self.session.tentative = predicted, self.notes
                 if predicted and await self._confidence(predicted) >= self.parameters.sure:  # lines 4 to 6
                     return self._answer(predicted)
             frames = await self._retrieve()  # lines 8 and 9
@@ -189,10 +191,7 @@ class _Rounds:
 
     def _answer(self, predicted: Conclusion) -> Answer:
         """The answer that a round predicted already."""
-        self.session.emit(Decided(self.session.account.rounds, predicted.action, None, forced=False))
-        if predicted.action != "answer":
-            return self.session.answer(None, self.notes, "insufficient_evidence")
-        return self.session.answer(predicted, self.notes, "answered")
+        return self.session.accept(predicted, self.notes, sufficient=predicted.action == "answer")
 
     def _last_resort(self) -> LastWord | None:
         return self._answering() if self.notes else None

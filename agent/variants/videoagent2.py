@@ -32,7 +32,7 @@ from typing import Any
 from agent.answer import Answer
 from agent.clips import CLIP_S, clip_captions, summary
 from agent.errors import BadSettings
-from agent.events import Acted, Assessed, Decided
+from agent.events import Acted, Assessed
 from agent.looking import look
 from agent.question import Note
 from agent.requests.answers import AnswerNotes
@@ -128,6 +128,7 @@ class _Search:
         request = Assess(**self._bank(), number=number, most=self.rounds, reasoning=self.parameters.plan)
         reply = await self.session.ask(request)
         if reply is not None:
+            self.session.tentative = (reply, self.notes) if reply.confidence else None
             self.session.emit(Assessed(number, reply.confidence, MOST_CONFIDENT, reply.thought))
         return reply
 
@@ -162,8 +163,7 @@ class _Search:
         """The answer of the last assessment, or if it gave none, the best one that the bank gives."""
         if assessment is None or assessment.confidence == 0:
             return await self.session.conclude(self._best_answer(), over)
-        self.session.emit(Decided(self.session.account.rounds, "answer", None, forced=bool(over)))
-        return self.session.answer(assessment, self.notes, "budget_exhausted" if over else "answered", over)
+        return self.session.accept(assessment, self.notes, sufficient=True, over=over, forced=bool(over))
 
     def _best_answer(self) -> AnswerNotes:
         return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=self.notes)

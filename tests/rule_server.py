@@ -19,10 +19,10 @@ from tests import rules_replies as plain
 from tests import rules_tools as tools
 from tests.chat_server import Behaviour, ChatServer, Reply, calling
 from tests.rules_prompt import Asked, read
-from tests.rules_sight import Sight
+from tests.rules_sight import Eyes, Sight
 
 MODEL = "rules"
-Rule = Callable[[Sight, Asked], Any]
+Rule = Callable[[Eyes, Asked], Any]
 
 RULES: Mapping[str, Rule] = {
     "Conclusion": plain.answer,
@@ -50,7 +50,7 @@ RULES: Mapping[str, Rule] = {
 class Rules:
     """Answers a request's JSON body, as `ChatServer` wants it."""
 
-    def __init__(self, sight: Sight | None = None) -> None:
+    def __init__(self, sight: Eyes | None = None) -> None:
         self.sight = sight or Sight()
 
     def __call__(self, body: dict) -> dict | str | Behaviour:

@@ -34,6 +34,8 @@ class View:
     times_s: Sequence[float]
     videos: Sequence[str]
     strengths: Callable[[Sequence[str]], Floats]
+    words: Callable[[int], str]
+    """What the one at an index says by itself: the answer to a question without choices."""
     ranges: bool = False
     """Whether one of them may hold both a moment and what comes after it."""
 
@@ -88,7 +90,7 @@ def judge(question: Question, view: View) -> Verdict:
     ranked = np.argsort(-matches[:, best], kind="stable")
     telling = [inside[at] for at in ranked if matches[at, best] >= max(BELIEVABLE, matches[ranked[0], best] - CLEAR)]
     named = choices(question)
-    text = named[best] if named else texts[0]
+    text = named[best] if named else view.words(inside[int(ranked[0])])
     return Verdict(best, text, float(matches[:, best].max()), lead, tuple(view.numbers[at] for at in telling[:4]))
 
 

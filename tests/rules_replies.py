@@ -10,7 +10,7 @@ from agent.question import Question
 from tests import rules_words
 from tests.rules_judge import Verdict, View, judge, letter, moment, strongest, texts_of, wanted
 from tests.rules_prompt import Asked, Frame, Part
-from tests.rules_sight import Sight
+from tests.rules_sight import Eyes
 
 QUERIES = 5
 PARTLY = 0.6
@@ -18,13 +18,14 @@ PARTLY = 0.6
 Reply = dict[str, Any]
 
 
-def frames_view(sight: Sight, frames: tuple[Frame, ...]) -> View:
+def frames_view(sight: Eyes, frames: tuple[Frame, ...]) -> View:
     """Frames as they are judged: by what the image tower sees."""
     return View(
         [frame.number for frame in frames],
         [frame.time_s for frame in frames],
         [frame.video for frame in frames],
         lambda texts: sight.strengths(texts, [frame.jpeg for frame in frames]),
+        lambda at: sight.describe([frames[at].jpeg])[0].text,
     )
 
 
@@ -35,6 +36,7 @@ def notes_view(notes: list[Part]) -> View:
         [note.start_s for note in notes],
         [note.video for note in notes],
         lambda texts: rules_words.strengths(texts, [_told(note) for note in notes], [note.score for note in notes]),
+        lambda at: _told(notes[at]).strip(),
         ranges=True,
     )
 
@@ -52,7 +54,7 @@ def conclusion(question: Question, verdict: Verdict) -> Reply:
     return {"action": "answer", "option": chosen, "answer": verdict.text, "evidence": list(verdict.evidence)}
 
 
-def answer(sight: Sight, asked: Asked) -> Reply:
+def answer(sight: Eyes, asked: Asked) -> Reply:
     """From frames, from notes, from both (what was seen before), or from nothing."""
     question = asked.question
     if "that you cannot see" in asked.text and "Nothing of the video is shown" in asked.text:
@@ -74,14 +76,14 @@ def guess(question: Question) -> Reply:
     return {"action": "answer", "option": chosen, "answer": text, "evidence": []}
 
 
-def queries(sight: Sight, asked: Asked) -> Reply:
+def queries(sight: Eyes, asked: Asked) -> Reply:
     """What the question names; it has nothing to add from frames."""
     if "have been searched for already" in asked.text:
         return {"queries": []}
     return {"queries": list(wanted(asked.question).queries[:QUERIES]) or [asked.question.text]}
 
 
-def score_segments(sight: Sight, asked: Asked) -> Reply:
+def score_segments(sight: Eyes, asked: Asked) -> Reply:
     """How strongly the frames at a segment's borders show anything that the question names."""
     texts = texts_of(asked.question)
     matches = sight.strengths(texts, [frame.jpeg for frame in asked.frames])
@@ -99,7 +101,7 @@ def score_segments(sight: Sight, asked: Asked) -> Reply:
     return {"segments": scores}
 
 
-def decide(sight: Sight, asked: Asked) -> Reply:
+def decide(sight: Eyes, asked: Asked) -> Reply:
     """Answer when it is settled, or when exploring is over; else go beside the moment asked about, else by score."""
     question, view = asked.question, frames_view(sight, asked.frames)
     verdict = judge(question, view)
@@ -127,7 +129,7 @@ def _beside_moment(question: Question, view: View, parts: list[Part]) -> Part | 
     )
 
 
-def choose_frames(sight: Sight, asked: Asked) -> Reply:
+def choose_frames(sight: Eyes, asked: Asked) -> Reply:
     """Times in the widest gaps between the frames seen so far, and beside what shows most."""
     question, view = asked.question, frames_view(sight, asked.frames)
     verdict = judge(question, view)
@@ -158,7 +160,7 @@ def _seen(asked: Asked) -> dict[str, list[float]]:
     return found
 
 
-def describe(sight: Sight, asked: Asked) -> Reply:
+def describe(sight: Eyes, asked: Asked) -> Reply:
     """A segment by its frames: what each shows, said once."""
     seen = sight.describe([frame.jpeg for frame in asked.frames])
     texts = dict.fromkeys(each.text for each in seen)
@@ -166,14 +168,14 @@ def describe(sight: Sight, asked: Asked) -> Reply:
     return {"caption": "; ".join(texts) or "nothing is shown", "confidence": round(100 * sure)}
 
 
-def summarize(sight: Sight, asked: Asked) -> Reply:
+def summarize(sight: Eyes, asked: Asked) -> Reply:
     """Every so often one of the captions, in order: a summary leaves most of a film out."""
     notes = asked.notes
     every = notes[:: max(1, len(notes) // 8)][:8]
     return {"summary": ". ".join(f"{note.text} at {note.start_s:.0f} s" for note in every) or "nothing"}
 
 
-def relevances(sight: Sight, asked: Asked) -> Reply:
+def relevances(sight: Eyes, asked: Asked) -> Reply:
     """Clusters by the words of their captions."""
     notes = asked.notes
     matches = notes_view(notes).strengths(texts_of(asked.question)).max(axis=1)
@@ -181,14 +183,14 @@ def relevances(sight: Sight, asked: Asked) -> Reply:
     return {"clusters": [{"cluster": n.number, "relevance": level} for n, level in zip(notes, levels, strict=True)]}
 
 
-def reflect(sight: Sight, asked: Asked) -> Reply:
+def reflect(sight: Eyes, asked: Asked) -> Reply:
     """Sure if the notes settle the question."""
     verdict = judge(asked.question, notes_view(asked.notes))
     level = 3 if verdict.settled or (verdict.strength > 0.9 and verdict.lead > 0) else 2 if verdict.believable else 1
     return {"thought": f"best: {verdict.text} ({verdict.strength:.2f})", "confidence": level}
 
 
-def find_missing(sight: Sight, asked: Asked) -> Reply:
+def find_missing(sight: Eyes, asked: Asked) -> Reply:
     """What the question names, in the segments beside the best note and in the longest ones."""
     notes, most = asked.notes, asked.number(r"Describe 1 to (\d+) frames", 1)
     best, strength = strongest(asked.question, notes_view(notes))

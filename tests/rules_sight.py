@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,14 @@ class Described:
     @property
     def text(self) -> str:
         return f"{self.thing} {self.place}".strip()
+
+
+class Eyes(Protocol):
+    """What the rules need of sight."""
+
+    def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats: ...
+
+    def describe(self, jpegs: Sequence[bytes]) -> list[Described]: ...
 
 
 class Sight:

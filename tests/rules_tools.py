@@ -12,7 +12,7 @@ from agent.question import Question
 from tests.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
 from tests.rules_prompt import Asked, Part
 from tests.rules_replies import PARTLY, conclusion, notes_view
-from tests.rules_sight import Sight
+from tests.rules_sight import Eyes
 
 Reply = dict[str, Any]
 _CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (?:said: "|seen: )?(.*)$', re.MULTILINE)
@@ -49,7 +49,7 @@ def _whole(part: Part) -> float:
 # VideoSeek
 
 
-def think(sight: Sight, asked: Asked) -> str:
+def think(sight: Eyes, asked: Asked) -> str:
     """Words that carry nothing: what to do is worked out when it is asked for."""
     notes = asked.notes
     found = promising(asked.question, notes)
@@ -57,7 +57,7 @@ def think(sight: Sight, asked: Asked) -> str:
     return f"There are {len(notes)} notes; {place}."
 
 
-def seek(sight: Sight, asked: Asked) -> Reply:
+def seek(sight: Eyes, asked: Asked) -> Reply:
     """Overview first, then the best note in focus, then what nobody has skimmed; the answer when it is settled."""
     question, notes = asked.question, asked.notes
     told = [note for note in notes if note.source.split()[0] not in ("transcript", "subtitle", "subtitles", "said")]
@@ -100,7 +100,7 @@ def _last_step(asked: Asked) -> bool:
     return last is not None and last[1] == last[2]
 
 
-def describe_frames(sight: Sight, asked: Asked) -> Reply:
+def describe_frames(sight: Eyes, asked: Asked) -> Reply:
     """A description for each frame; if something is looked for, what of it the frame shows."""
     seen = sight.describe([frame.jpeg for frame in asked.frames])
     told = [{"frame": frame.number, "description": each.text} for frame, each in zip(asked.frames, seen, strict=True)]
@@ -111,7 +111,7 @@ def describe_frames(sight: Sight, asked: Asked) -> Reply:
     return {"frames": told}
 
 
-def _shown(sight: Sight, asked: Asked, query: str) -> list[str | None]:
+def _shown(sight: Eyes, asked: Asked, query: str) -> list[str | None]:
     """The text of a query that each frame shows best, if one is seen in it, or perhaps is."""
     texts = texts_of(asked_for(query))
     matches = sight.strengths(texts, [frame.jpeg for frame in asked.frames])
@@ -119,7 +119,7 @@ def _shown(sight: Sight, asked: Asked, query: str) -> list[str | None]:
     return [None if match < BELIEVABLE else text if match >= 1.0 else f"perhaps {text}" for text, match in best]
 
 
-def focus(sight: Sight, asked: Asked) -> Reply:
+def focus(sight: Eyes, asked: Asked) -> Reply:
     """What of the query a clip shows, at which of its frames."""
     shown = _shown(sight, asked, asked.line("What is to be found out"))
     numbers = [frame.number for frame, text in zip(asked.frames, shown, strict=True) if text]
@@ -130,7 +130,7 @@ def focus(sight: Sight, asked: Asked) -> Reply:
 # VideoAgent2
 
 
-def assess(sight: Sight, asked: Asked) -> Reply:
+def assess(sight: Eyes, asked: Asked) -> Reply:
     """The answer of the notes, and a confidence by how strongly and how clearly they tell it."""
     question = asked.question
     verdict = judge(question, notes_view(asked.notes))
@@ -145,14 +145,14 @@ def assess(sight: Sight, asked: Asked) -> Reply:
     }
 
 
-def plan(sight: Sight, asked: Asked) -> Reply:
+def plan(sight: Eyes, asked: Asked) -> Reply:
     """One step: caption what is promising, frame by frame, else what no tool has looked at."""
     call = tool_call(sight, asked)["action"]
     where = f"{call['start_s']:.0f} s" if call["end_s"] is None else f"{call['start_s']:.0f} to {call['end_s']:.0f} s"
     return {"thought": "", "steps": [f"{call['tool']} {where}"], "action": call}
 
 
-def tool_call(sight: Sight, asked: Asked) -> Reply:
+def tool_call(sight: Eyes, asked: Asked) -> Reply:
     """A caption of the range around the best note that no tool has looked at, or of the widest unseen range."""
     question, notes = asked.question, asked.notes
     looked = [note for note in notes if note.source != "caption"]
@@ -180,7 +180,7 @@ def tool_call(sight: Sight, asked: Asked) -> Reply:
     }
 
 
-def caption_frames(sight: Sight, asked: Asked) -> Reply:
+def caption_frames(sight: Eyes, asked: Asked) -> Reply:
     """One clause a frame, with how sure the thing in it is."""
     seen = sight.describe([frame.jpeg for frame in asked.frames])
     sure = "For every clause give a confidence" in asked.text
@@ -206,7 +206,7 @@ def clips(asked: Asked) -> list[Part]:
     ]
 
 
-def master(sight: Sight, asked: Asked) -> str:
+def master(sight: Eyes, asked: Asked) -> str:
     """Ground, look, and answer when an observation says it; ground again when it says nothing."""
     question = asked.question
     told = [_told(number, text) for number, text in enumerate(asked.texts[1:], start=1)]
@@ -234,7 +234,7 @@ def _tag(name: str, text: str) -> str:
     return f"<think>by rules</think><{name}>{text}</{name}>"
 
 
-def locate(sight: Sight, asked: Asked) -> Reply:
+def locate(sight: Eyes, asked: Asked) -> Reply:
     """The clip whose words match best and that was not located before, if any does."""
     before = re.findall(r"<clip_(\d+)>", asked.text.partition("Located before:")[2].partition(".")[0])
     rest = [part for part in clips(asked) if str(part.number) not in before]
@@ -244,7 +244,7 @@ def locate(sight: Sight, asked: Asked) -> Reply:
     return {"clips": [rest[int(matches.argmax())].number], "reason": "its words match"}
 
 
-def observe(sight: Sight, asked: Asked) -> Reply:
+def observe(sight: Eyes, asked: Asked) -> Reply:
     """What of the wish the frames show, else what they show at all."""
     shown = dict.fromkeys(text for text in _shown(sight, asked, asked.line("Wanted")) if text)
     seen = dict.fromkeys(each.text for each in sight.describe([frame.jpeg for frame in asked.frames]))

@@ -6,8 +6,8 @@
 
 Read besides: `<watch>` (section 3.1) and `<search>` (the published code) for a visual query, `<reasoning>` (the
 published code) for thinking, `<request_grounding>` without an end (Tables 1 and 3), and a JSON object that says the
-same, `{"action": "visual_query", "query": "..."}`. No action, or more than one, is malformed. As of any
-reasoning model, all up to the last `</think>` is thought.
+same, `{"action": "visual_query", "query": "..."}`. No action, or more than one, is malformed, and so is thinking
+after an action. Where a chat template has opened the thinking, a turn begins inside it, without `<think>`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ NOT_ONE = (
 _OPENING = re.compile(r"<(visual_query|watch|search|request_grounding|answer)\s*/?>", re.IGNORECASE)
 _ENDING = re.compile(r"</(visual_query|watch|search|request_grounding|answer)>", re.IGNORECASE)
 _THINKING = re.compile(r"<(?:think|reasoning)>", re.IGNORECASE)
-_THOUGHT = re.compile(r".*</(?:think|reasoning)>", re.IGNORECASE | re.DOTALL)
+_ALOUD = r"(?:(?!<(?:think|reasoning)>).)*?</(?:think|reasoning)>"
+_OPEN = r"<(?:think|reasoning)>"
+_THOUGHT = re.compile(rf"\s*(?:{_OPEN})?{_ALOUD}(?:\s*{_OPEN}{_ALOUD})*", re.IGNORECASE | re.DOTALL)
 _INDEX = re.compile(r"^a\d+\s*[:.)]\s*(?=\S)", re.IGNORECASE)
 
 
@@ -90,8 +92,10 @@ def _object(text: str) -> Mapping[str, object] | None:
 
 def _tagged(text: str) -> dict[str, object]:
     """The one action in a text of tags."""
-    if _THINKING.search(text):
+    if _THINKING.match(text):
         raise ValueError("the thinking has no end; close it with </think> before the action")
+    if _THINKING.search(text):
+        raise ValueError("it thinks after an action; think before the action, and take one")
     openings = list(_OPENING.finditer(text))
     if len(openings) != 1:
         raise ValueError(NOT_ONE)

@@ -27,6 +27,11 @@ Score = Annotated[float, Field(ge=0, le=100), BeforeValidator(_number)]
 SegmentNumber = Annotated[int, BeforeValidator(_number)]
 
 
+def after_thought(text: str) -> str:
+    """A reply's text without what a reasoning model thinks aloud before it."""
+    return text.rpartition("</think>")[2].strip()
+
+
 class Reply(BaseModel):
     """A reply; unknown keys are dropped."""
 
@@ -34,7 +39,7 @@ class Reply(BaseModel):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """The reply in a text that is not JSON, for requests of form "text"; raises `InvalidReply`."""
+        """The reply in a text, thoughts and all, for requests of form "text"; raises `InvalidReply`."""
         raise NotImplementedError(f"{cls.__name__} is not asked for as text")
 
 

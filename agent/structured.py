@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent.errors import InvalidReply
 from agent.model import R, Request
+from agent.replies import after_thought
 from agent.wire import Message
 
 Rung = Literal["json_schema", "json_object", "text"]
@@ -26,7 +27,6 @@ NAMED = {"properties", "$defs"}
 UNSUPPORTED = {"default", "title", "discriminator"}
 SHOWN_PROBLEMS = 3
 FORM_AGAIN = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
-END_OF_THOUGHT = "</think>"
 
 
 def response_format(rung: Rung, reply: type[BaseModel]) -> dict[str, object] | None:
@@ -91,7 +91,7 @@ def repair_messages(request: Request[R]) -> list[Message]:
 
 def read_text(text: str, request: Request[R]) -> R:
     """The reply in a text that is not JSON; raises `InvalidReply` if it does not fit or fails the request's check."""
-    reply = request.Reply.from_text(text.rpartition(END_OF_THOUGHT)[2].strip())
+    reply = request.Reply.from_text(text.strip())
     request.check(reply)
     return reply
 
@@ -131,7 +131,7 @@ def json_values(text: str) -> Iterator[object]:
     What a reasoning model thinks aloud before "</think>" is left out. Raises `InvalidReply` at JSON that
     breaks off: what stands inside is a piece of a reply, not a reply.
     """
-    text = text.rpartition(END_OF_THOUGHT)[2].strip()
+    text = after_thought(text)
     decoder = json.JSONDecoder()
     at = 0
     while (at := _next_opening(text, at)) < len(text):

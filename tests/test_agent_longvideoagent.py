@@ -185,6 +185,7 @@ def test_when_every_clip_was_located_the_master_is_told(silent):
         ("<visual_query> </visual_query>", "the visual query is empty"),
         ("<answer>C</answer>", "names no option"),
         ("<think>hm", "the thinking has no end"),
+        (f"{LOOK}<think>or</think><answer>B</answer>", "it thinks after an action"),
     ],
 )
 def test_a_malformed_turn_is_used_up_and_the_master_told_why(spoken, said, why):

@@ -12,7 +12,7 @@ from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame, Turn
 from agent.prompts import VIDEO_ID_LENGTH
 from agent.question import Note, Question, Segment, Video
-from agent.replies import Answered, Conclusion, Reply
+from agent.replies import Answered, Conclusion, Reply, after_thought
 from agent.requests.answers import AnswerNotes, check_answer
 
 STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
@@ -102,7 +102,7 @@ class Thought(Reply):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        return cls(text=text)
+        return cls(text=after_thought(text))
 
 
 class Action(Answered):

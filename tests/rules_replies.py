@@ -6,6 +6,8 @@ import hashlib
 import itertools
 from typing import Any
 
+import numpy as np
+
 from agent.question import Question
 from tests import rules_words
 from tests.rules_judge import Verdict, View, judge, letter, moment, strongest, texts_of, wanted
@@ -15,6 +17,8 @@ from tests.rules_sight import Eyes
 QUERIES = 5
 PARTLY = 0.6
 """Share of a statement's words that makes a caption worth another look."""
+HINT = 0.3
+"""That of a caption with the right colour or place, and another thing."""
 Reply = dict[str, Any]
 
 
@@ -84,9 +88,9 @@ def queries(sight: Eyes, asked: Asked) -> Reply:
 
 
 def score_segments(sight: Eyes, asked: Asked) -> Reply:
-    """How strongly the frames at a segment's borders show anything that the question names."""
+    """How like the frames at a segment's borders are to anything that the question names."""
     texts = texts_of(asked.question)
-    matches = sight.strengths(texts, [frame.jpeg for frame in asked.frames])
+    matches = sight.likenesses(texts, [frame.jpeg for frame in asked.frames])
     scores = []
     for part in asked.segments:
         beside = [
@@ -95,9 +99,10 @@ def score_segments(sight: Eyes, asked: Asked) -> Reply:
             if frame.video in ("", part.video)
             and min(abs(frame.time_s - part.start_s), abs(frame.time_s - part.end_s)) < 0.1
         ]
-        best = max((float(matches[at].max()) for at in beside), default=0.0)
-        told = f"shows {texts[int(matches[beside].max(axis=0).argmax())]!r}" if best >= 1 else "nothing certain"
-        scores.append({"segment": part.number, "explanation": told, "score": round(100 * min(max(best, 0) / 1.4, 1))})
+        at, text = np.unravel_index(int(matches[beside].argmax()), (len(beside), len(texts))) if beside else (0, 0)
+        best = float(matches[beside][at, text]) if beside else 0.0
+        told = f"somewhat like {texts[int(text)]!r}" if best >= 0.5 else ""
+        scores.append({"segment": part.number, "explanation": told, "score": round(100 * best)})
     return {"segments": scores}
 
 
@@ -179,7 +184,7 @@ def relevances(sight: Eyes, asked: Asked) -> Reply:
     """Clusters by the words of their captions."""
     notes = asked.notes
     matches = notes_view(notes).strengths(texts_of(asked.question)).max(axis=1)
-    levels = [3 if match >= 0.95 else 2 if match >= PARTLY else 1 for match in matches]
+    levels = [3 if match >= PARTLY else 2 if match >= HINT else 1 for match in matches]
     return {"clusters": [{"cluster": n.number, "relevance": level} for n, level in zip(notes, levels, strict=True)]}
 
 

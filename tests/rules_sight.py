@@ -26,6 +26,8 @@ from pipeline.sketch.words import COLOUR_NAMES, NUMBERS, PLACE_NAMES, PLACES, TH
 Floats = NDArray[np.float64]
 SEEN = 3.7
 """Deviations at which a statement counts as seen: 1.0 in what `strengths` returns."""
+ALIKE = 5.0
+"""Deviations at which a picture could not be more like a text."""
 SURE_LEAD = 0.06
 """The lead in cosine over the next thing at which a description is nearly certain."""
 HOURS = ("by day", "at night")
@@ -50,6 +52,8 @@ class Eyes(Protocol):
 
     def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats: ...
 
+    def likenesses(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats: ...
+
     def describe(self, jpegs: Sequence[bytes]) -> list[Described]: ...
 
 
@@ -69,14 +73,23 @@ class Sight:
 
     def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
         """How strongly each picture [n] shows each text [t], in units of `SEEN`: [n, t]."""
+        above, below = self._deviations(texts, jpegs)
+        return (above - below) / SEEN
+
+    def likenesses(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
+        """How like each text each picture is, from 0 to 1, though it may show something else: [n, t]."""
+        above, _ = self._deviations(texts, jpegs)
+        return np.clip(above / ALIKE, 0.0, 1.0)
+
+    def _deviations(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> tuple[Floats, Floats]:
+        """By how many deviations each cosine is above the mean of the background and below its best: [n, t] each."""
         if not texts or not jpegs:
-            return np.zeros((len(jpegs), len(texts)))
+            return np.zeros((len(jpegs), len(texts))), np.zeros((len(jpegs), len(texts)))
         pictures = self._vectors(jpegs)
         against = np.array([self._background_of(*each) for each in zip(jpegs, pictures, strict=True)])
         mean, deviation, best = against[:, :1], against[:, 1:2], against[:, 2:]
         cosines = pictures @ self._words(texts).T
-        strengths: Floats = ((cosines - mean) - (best - cosines)) / deviation / SEEN
-        return strengths
+        return (cosines - mean) / deviation, (best - cosines) / deviation
 
     def describe(self, jpegs: Sequence[bytes]) -> list[Described]:
         """Each picture in the words of the sketch world: one thing with its colour and number, the place, the hour."""

@@ -1,4 +1,4 @@
-"""A small library of really drawn and really ingested sketch films, with questions whose answers are known."""
+"""A small library of really drawn, decoded and embedded sketch films, with questions whose answers are known."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 
 from agent.environment import Environment
 from index.library import Library
+from index.rows import TranscriptRow
 from index.spaces import load_space
 from jobs.truth import Known, read_known
+from pipeline.sketch.film import SpokenLine
+from tests.stage_kit import library_of
 
 SECONDS = {"harbour": 45.0, "orchard": 30.0}
 """The films; the first has a narrator."""
-QUESTIONS = 4
+QUESTIONS = 3
 SEED = 5
 
 
@@ -28,33 +31,33 @@ class SketchLibrary:
 
 
 def draw_library(folder: Path) -> SketchLibrary:
-    """Films drawn, ingested and opened in a folder."""
-    from jobs.config import IngestConfig
-    from jobs.ingest import run_ingest
-    from pipeline.sources import list_sources
-
-    films, place = folder / "films", str(folder / "library")
-    questions = _draw(films)
-    run_ingest(IngestConfig(space="builtin", workers=1, window_s=8.0), list_sources([str(films)]), place)
-    library, space = Library.open(place), load_space("builtin", device="cpu")
+    """Films drawn in a folder, and their library, made in this process."""
+    questions, lines = _draw(folder / "films")
+    library = library_of(folder / "library", sorted((folder / "films").glob("*.mp4")))
+    space = load_space("builtin", device="cpu")
     rows = library.videos()
+    for row in rows:
+        said = [
+            TranscriptRow(row.video_id, each.start_s, each.end_s, each.text, "sidecar") for each in lines[row.title]
+        ]
+        library.add_transcript({row.video_id: said})
     alone = {Path(row.uri).stem: Environment(library, [row], space.embed_text) for row in rows}
     return SketchLibrary(library, alone, Environment(library, rows, space.embed_text), read_known(questions))
 
 
-def _draw(folder: Path) -> Path:
-    from pipeline.sketch.film import subtitles, write_script
+def _draw(folder: Path) -> tuple[Path, dict[str, tuple[SpokenLine, ...]]]:
+    """Where the questions are, and what is said in each film."""
+    from pipeline.sketch.film import write_script
     from pipeline.sketch.questions import write_questions
     from pipeline.sketch.shoot import shoot
 
     folder.mkdir(parents=True)
-    rows = []
+    rows, lines = [], {}
     for number, (name, seconds) in enumerate(SECONDS.items()):
         script = write_script(name, seconds, SEED, spoken=number == 0)
         shoot(script, folder / f"{name}.mp4")
-        if script.lines:
-            (folder / f"{name}.srt").write_text(subtitles(script), encoding="utf-8")
+        lines[name] = script.lines
         rows += [each.as_json() for each in write_questions(script, name, SEED, QUESTIONS)]
     path = folder.parent / "questions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    return path, lines

@@ -137,3 +137,18 @@ def test_an_open_question_about_several_videos_is_answered_in_words_or_not_at_al
     assert answer.option is None
     assert answer.status != "answered" or answer.text
     check_bill(answer, sketch.everything, events)
+
+
+@every([variant for variant in SEEING if "transcript" in variant.uses])
+def test_what_is_only_said_is_found_in_the_transcript(
+    variant: Variant, sketch: SketchLibrary, server: ChatServer
+) -> None:
+    environment = sketch.films["harbour"]
+    [video] = environment.videos
+    [line] = [row for row in environment.transcript(video.video_id, 0.0, 99.0) if "code word" in row.text]
+    word = line.text.rpartition(" ")[2].strip(".")
+    question = Question("What is the code word?", ("velvet", word, "granite"))
+    [answer] = answered(server, Task(question, environment, NOBODY, variant.name))
+    assert answer.text == word
+    # A master of LongVideoAgent that answers at once, from the words that it is given at first, has no evidence.
+    assert not answer.evidence or any(part.start_s <= line.start_s < part.end_s for part in answer.evidence)

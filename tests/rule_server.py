@@ -65,7 +65,7 @@ class Rules:
         if asked.reply == "Action":
             return tools.tool_call if "action" in asked.fields else tools.seek
         if not asked.reply:
-            return tools.master if "<visual_query>" in asked.text else tools.think
+            return tools.master if "<request_grounding>" in asked.text else tools.think
         return RULES[asked.reply]
 
 

@@ -216,7 +216,7 @@ def master(sight: Eyes, asked: Asked) -> str:
         said = conclusion(question, verdict)
         return _tag("answer", said["option"] or said["answer"] or "insufficient_evidence")
     grounded = sum("<request_grounding>" in said for said in asked.said)
-    if asked.said and "<request_grounding>" in asked.said[-1]:
+    if "<visual_query>" in asked.text and asked.said and "<request_grounding>" in asked.said[-1]:
         return _tag("visual_query", query_of(question))
     asks = wanted(question)
     texts = (asks.moment,) if asks.moment and not grounded else (asks.subject,) if asks.subject else asks.options

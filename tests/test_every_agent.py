@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.answer import Answer
-from agent.ask import Task, ask, ask_many
+from agent.ask import Task, ask, ask_many, default_parameters
 from agent.catalogue import VARIANTS
 from agent.environment import Environment
 from agent.events import Event, Exchanged
@@ -21,13 +21,14 @@ from agent.question import Question
 from agent.replay_model import ReplayModel
 from agent.roles import Role
 from agent.trace import trace_to
-from agent.variant import Variant
+from agent.variant import Variant, changed
 from tests.chat_server import ChatServer, Seen
 from tests.rule_server import MODEL, Rules
 from tests.sketch_library import SketchLibrary, draw_library
 
 STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]
+ABLATIONS = [(variant, name) for variant in VARIANTS for name in variant.ablations]
 TOGETHER = 4
 LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: of video (\S+))?")
 NOBODY: Models = {}
@@ -113,6 +114,19 @@ def test_a_run_over_the_wire_ends_with_a_bill_and_its_trace_replays(
 
 def without_clock(answer: Answer) -> Answer:
     return replace(answer, ledger=replace(answer.ledger, seconds=0.0))
+
+
+@pytest.mark.parametrize(
+    ("variant", "ablation"), ABLATIONS, ids=[f"{variant.name}, {name}" for variant, name in ABLATIONS]
+)
+def test_an_ablation_is_understood_and_played(
+    variant: Variant, ablation: str, sketch: SketchLibrary, server: ChatServer
+) -> None:
+    task, environment = sketch.known[0], sketch.films["harbour"]
+    parameters = changed(default_parameters(variant.name, environment), variant.ablations[ablation])
+    [answer] = answered(server, Task(task.question, environment, NOBODY, variant.name, parameters))
+    assert answer.status in STATUSES
+    assert answer.ledger.invalid_replies == 0
 
 
 @every(SEEING)

@@ -77,11 +77,12 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
     from index.library import Library
     from jobs.errors import OK, SOME_FAILED
     from jobs.ingest import run_ingest
+    from jobs.interrupts import interruptible
     from jobs.progress import progress_bar
     from jobs.report import show_report
 
     _check_packages()
-    with progress_bar(Console(stderr=True)) as watch:
+    with progress_bar(Console(stderr=True)) as shown, interruptible(shown) as watch:
         report = run_ingest(config, sources, library, watch)
     show_report(report, Library.open(library), as_json)
     raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)

@@ -71,7 +71,7 @@ def test_the_rows_do_not_depend_on_workers_bundles_or_cuts(corpus: Path, whole: 
 def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
     films = tmp_path / "films"
     films.mkdir()
-    shoot(write_script("long", 240.0, 3), films / "long.mp4")
+    shoot(write_script("long", 100.0, 3), films / "long.mp4")
     assert (films / "long.mp4").stat().st_size > CUT_FROM_BYTES, "too small to be looked at for cutting"
     parts = ingest(films, tmp_path / "parts", cut_s=40.0)
     ingest(films, tmp_path / "one", cut_s=0.0)
@@ -193,13 +193,13 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
 def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
     films, place = tmp_path / "films", tmp_path / "library"
     films.mkdir()
-    shoot(write_script("long", 240.0, 3), films / "long.mp4")
-    run = begin(films, place, None, "--fps", "6", "--workers", "1")
+    shoot(write_script("long", 100.0, 3), films / "long.mp4")
+    run = begin(films, place, None, "--fps", "12", "--workers", "1")
     end = time.monotonic() + 60
     while not named(run.pid, "reader_process") and time.monotonic() < end:
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     assert run.wait(30) == 130
     assert "interrupted: what was complete stays" in log_of(place).read_text()
-    assert ingest(films, place, fps=6.0, workers=1).count("indexed") == 1
+    assert ingest(films, place, fps=12.0, workers=1).count("indexed") == 1
     assert [run.state for run in Library.open(str(place)).runs()] == ["done", "interrupted"]

@@ -32,6 +32,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["one_line"] = lambda text: " ".join(text.split())
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]
     return templates

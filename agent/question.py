@@ -107,6 +107,10 @@ class Note:
     text: str
     confidence: float | None = None
 
+    def __post_init__(self) -> None:
+        # A line of a quotation must not look like a line of the prompt that quotes it.
+        object.__setattr__(self, "text", " ".join(self.text.split()))
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredSegment:

@@ -165,7 +165,7 @@ FAULTS: dict[str, Said] = {
 }
 
 
-def every(variants: Sequence[Any]) -> pytest.MarkDecorator:
+def every(variants: Sequence[Variant]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("variant", variants, ids=lambda each: each.name)
 
 
@@ -192,18 +192,7 @@ def test_exploring_without_end_ends_within_every_budget(variant: Variant, spoken
         assert ledger.input_tokens + ledger.output_tokens <= (budget.tokens or 10**9)
 
 
-# agent.question.Note keeps the line breaks of what it quotes, so that its later lines look like the prompt's own.
-BROKEN_LINES = {"longvideoagent", "videoseek", "videoagent2", "videoagent", "videotree"}
-
-
-@every(
-    [
-        pytest.param(
-            each, marks=pytest.mark.xfail(each.name in BROKEN_LINES, reason="notes of several lines", strict=True)
-        )
-        for each in SEEING
-    ]
-)
+@every(SEEING)
 def test_orders_in_subtitles_captions_and_titles_stay_quotations(variant: Variant, environment: Environment) -> None:
     answer, exchanges = run(variant, environment, Rules(Unseeing(ORDER)), Budget(rounds=4), variant.name)
     assert answer.option is None and answer.status in NO_ANSWER

@@ -1,6 +1,6 @@
 # Two commands for a fresh machine, each doing its own set-up:
 #   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
-#   make test   the tests
+#   make test   the tests, in two processes
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -13,7 +13,7 @@ demo: $(READY)
 	$(BIN)/kinodex demo $(DEMO)
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

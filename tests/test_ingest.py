@@ -71,7 +71,7 @@ def test_the_rows_do_not_depend_on_workers_bundles_or_cuts(corpus: Path, whole: 
 def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
     films = tmp_path / "films"
     films.mkdir()
-    shoot(write_script("long", 100.0, 3), films / "long.mp4")
+    shoot(write_script("long", 240.0, 3), films / "long.mp4")
     assert (films / "long.mp4").stat().st_size > CUT_FROM_BYTES, "too small to be looked at for cutting"
     parts = ingest(films, tmp_path / "parts", cut_s=40.0)
     ingest(films, tmp_path / "one", cut_s=0.0)

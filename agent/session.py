@@ -21,13 +21,13 @@ from agent.model import Exchange, Model, Models, R, Request, ShownFrame
 from agent.question import Note, Question, ScoredSegment
 from agent.replay_model import ReplayModel
 from agent.replies import Answered, Conclusion, Decision
-from agent.requests.answers import AnswerFrames, AnswerNotes, Guess, Recall
+from agent.requests.answers import AnswerNotes, Concluding, Recall
 from agent.requests.search import Decide, ScoreKind
 
 A = TypeVar("A")
 B = TypeVar("B")
 Emit = Callable[[Event], None]
-LastWord = Decide | AnswerFrames | AnswerNotes | Recall | Guess
+LastWord = Decide | Concluding
 """A request that ends in an answer, or in there being none."""
 
 ATTEMPTS = 2

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from typing import Any
 
 import pytest
 
-import agent.requests
 from agent.model import Request, ShownFrame
-from agent.prompts import FOLDER, render
+from agent.prompts import render
 from agent.question import Question, ScoredSegment, Segment, Video
 from agent.requests.answers import AnswerFrames
 from agent.requests.describe import DescribeSegment
@@ -49,13 +46,6 @@ def test_every_prompt_holds_the_question_and_asks_for_json(request_):
     assert "A. red\nB. blue" in text
     assert "JSON only" in text
     assert "\n\n\n" not in text
-
-
-def test_every_template_belongs_to_a_request():
-    for _, name, _ in pkgutil.iter_modules(agent.requests.__path__, "agent.requests."):
-        importlib.import_module(name)
-    names = {path.stem for path in FOLDER.glob("*.jinja") if not path.stem.startswith("_")}
-    assert names == {kind.template for kind in Request.__subclasses__()}
 
 
 def test_describing_names_the_part_of_the_video_and_its_frames():

@@ -27,13 +27,13 @@ LABEL = re.compile(r"frame (\d+) at ([\d.]+) s")
 
 
 def kinds() -> list[type[Request[Any]]]:
-    """Every class of request in the modules of agent/requests."""
+    """Every class of request with a template in the modules of agent/requests."""
     names = [f"agent.requests.{each.name}" for each in pkgutil.iter_modules(agent.requests.__path__)]
     found = {
         value: None
         for name in names
         for value in vars(importlib.import_module(name)).values()
-        if isinstance(value, type) and issubclass(value, Request) and value is not Request
+        if isinstance(value, type) and issubclass(value, Request) and hasattr(value, "template")
     }
     return list(found)
 

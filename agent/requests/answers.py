@@ -12,70 +12,55 @@ from agent.replies import Answered, Conclusion
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerFrames(Request[Conclusion]):
+class Concluding(Request[Conclusion]):
+    """Asks for an answer, or that there is nothing to answer from."""
+
+    Reply = Conclusion
+    question: Question
+    videos: tuple[Video, ...]
+
+    def check(self, reply: Conclusion) -> None:
+        if reply.action == "answer":
+            check_answer(self.question, reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerFrames(Concluding):
     """Answer from `frames` alone, in one call."""
 
-    Reply = Conclusion
     template: ClassVar[str] = "answer_frames"
     role: ClassVar[str] = "vision"
-    question: Question
-    videos: tuple[Video, ...]
     frames: tuple[ShownFrame, ...]
 
-    def check(self, reply: Conclusion) -> None:
-        if reply.action == "answer":
-            check_answer(self.question, reply)
-
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerNotes(Request[Conclusion]):
+class AnswerNotes(Concluding):
     """Answer from `notes`, what was found out so far in words; `evidence` of the reply counts notes, from 1."""
 
-    Reply = Conclusion
     template: ClassVar[str] = "answer_notes"
     role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
     notes: tuple[Note, ...]
-
-    def check(self, reply: Conclusion) -> None:
-        if reply.action == "answer":
-            check_answer(self.question, reply)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recall(Request[Conclusion]):
+class Recall(Concluding):
     """Answer a follow-up question from what the questions before it brought out, if that shows the answer clearly.
 
     `evidence` of the reply counts frames from 1, then notes.
     """
 
-    Reply = Conclusion
     template: ClassVar[str] = "recall"
     role: ClassVar[str] = "vision"
-    question: Question
-    videos: tuple[Video, ...]
     frames: tuple[ShownFrame, ...]
     notes: tuple[Note, ...]
 
-    def check(self, reply: Conclusion) -> None:
-        if reply.action == "answer":
-            check_answer(self.question, reply)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Guess(Request[Conclusion]):
+class Guess(Concluding):
     """Answer from the question alone: the control that shows what needs no video."""
 
-    Reply = Conclusion
     template: ClassVar[str] = "guess"
     role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
-
-    def check(self, reply: Conclusion) -> None:
-        if reply.action == "answer":
-            check_answer(self.question, reply)
 
 
 def check_answer(question: Question, reply: Answered) -> None:

@@ -1,154 +1,50 @@
-"""VideoAgent2 on real libraries: what it knows at first, when it stops, what its tools bring, and its ablations."""
+"""VideoAgent2 on real libraries: what it knows at first, when it stops, and its ablations."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
-from agent.answer import Answer
-from agent.ask import ask, default_parameters
+from agent.ask import ask
 from agent.catalogue import variant
-from agent.environment import Environment
 from agent.errors import BadSettings
-from agent.events import Acted, Assessed, Decided, Event
+from agent.events import Assessed, Decided
 from agent.followup import Seen
 from agent.ledger import Budget
-from agent.model import Request, ShownFrame, Usage
+from agent.model import Request, Usage
 from agent.question import Earlier, Question
 from agent.replay_model import ReplayModel
-from agent.requests.answers import AnswerNotes, Recall
+from agent.requests.answers import AnswerNotes
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.requests.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from agent.trace import trace_to
 from agent.variants.videoagent2 import VIDEOAGENT2, VideoAgent2Parameters
 from index.library import Library
-from index.rows import DetectionRow
-from tests.agent_kit import ScriptedModel, embed_words, film, make_library
-
-QUESTION = Question("What colour is the kite?", ("red", "blue"))
-UNSURE = {"thought": "no kite yet", "option": "B", "confidence": 2, "evidence": []}
-SURE = {"thought": "seen", "option": "A", "confidence": 5, "evidence": [16]}
-UNKNOWN = {"thought": "nothing about it", "confidence": 0}
-CAPTION = {"tool": "caption", "start_s": 40.0}
-Said = dict[str, Any] | str
-
-
-def picture() -> bytes:
-    """Left half red, right half blue, 40 by 20 px."""
-    pixels = np.zeros((20, 40, 3), np.uint8)
-    pixels[:, :20, 0] = pixels[:, 20:, 2] = 255
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "JPEG", quality=95)
-    return file.getvalue()
-
-
-def sighting(second: int, label: str, score: float, left: float, track_id: int) -> SimpleNamespace:
-    """A detection as a detector hands it over: a fifth of the picture wide."""
-    box = (left, 0.1, left + 0.2, 0.5)
-    return SimpleNamespace(frame_no=second, time_s=float(second), label=label, score=score, box=box, track_id=track_id)
+from tests.agent_kit import ScriptedModel, film, make_library
+from tests.videoagent2_kit import (
+    CAPTION,
+    QUESTION,
+    SURE,
+    UNKNOWN,
+    UNSURE,
+    Script,
+    acted,
+    call_once,
+    environment_of,
+    kite_library,
+    picture,
+    run,
+    texts,
+)
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """A minute with a kite from 40 to 45 s and, in the library's detections, a boat that is missed at 22 s."""
-    films = {"film": film(3, 60, {40: ("red kite desert", 5)})}
-    library = make_library(tmp_path_factory.mktemp("videoagent2"), films, picture())
-    video_id = library.video("film").video_id
-    rows = [sighting(20, "boat", 0.7, 0.2, 7), sighting(21, "boat", 0.71, 0.21, 7), sighting(24, "boat", 0.6, 0.24, 7)]
-    rows += [sighting(24, "house", 0.9, 0.6, 8)]
-    library.add_detections({video_id: rows}, "m")
-    library.complete_addition("detections", "m", {video_id: len(rows)}, {})
-    return library
-
-
-class Script:
-    """Says these assessments and tool calls one after the other, the last ones for ever; captions what it is shown."""
-
-    def __init__(self, assessments: list[Said], calls: list[Said] | None = None, steps: int = 3) -> None:
-        self.assessments, self.calls, self.steps = list(assessments), list(calls or [CAPTION]), steps
-
-    def __call__(self, request: Request[Any]) -> Any:
-        match request:
-            case DescribeSegment(segment=part):
-                return {"caption": f"a part from {part.start_s:.0f} s", "confidence": 80}
-            case Summarize():
-                return {"summary": "A film of boats."}
-            case Assess():
-                return self._next(self.assessments)
-            case CreatePlan() | AdjustPlan():
-                call = self._next(self.calls)
-                steps = [f"step {number}" for number in range(1, self.steps + 1)]
-                return {"thought": "look there", "steps": steps, "action": call} if isinstance(call, dict) else call
-            case CallTool():
-                call = self._next(self.calls)
-                return {"action": call} if isinstance(call, dict) else call
-            case CaptionFrames(frames=frames):
-                clauses = [{"text": "a red kite", "confidence": 0.9}, {"text": "a desert", "confidence": 0.6}]
-                if not request.confidence:
-                    clauses = [{**each, "confidence": None} for each in clauses]
-                return [{"frame": number, "clauses": clauses} for number in range(1, len(frames) + 1)]
-            case Recall():
-                return {"action": "insufficient_evidence"}
-            case AnswerNotes():
-                return {"option": "A", "evidence": [1]}
-        raise TypeError(type(request).__name__)
-
-    @staticmethod
-    def _next(left: list[Said]) -> Said:
-        return left.pop(0) if len(left) > 1 else left[0]
-
-
-def environment_of(library: Library, detector: Any = None) -> Environment:
-    return Environment(library, library.videos(), lambda texts: embed_words(texts), detector)
-
-
-def run(
-    library: Library,
-    script: Callable[[Request[Any]], Any],
-    budget: Budget | None = None,
-    usage: Usage | None = None,
-    detector: Any = None,
-    on_event: Callable[[Event], None] | None = None,
-    seen: Seen | None = None,
-    question: Question = QUESTION,
-    **settings: Any,
-) -> tuple[Answer, list[Event], ScriptedModel]:
-    environment, model, events = environment_of(library, detector), ScriptedModel(script, usage), list[Event]()
-
-    def note(event: Event) -> None:
-        events.append(event)
-        if on_event:
-            on_event(event)
-
-    parameters = replace(default_parameters("videoagent2", environment), **settings)
-    asked = ask(
-        question,
-        environment,
-        model,
-        agent="videoagent2",
-        parameters=parameters,
-        budget=budget or Budget(),
-        seen=seen,
-        on_event=note,
-    )
-    return asyncio.run(asked), events, model
-
-
-def acted(events: list[Event]) -> list[Acted]:
-    return [event for event in events if isinstance(event, Acted)]
-
-
-def texts(events: list[Event]) -> list[list[str]]:
-    return [[note.text for note in event.notes] for event in acted(events)]
+    return kite_library(tmp_path_factory.mktemp("videoagent2"))
 
 
 def test_the_general_context_is_a_caption_every_four_seconds_and_a_summary_kept_for_the_next_question(
@@ -201,91 +97,6 @@ def test_a_run_that_ends_without_an_answer_asks_for_the_best_one(library: Librar
     assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "rounds", "A")
     assert [(each.number, each.most) for each in model.asked(Assess)] == [(1, 2), (2, 2)]
     assert len(model.asked(AnswerNotes)[0].notes) == 15 + 1
-
-
-def call_once(library: Library, call: Said, **more: Any) -> tuple[list[str], ScriptedModel, Acted]:
-    """What one tool call found, after which the answer is sure."""
-    _, events, model = run(library, Script([UNSURE, SURE], [call]), **more)
-    (event,) = acted(events)
-    return [note.text for note in event.notes], model, event
-
-
-def test_captions_of_a_range_are_of_a_frame_a_second_and_of_eight_at_most(library: Library) -> None:
-    found, model, event = call_once(library, {"tool": "caption", "start_s": 40.0, "end_s": 43.0})
-    assert [frame.time_s for frame in model.asked(CaptionFrames)[0].frames] == [40.0, 41.0, 42.0]
-    assert found == ["a red kite (confidence 0.90); a desert (confidence 0.60)"] * 3
-    assert [(note.start_s, note.end_s, note.source) for note in event.notes][1] == (41.0, 42.0, "caption tool")
-    _, model, _ = call_once(library, {"tool": "caption", "start_s": 0.0, "end_s": 1000.0})
-    assert [frame.time_s for frame in model.asked(CaptionFrames)[0].frames][::7] == [3.0, 56.0]
-
-
-def test_zooming_shows_the_part_in_the_box(library: Library) -> None:
-    call = {"tool": "zoom_caption", "start_s": 41.0, "end_s": 50.0, "box": [0.5, 0.0, 1.0, 1.0]}
-    found, model, _ = call_once(library, call)
-    (asked,) = model.asked(CaptionFrames)
-    assert asked.box == (0.5, 0.0, 1.0, 1.0)
-    (frame,) = asked.frames
-    assert frame.time_s == 41.0
-    shown = np.asarray(Image.open(io.BytesIO(frame.jpeg)))
-    assert shown[5:-5, 5:-5, 2].min() > 200
-    assert found == ["in [0.50, 0.00, 1.00, 1.00]: a red kite (confidence 0.90); a desert (confidence 0.60)"]
-
-
-def test_detections_come_from_the_library_and_a_missed_one_from_the_frames_around(library: Library) -> None:
-    found, model, event = call_once(library, {"tool": "detect", "start_s": 20.0, "end_s": 25.0, "label": "boat"})
-    assert found[0] == "boat number 7 at [0.20, 0.10, 0.40, 0.50] (confidence 0.70)"
-    assert found[2] == "boat number 7 at [0.22, 0.10, 0.42, 0.50] (confidence 0.60)"
-    assert [note.start_s for note in event.notes] == [20.0, 21.0, 22.0, 23.0, 24.0]
-    assert model.asked(CaptionFrames) == []
-    everything, _, _ = call_once(library, {"tool": "detect", "start_s": 24.0})
-    assert everything[0].startswith("house number 8 at [0.60, 0.10, 0.80, 0.50] (confidence 0.90); boat number 7 at")
-
-
-def test_detecting_in_a_part_leaves_out_what_is_elsewhere(library: Library) -> None:
-    call = {"tool": "zoom_detect", "start_s": 24.0, "box": [0.5, 0, 1, 1]}
-    found, _, _ = call_once(library, call)
-    assert found == ["in [0.50, 0.00, 1.00, 1.00]: house number 8 at [0.60, 0.10, 0.80, 0.50] (confidence 0.90)"]
-
-
-def test_a_thing_is_followed_through_a_range(library: Library) -> None:
-    found, _, event = call_once(library, {"tool": "track", "start_s": 15.0, "end_s": 30.0, "label": "boat"})
-    assert found == [
-        "at 20.0 s boat number 7 at [0.20, 0.10, 0.40, 0.50] (confidence 0.70); "
-        "at 21.0 s boat number 7 at [0.21, 0.10, 0.41, 0.50] (confidence 0.71); "
-        "at 24.0 s boat number 7 at [0.24, 0.10, 0.44, 0.50] (confidence 0.60)"
-    ]
-    assert (event.notes[0].start_s, event.notes[0].end_s) == (20.0, 25.0)
-
-
-def kites_everywhere(frames: tuple[ShownFrame, ...], label: str) -> list[DetectionRow]:
-    """A detector that sees one thing in the same place of every frame."""
-    return [
-        DetectionRow(each.video_id, each.frame_no, each.time_s, label, 0.8, (0.1, 0.2, 0.3, 0.4), 1, "everywhere")
-        for each in frames
-    ]
-
-
-def test_what_the_library_does_not_hold_is_looked_for_by_a_detector(library: Library) -> None:
-    call = {"tool": "detect", "start_s": 41.0, "label": "kite"}
-    found, _, _ = call_once(library, call, detector=kites_everywhere)
-    assert found == ["kite number 1 at [0.10, 0.20, 0.30, 0.40] (confidence 0.80)"]
-    call = {"tool": "zoom_detect", "start_s": 41.0, "label": "kite", "box": [0.5, 0.5, 1.0, 1.0]}
-    found, _, _ = call_once(library, call, detector=kites_everywhere)
-    assert found[0].endswith("kite number 1 at [0.55, 0.60, 0.65, 0.70] (confidence 0.80)")
-
-
-def test_without_a_detector_the_index_says_where_a_thing_is_likely(library: Library) -> None:
-    found, _, _ = call_once(library, {"tool": "track", "start_s": 30.0, "end_s": 60.0, "label": "red kite desert"})
-    assert any("at 40.0 s red kite desert somewhere, by likeness alone (confidence 0." in text for text in found)
-    assert not any("[" in text for text in found)
-
-
-def test_finding_nothing_is_told_and_so_is_what_cannot_be_done(library: Library) -> None:
-    found, model, event = call_once(library, {"tool": "detect", "start_s": 3.0, "label": "boat"})
-    assert (found, event.problem) == (["nothing found, no boat"], "")
-    assert model.asked(Assess)[1].notes[-1].text == "nothing found, no boat"
-    found, _, event = call_once(library, {"tool": "detect", "start_s": 55.0})
-    assert event.problem == found[0] == "the library holds no detections there; give a label, the thing to look for"
 
 
 def test_a_plan_that_cannot_be_carried_out_is_asked_for_again_and_then_costs_the_step(library: Library) -> None:

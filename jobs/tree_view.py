@@ -103,14 +103,14 @@ class TreeView:
 
     def _acted(self, event: Acted) -> None:
         arguments = ", ".join(f"{name} {value}" for name, value in event.arguments.items() if value is not None)
-        self._say(f"[bold]round {event.round}[/] {event.action} {escape(arguments)}".rstrip())
+        self._say(f"[bold]round {event.round}[/] {event.action} {escape(_clipped(arguments))}".rstrip())
         if event.thought:
             self._say(f"   thinks: {escape(_clipped(event.thought))}")
         if event.problem:
             self._say(f"   [yellow]{escape(_clipped(event.problem))}[/]")
         for note in event.notes[:SHOWN_NOTES]:
             sure = "" if note.confidence is None else f" ({note.confidence:.2f})"
-            span = f"{clock(note.start_s)} to {clock(note.end_s)}"
+            span = f"{self._title(note.video_id)}{clock(note.start_s)} to {clock(note.end_s)}"
             self._say(f"   {span}  {note.source}: {escape(_clipped(note.text))}{sure}")
         if len(event.notes) > SHOWN_NOTES:
             self._say(f"   and {len(event.notes) - SHOWN_NOTES} more")
@@ -133,8 +133,11 @@ class TreeView:
         segment = self._segments.get(number)
         if segment is None:
             return f"segment {number}"
-        video = f"{escape(self._titles[segment.video_id])} " if len(self._titles) > 1 else ""
-        return f"{number}: {video}{clock(segment.start_s)} to {clock(segment.end_s)}"
+        return f"{number}: {self._title(segment.video_id)}{clock(segment.start_s)} to {clock(segment.end_s)}"
+
+    def _title(self, video_id: str) -> str:
+        """Which video, where there are several."""
+        return f"{escape(self._titles[video_id])} " if len(self._titles) > 1 else ""
 
 
 def _clipped(text: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.errors import BadSettings
 from agent.model import ShownFrame, Usage
+
+GROWTH = 1.1
+"""By how much a call may be dearer than the dearest before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +147,7 @@ class Account:
         return self._over(Ledger())
 
     def needed_for_last_word(self) -> str | None:
-        """The budget that one call more, beside those under way, would leave too small for a last word, if any.
-
-        A call is expected to take as much as the dearest one so far.
-        """
+        """The budget that one call more, beside those under way, would leave too small for a last word, if any."""
         return self._over(self._calls(self._under_way + 2))
 
     def no_further_round(self) -> str | None:
@@ -166,8 +167,11 @@ class Account:
         )
 
     def _calls(self, count: int) -> Ledger:
-        most = self._dearest
-        return Ledger(input_tokens=count * most.input_tokens, cost=count * most.cost, seconds=count * most.seconds)
+        """What so many calls may take: as much as the dearest so far, and more, since conversations grow."""
+        most, grown = self._dearest, count * GROWTH
+        return Ledger(
+            input_tokens=math.ceil(grown * most.input_tokens), cost=grown * most.cost, seconds=grown * most.seconds
+        )
 
     def _over(self, more: Ledger) -> str | None:
         now, budget = self.ledger, self.budget

@@ -15,7 +15,7 @@ from agent.errors import BadSettings, NeedsLanguage, OutOfBudget
 from agent.events import Event, Finished, RunStarted
 from agent.followup import Seen
 from agent.ledger import Budget
-from agent.model import Models
+from agent.model import Models, model_for
 from agent.question import Question
 from agent.session import Session, at_once
 from agent.variant import Variant
@@ -129,8 +129,7 @@ def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
 
 def _check_language(chosen: Variant, models: Models) -> None:
     """Refuse at once, not after an hour of film was captioned, an agent whose policy would have no words."""
-    policy = (models.get("policy") or models.get("default")) if isinstance(models, Mapping) else models
-    if chosen.needs_language and isinstance(policy, BuiltinModel):
+    if chosen.needs_language and isinstance(model_for(models, "policy"), BuiltinModel):
         raise NeedsLanguage(
             f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
             "model; give --model and --base-url, or choose another agent"

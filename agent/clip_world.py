@@ -82,8 +82,7 @@ def _narrowed(session: Session, videos: int) -> Environment:
         return environment
     said = dict.fromkeys(hit.video_id for hit in environment.search_transcript(text, LINES))
     chosen = list(said)[: videos // 2]
-    known = {frame.video_id for frame in session.seen_before} | {note.video_id for note in session.told_before}
-    return environment.nearest([text], videos - len(chosen), {*chosen, *known})
+    return environment.nearest([text], videos - len(chosen), {*chosen, *session.known_videos})
 
 
 def next_action(episode: Episode) -> ChooseAction:

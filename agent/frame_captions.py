@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from agent.clips import captions_of
 from agent.question import Note
 from agent.session import Session, at_once
@@ -18,10 +16,7 @@ async def frame_captions(session: Session, frames: Iterable[FrameTime]) -> dict[
     """A caption of each frame, for the time until the next stored one; those that cannot be had are left out."""
     spans_s: dict[str, list[tuple[float, float]]] = {}
     for video_id, time_s in sorted(set(frames)):
-        times_s = session.environment.times(video_id)
-        later_s = times_s[np.searchsorted(times_s, time_s, side="right") :]
-        end_s = float(later_s[0]) if len(later_s) else session.environment.video(video_id).end_s
-        spans_s.setdefault(video_id, []).append((time_s, end_s))
+        spans_s.setdefault(video_id, []).append((time_s, session.environment.shown_until(video_id, time_s)))
     notes = await at_once([captions_of(session, video_id, spans) for video_id, spans in spans_s.items()])
     return {(note.video_id, note.start_s): note for each in notes for note in each}
 

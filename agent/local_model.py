@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.chat_tokens import conversation_tokens
-from agent.errors import InvalidReply, ModelRejected, ModelUnknown
+from agent.errors import ModelRejected, ModelUnknown
 from agent.generation import Generator
 from agent.model import Exchange, R, Request, Usage
 from agent.prompts import render
-from agent.structured import read_reply, read_text, repair_messages, schema_request
+from agent.structured import read, repair_messages, schema_request
 from agent.wire import Message, in_turns, turn_messages, user_message
 from index.hub import quick_hub
 from index.spaces import import_torchvision
@@ -68,16 +68,6 @@ def conversation(request: Request[R]) -> list[Message]:
         first += f"\n\n{schema_request(request.Reply)}"
     messages = [user_message(first, (), None), *turn_messages(request.turns)]
     return in_turns(messages + repair_messages(request) if request.bad_reply else messages)
-
-
-def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
-    """The checked reply, or one line saying why there is none."""
-    if not text.strip():
-        return None, "empty"
-    try:
-        return (read_text if request.form == "text" else read_reply)(text, request), None
-    except InvalidReply as error:
-        return None, str(error)
 
 
 def load_local_model(

@@ -118,6 +118,11 @@ Models = Model | Mapping[str, Model]
 """One model for everything, or one per role; role "default" answers for roles that are not listed."""
 
 
+def model_for(models: Models, role: str) -> Model | None:
+    """Who answers for a role, if anybody does."""
+    return models.get(role) or models.get("default") if isinstance(models, Mapping) else models
+
+
 def request_fields(request: Request[R]) -> dict[str, object]:
     """The request as JSON values; a frame is named by its video, number, time and the hash of its picture."""
     if not is_dataclass(request):

@@ -13,12 +13,11 @@ from pydantic import TypeAdapter
 from agent.cache import ResponseCache, cache_key
 from agent.completion import Completion
 from agent.endpoint import Ask, Endpoint
-from agent.errors import InvalidReply
 from agent.model import Exchange, R, Request, Usage
 from agent.pricing import priced
 from agent.prompts import render
 from agent.roles import Role
-from agent.structured import read_reply, read_text, repair_messages, strict_schema, tool_parameters
+from agent.structured import read, repair_messages, strict_schema, tool_parameters
 from agent.wire import Message, in_turns, turn_messages, user_message
 
 
@@ -110,12 +109,7 @@ class OpenAIModel:
             return None, f"cut off after {limits}; a shorter reply is needed"
         if completion.calls > 1:
             return None, f"it holds {completion.calls} calls of tools; give one"
-        if not completion.text.strip():
-            return None, "empty"
-        try:
-            return (read_text if request.form == "text" else read_reply)(completion.text, request), None
-        except InvalidReply as error:
-            return None, str(error)
+        return read(completion.text, request)
 
     def _usage(self, completion: Completion) -> Usage:
         tokens = completion.input_tokens, completion.output_tokens, completion.cached_tokens

@@ -36,6 +36,13 @@ async def begin(session: Session, tree: Tree, most: int) -> int:
     return plant(session, tree, anchors(matches(session.environment, queries, 1, CLIP_S), CLIP_S))
 
 
+async def choose(session: Session, most: int) -> None:
+    """Narrow a session of more videos to `most`, for agents that do not rank them: by discovered queries, else by the
+    question's own words."""
+    if len(session.environment.videos) > most:
+        narrow(session, await discover(session) or [session.question.text], most)
+
+
 async def discover(session: Session) -> list[str]:
     """The question's queries (EEA, Table 10); none if the model gave no valid ones."""
     reply = await session.ask(DiscoverQueries(question=session.question))
@@ -51,8 +58,7 @@ def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
 
 def narrow(session: Session, queries: Sequence[str], most: int) -> None:
     """Keep a session to the `most` videos that match the queries best, beside those that it knows something of."""
-    known = {frame.video_id for frame in session.seen_before} | {note.video_id for note in session.told_before}
-    session.environment = session.environment.nearest(queries, most, known)
+    session.environment = session.environment.nearest(queries, most, session.known_videos)
 
 
 def matches(environment: Environment, queries: Sequence[str], count: int, gap_s: float) -> list[Match]:

@@ -92,7 +92,7 @@ class Tools:
         """A note on the frames of these numbers, on all that were shown if there are none."""
         frames = [shown[number - 1] for number in sorted(cited)] or shown
         end_s = self.environment.shown_until(frames[-1].video_id, frames[-1].time_s)
-        return Note(frames[0].video_id, frames[0].time_s, end_s, tool, " ".join(text.split()))
+        return Note(frames[0].video_id, frames[0].time_s, end_s, tool, text)
 
 
 def _said(reply: R | None) -> R:

@@ -17,7 +17,7 @@ from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, OutOfBudget
 from agent.events import Decided, Event, Exchanged
 from agent.ledger import Account, Budget
-from agent.model import Exchange, Model, Models, R, Request, ShownFrame
+from agent.model import Exchange, Model, Models, R, Request, ShownFrame, model_for
 from agent.question import Note, Question, ScoredSegment
 from agent.replay_model import ReplayModel
 from agent.replies import Answered, Conclusion, Decision
@@ -181,6 +181,11 @@ class Session:
                 raise OutOfBudget("seconds") from error
             raise
 
+    @property
+    def known_videos(self) -> set[str]:
+        """Ids of the videos that a follow-up question knows something of."""
+        return {each.video_id for each in self.seen_before} | {each.video_id for each in self.told_before}
+
     def model_name(self, role: str) -> str:
         """Who answers requests of a role, or did in the run that is replayed: the library keeps replies by it."""
         model = self._model(role)
@@ -192,11 +197,10 @@ class Session:
         return model if isinstance(model, ReplayModel) else None
 
     def _model(self, role: str) -> Model:
-        if not isinstance(self._models, Mapping):
-            return self._models
-        model = self._models.get(role) or self._models.get("default")
+        model = model_for(self._models, role)
         if model is None:
-            raise BadSettings(f"no model for the role {role!r}, only for {sorted(self._models)}; name a default one")
+            held = sorted(self._models) if isinstance(self._models, Mapping) else []
+            raise BadSettings(f"no model for the role {role!r}, only for {held}; name a default one")
         return model
 
 

@@ -89,6 +89,16 @@ def repair_messages(request: Request[R]) -> list[Message]:
     return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": wish}]
 
 
+def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
+    """The checked reply in what a model wrote, or one line saying why there is none."""
+    if not text.strip():
+        return None, "empty"
+    try:
+        return (read_text if request.form == "text" else read_reply)(text, request), None
+    except InvalidReply as error:
+        return None, str(error)
+
+
 def read_text(text: str, request: Request[R]) -> R:
     """The reply in a text that is not JSON; raises `InvalidReply` if it does not fit or fails the request's check."""
     reply = request.Reply.from_text(text.strip())

@@ -12,7 +12,6 @@ from agent.clip_world import answer_now, begin, next_action, step
 from agent.errors import BadSettings
 from agent.events import Acted, Event
 from agent.ledger import Budget
-from agent.local_model import read as reply_in
 from agent.model import Exchange, Turn, Usage
 from agent.openai_model import open_models
 from agent.question import Question
@@ -20,6 +19,7 @@ from agent.replay_model import ReplayModel
 from agent.requests.longvideoagent import AnswerNow, ChooseAction, LocateClips, ReadFrames
 from agent.roles import Role
 from agent.session import Session
+from agent.structured import read as reply_in
 from agent.tagged_clips import tagged_clips
 from agent.trace import read_trace, trace_to
 from agent.variant import changed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, ValidationError, model_validator
 
@@ -44,6 +44,9 @@ class Clip:
         return f'said: "{self.text}"' if self.source == "transcript" else f"seen: {self.text}"
 
 
+A = TypeVar("A", bound=Reply)
+
+
 class Action(Answered):
     """One turn of the master; `query` is what to look for, or what to find."""
 
@@ -62,10 +65,7 @@ class Action(Answered):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        try:
-            return cls.model_validate(text)
-        except ValidationError as error:
-            raise InvalidReply(_problem(error)) from error
+        return _validated(cls, text)
 
 
 class LastAction(Conclusion):
@@ -81,14 +81,14 @@ class LastAction(Conclusion):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        try:
-            return cls.model_validate(text)
-        except ValidationError as error:
-            raise InvalidReply(_problem(error)) from error
+        return _validated(cls, text)
 
 
-def _problem(error: ValidationError) -> str:
-    return error.errors()[0]["msg"].removeprefix("Value error, ")
+def _validated(kind: type[A], text: str) -> A:
+    try:
+        return kind.model_validate(text)
+    except ValidationError as error:
+        raise InvalidReply(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
 @dataclass(frozen=True, kw_only=True)

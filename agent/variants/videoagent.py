@@ -35,7 +35,7 @@ from agent.question import Segment
 from agent.replies import Conclusion
 from agent.requests.answers import AnswerNotes, chosen_option
 from agent.requests.videoagent import SURE, FindMissing, Missing, ReflectOnAnswer
-from agent.roots import discover, narrow
+from agent.roots import choose
 from agent.session import LastWord, Session
 from agent.spaced import spaced_frames
 from agent.variant import Variant, at_least
@@ -101,9 +101,7 @@ class _Rounds:
 
     async def _first_frames(self) -> list[FrameTime]:
         """Equally spaced frames, and those that earlier answers of a conversation rest on."""
-        if len(self.session.environment.videos) > self.parameters.videos:
-            queries = await discover(self.session) or [self.session.question.text]
-            narrow(self.session, queries, self.parameters.videos)
+        await choose(self.session, self.parameters.videos)
         spaced = spaced_frames(self.session.environment, self.parameters.first_frames)
         return [(frame.video_id, frame.time_s) for frame in (*spaced, *self.session.seen_before)]
 

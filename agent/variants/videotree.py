@@ -38,7 +38,7 @@ from agent.frame_captions import FrameTime, frame_captions, in_order
 from agent.question import Note
 from agent.requests.answers import AnswerNotes
 from agent.requests.videotree import HIGHLY_RELEVANT, JudgeRelevance
-from agent.roots import discover, narrow
+from agent.roots import choose
 from agent.session import LastWord, Session
 from agent.variant import Variant, at_least
 
@@ -98,9 +98,7 @@ class _Tree:
         return await self.session.conclude(self._answering(read), over or "")
 
     async def _begin(self) -> None:
-        if len(self.session.environment.videos) > self.parameters.videos:
-            queries = await discover(self.session) or [self.session.question.text]
-            narrow(self.session, queries, self.parameters.videos)
+        await choose(self.session, self.parameters.videos)
         environment = self.session.environment
         videos = [environment.in_memory(video.video_id) for video in environment.videos]
         for video, memory in zip(environment.videos, videos, strict=True):

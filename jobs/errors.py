@@ -32,6 +32,7 @@ EXTRAS = {
     "pysubs2": "ingest",
     "transformers": "hf",
     "scipy": "hf",
+    "matplotlib": "eval",
     "ray": "ray",
     "trl": "train",
     "datasets": "train",

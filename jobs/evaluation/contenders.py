@@ -1,0 +1,76 @@
+"""Who takes part in a run: agents with some of their parameters set, their ablations, and the controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.catalogue import variant
+from jobs.errors import UsageError
+
+CONTROLS = ("uniform", "blind", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """An agent with some of its parameters set, under the name of its row.
+
+    `frames_of` names the contender whose mean number of frames this one gets as its parameter `frames`; it can only
+    begin when that one is done.
+    """
+
+    name: str
+    agent: str
+    settings: Mapping[str, str | bool | int | float] = field(default_factory=dict)
+    frames_of: str | None = None
+
+    @property
+    def is_control(self) -> bool:
+        return self.agent in CONTROLS
+
+
+def contenders(
+    specs: Sequence[str], *, ablations: bool = False, controls: bool = True, language: bool = True
+) -> tuple[Contender, ...]:
+    """The contenders of some specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", each followed by its ablations if wanted.
+
+    `controls` adds those of `CONTROLS` that are not named: uniform gets as many frames as the first agent needed, and
+    blind is left out where no model has `language`. Raises `UsageError` for a malformed or repeated spec and
+    `UnknownAgent` for an unknown agent.
+    """
+    entered: list[Contender] = []
+    for spec in specs:
+        named = _named(spec)
+        entered.append(named)
+        if ablations:
+            off = variant(named.agent).ablations
+            entered += [Contender(f"{spec}, {what}", named.agent, {**named.settings, **off[what]}) for what in off]
+    names = [each.name for each in entered]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise UsageError(f"got the agent {repeated!r} twice; give each once, or with other settings")
+    return tuple(entered + (_controls(entered, language) if controls else []))
+
+
+def _named(spec: str) -> Contender:
+    agent, _, rest = spec.partition(":")
+    settings = {}
+    for each in rest.split(",") if rest else []:
+        name, separator, value = each.partition("=")
+        if not separator or not name.strip():
+            raise UsageError(f"got --agent {spec}; write it as AGENT or AGENT:NAME=VALUE,NAME=VALUE")
+        settings[name.strip().replace("-", "_")] = value.strip()
+    return Contender(spec, variant(agent).name, settings)
+
+
+def _controls(entered: Sequence[Contender], language: bool) -> list[Contender]:
+    named = {each.agent for each in entered}
+    first = next((each for each in entered if not each.is_control), None)
+    missing = [name for name in CONTROLS if name not in named and not (name == "blind" and not language)]
+    controls = []
+    for name in missing:
+        if name == "uniform" and first is not None:
+            controls.append(Contender(f"uniform, as many frames as {first.name}", name, frames_of=first.name))
+        else:
+            controls.append(Contender(name, name))
+    return controls

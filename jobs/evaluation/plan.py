@@ -1,0 +1,58 @@
+"""What a run is: settled before its first question, kept in its folder, and the same whenever it is resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.ledger import Budget
+from jobs.benchmarks.item import Problem, Scoring
+from jobs.evaluation.contenders import Contender
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A video of the benchmark that the library lacks, why, and how many of its questions are left out for it."""
+
+    video: str
+    why: str
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCost:
+    """What indexing the asked-about videos took, to be amortised: `frames` embedded, `captions` kept, in `videos`."""
+
+    videos: int
+    hours: float
+    frames: int
+    captions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The questions, contenders and models of a run; two runs of equal plans ask the same.
+
+    `items` maps ids to the library's videos that each is asked about. `questions` is how many the benchmark has,
+    before `limit` and missing videos. `models` says by role who answers (with endpoint, without any key).
+    """
+
+    benchmark: str
+    title: str
+    annotations: str
+    annotations_sha256: str
+    scoring: Scoring
+    library: str
+    space: str
+    contenders: tuple[Contender, ...]
+    models: Mapping[str, str]
+    budget: Budget
+    subtitles: bool
+    limit: int | None
+    seed: int
+    questions: int
+    items: Mapping[str, tuple[str, ...]]
+    missing: tuple[Missing, ...]
+    problems: tuple[Problem, ...]
+    index_cost: IndexCost
+    version: str

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import typer
-from click import Command, Context
-from typer.core import TyperGroup
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Measure agents against each other. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
+)
 
 
-class BenchmarkOrCommand(TyperGroup):
-    """`kinodex eval BENCHMARK LIBRARY` is short for `kinodex eval run BENCHMARK LIBRARY`."""
-
-    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        known = args[0] in self.commands
-        return super().resolve_command(ctx, args if known else ["run", *args])
-
-
-app = typer.Typer(cls=BenchmarkOrCommand, no_args_is_help=True, help="Measure agents against each other on benchmarks.")
+def with_run(arguments: Sequence[str]) -> list[str]:
+    """The command line with `run` put in after `eval` where no other of its commands follows."""
+    names = {command.name for command in app.registered_commands}
+    if len(arguments) > 1 and arguments[0] == "eval" and not {arguments[1], arguments[1][:1]} & {*names, "-"}:
+        return ["eval", "run", *arguments[1:]]
+    return list(arguments)

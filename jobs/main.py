@@ -11,6 +11,7 @@ from jobs import (
     agents_command,
     ask_command,
     bench_command,
+    eval_command,
     ingest_command,
     library_commands,
     sample_command,
@@ -33,6 +34,7 @@ app.command("search")(search_command.search)
 app.command("frames")(library_commands.frames)
 app.command("ask")(ask_command.ask)
 app.command("agents")(agents_command.agents)
+app.add_typer(eval_command.app, name="eval")
 app.command("demo")(sample_command.demo)
 app.add_typer(add_command.app, name="add")
 app.command("rollouts")(train_command.rollouts)
@@ -47,7 +49,7 @@ def main() -> None:
     from pipeline.errors import PipelineError
 
     try:
-        app(spread_ray(sys.argv[1:]))
+        app(eval_command.with_run(spread_ray(sys.argv[1:])))
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise

@@ -1,0 +1,145 @@
+"""The folder of a run: what was planned, which questions, the records of their answers, what a judge said of them.
+
+A run's records are one JSON line each, appended whole by the one process that holds the folder. So a run that is killed
+loses what was not answered yet and nothing else: a last line that was torn is not read, and is cut off by the next run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from jobs.benchmarks.item import Item
+from jobs.errors import UsageError
+from jobs.evaluation.plan import Plan
+from jobs.evaluation.record import Judgement, Record
+
+PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
+REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"
+SLUG_CHARACTERS = 60
+
+T = TypeVar("T")
+Line = Record | Judgement
+
+
+def read_plan(run: Path) -> Plan:
+    """The plan of a run; raises `UsageError` if the folder holds none."""
+    try:
+        return _adapter(Plan).validate_json(_read(run / PLAN))
+    except ValidationError as error:
+        raise _unreadable(run / PLAN, error) from error
+
+
+def plan_or_none(run: Path) -> Plan | None:
+    """The plan of a run; None if none was begun in the folder."""
+    return read_plan(run) if (run / PLAN).exists() else None
+
+
+def read_items(run: Path) -> tuple[Item, ...]:
+    """The questions of a run with what is true of them, in the order of the benchmark."""
+    return _lines(run / ITEMS, Item)
+
+
+def read_records(run: Path) -> tuple[Record, ...]:
+    """The records of a run in the order in which they came; of one asked again the last counts."""
+    lines = _lines(run / ANSWERS, Record) if (run / ANSWERS).exists() else ()
+    return tuple({(each.contender, each.item_id): each for each in lines}.values())
+
+
+def read_judgements(run: Path) -> tuple[Judgement, ...]:
+    """What judges said of a run's answers; of an answer judged again by the same judge the last counts."""
+    lines = _lines(run / JUDGED, Judgement) if (run / JUDGED).exists() else ()
+    return tuple({(each.contender, each.item_id, each.judge): each for each in lines}.values())
+
+
+def begin_run(run: Path, plan: Plan, items: Sequence[Item]) -> None:
+    """Make the folder of a run. The plan is written last: where it is, the questions are too."""
+    run.mkdir(parents=True, exist_ok=True)
+    lines = [_adapter(Item).dump_json(item) for item in items]
+    write_whole(run / ITEMS, b"".join(line + b"\n" for line in lines))
+    write_whole(run / PLAN, _adapter(Plan).dump_json(plan, indent=2) + b"\n")
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[Callable[[Line], None]]:
+    """Give a function that appends records or judgements to a file of a run, which this process alone may write.
+
+    Raises `UsageError` if another one does.
+    """
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(f"another process is writing {path}; wait for it, or give another folder") from error
+        file.truncate(len(_whole_lines(path.read_bytes())))
+
+        def append(line: Line) -> None:
+            file.write(_adapter(type(line)).dump_json(line) + b"\n")
+            file.flush()
+
+        yield append
+
+
+def trace_file(run: Path, contender: str, item_id: str) -> Path:
+    """Where the trace of a question put to a contender is: JSON lines, compressed."""
+    return run / TRACES / slug(contender) / f"{slug(item_id)}.jsonl.gz"
+
+
+def slug(name: str) -> str:
+    """A file name for any name; names that differ have file names that differ."""
+    short = re.sub(r"[^A-Za-z0-9_.=-]+", "-", name).strip("-.")[:SLUG_CHARACTERS]
+    return short if short == name else f"{short}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+def _read(path: Path) -> bytes:
+    """The content of a file of a run; raises `UsageError` if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; give the folder that `kinodex eval` wrote with --out"
+        ) from error
+
+
+def _lines(path: Path, kind: type[T]) -> tuple[T, ...]:
+    rows = []
+    for number, line in enumerate(_whole_lines(_read(path)).splitlines(), start=1):
+        try:
+            rows.append(_adapter(kind).validate_json(line))
+        except ValidationError as error:
+            raise _unreadable(Path(f"{path}, line {number}"), error) from error
+    return tuple(rows)
+
+
+def _whole_lines(content: bytes) -> bytes:
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _unreadable(path: Path, error: ValidationError) -> UsageError:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return UsageError(
+        f"cannot read {path}: {where}: {first['msg']}; it was changed, or another version of kinodex wrote it: "
+        "run the evaluation again with another --out"
+    )
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -11,9 +11,8 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -33,7 +32,7 @@ Line = Record | Judgement
 def read_plan(run: Path) -> Plan:
     """The plan of a run; raises `UsageError` if the folder holds none."""
     try:
-        return _adapter(Plan).validate_json(_read(run / PLAN))
+        return TypeAdapter(Plan).validate_json(_read(run / PLAN))
     except ValidationError as error:
         raise _unreadable(run / PLAN, error) from error
 
@@ -63,9 +62,9 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
 def begin_run(run: Path, plan: Plan, items: Sequence[Item]) -> None:
     """Make the folder of a run. The plan is written last: where it is, the questions are too."""
     run.mkdir(parents=True, exist_ok=True)
-    lines = [_adapter(Item).dump_json(item) for item in items]
-    write_whole(run / ITEMS, b"".join(line + b"\n" for line in lines))
-    write_whole(run / PLAN, _adapter(Plan).dump_json(plan, indent=2) + b"\n")
+    adapter = TypeAdapter(Item)
+    write_whole(run / ITEMS, b"".join(adapter.dump_json(item) + b"\n" for item in items))
+    write_whole(run / PLAN, TypeAdapter(Plan).dump_json(plan, indent=2) + b"\n")
 
 
 @contextmanager
@@ -79,10 +78,11 @@ def appending(path: Path) -> Iterator[Callable[[Line], None]]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise UsageError(f"another process is writing {path}; wait for it, or give another folder") from error
+        adapter: TypeAdapter[Line] = TypeAdapter(Line)
         file.truncate(len(_whole_lines(path.read_bytes())))
 
         def append(line: Line) -> None:
-            file.write(_adapter(type(line)).dump_json(line) + b"\n")
+            file.write(adapter.dump_json(line) + b"\n")
             file.flush()
 
         yield append
@@ -118,10 +118,10 @@ def _read(path: Path) -> bytes:
 
 
 def _lines(path: Path, kind: type[T]) -> tuple[T, ...]:
-    rows = []
+    adapter, rows = TypeAdapter(kind), []
     for number, line in enumerate(_whole_lines(_read(path)).splitlines(), start=1):
         try:
-            rows.append(_adapter(kind).validate_json(line))
+            rows.append(adapter.validate_json(line))
         except ValidationError as error:
             raise _unreadable(Path(f"{path}, line {number}"), error) from error
     return tuple(rows)
@@ -138,8 +138,3 @@ def _unreadable(path: Path, error: ValidationError) -> UsageError:
         f"cannot read {path}: {where}: {first['msg']}; it was changed, or another version of kinodex wrote it: "
         "run the evaluation again with another --out"
     )
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)

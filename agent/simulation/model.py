@@ -1,0 +1,142 @@
+"""A model that knows the evidence of a question and answers with set noise: for studying search, for nothing else.
+
+What it is shown decides what it may use, as with a real model:
+
+- A segment's reward rests on the frames at its borders: 100 for one in the evidence, less the farther it is from it
+  (half at `context_s`), 100 for one in a lookalike that fools it; the better border counts, then bias and noise.
+- The policy answers if a frame in its memory suffices, rightly by the chance `understands`; else it guesses by the
+  chance `false_confidence`, and otherwise explores the candidate with the highest score, after some noise.
+- Queries that it proposes on seeing frames ought to fit by the chance `discovers`, but always do when a frame shows
+  the evidence or what is next to it.
+
+Chances are drawn once for a question and looked up by frame, segment and decision, so that two agents which show it
+the same get the same, and comparisons are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from agent.errors import NeedsLanguage
+from agent.model import Exchange, R, Request, ShownFrame
+from agent.question import ScoredSegment, Segment
+from agent.requests.answers import AnswerFrames, Guess, Recall
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.vca import ChooseFrames
+from agent.simulation.settings import Noise
+from agent.simulation.world import World
+
+PROPOSED = 2
+"""Queries proposed on seeing new frames (the paper's prompt asks for 2 to 5, or none)."""
+DECISIONS = 64
+NEARBY = 0.5
+"""A frame that looks at least so relevant is next to the evidence."""
+
+
+class SimulatedModel:
+    """Answers requests about one `World`; raises `NeedsLanguage` for those that speak of more than frames."""
+
+    name = "simulated"
+
+    def __init__(self, world: World, noise: Noise, seed: int) -> None:
+        self.world, self.noise = world, noise
+        self._seed = [seed, *world.sought.question_id.encode()]
+        chance = np.random.default_rng([*self._seed, 1])
+        self._suffices = world.evidence & (chance.random(len(world.evidence)) < noise.suffices)
+        fooled = chance.random(int(world.lookalike.max()) + 1) < noise.fooled
+        closeness = 1 / (1 + world.distance_s / noise.context_s)
+        self._relevance = np.where((world.lookalike > 0) & fooled[world.lookalike], 1.0, closeness)
+        self._understood = bool(chance.random() < noise.understands)
+        self._wrong = (world.sought.option + int(chance.integers(1, world.sought.options))) % world.sought.options
+        self._guess = int(chance.integers(world.sought.options))
+        self._confident = chance.random(DECISIONS) < noise.false_confidence
+        self._fitting = chance.random(DECISIONS) < noise.discovers
+        self._decisions = self._proposals = 0
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        reply = request.Reply.model_validate(self._reply(request))
+        return Exchange(reply, None, raw=reply.model_dump_json())
+
+    def _reply(self, request: Request[Any]) -> dict[str, Any]:
+        match request:
+            case DiscoverQueries():
+                return {"queries": self.world.first}
+            case ProposeQueries(known=known, frames=frames):
+                return {"queries": self._propose(known, frames)}
+            case ScoreSegments(segments=segments):
+                return {"segments": [self._score(segment) for segment in segments]}
+            case Decide():
+                return self._decide(request)
+            case ChooseFrames():
+                return self._choose(request)
+            case AnswerFrames(frames=frames) | Guess(frames=frames) | Recall(frames=frames):
+                return self._answer(frames)
+        raise NeedsLanguage(
+            f"the simulated model knows frames only and cannot answer {type(request).__name__}; "
+            "simulate agents that look at frames: eea, vca, uniform, blind, random"
+        )
+
+    def _score(self, segment: Segment) -> dict[str, Any]:
+        """Reward of the better border; the video's own ends show nothing."""
+        last = len(self._relevance)
+        borders = [number for number in map(round, (segment.start_s, segment.end_s)) if 0 < number < last]
+        seen = max((float(self._relevance[number]) for number in borders), default=0.0)
+        drawn = np.random.default_rng([*self._seed, 2, round(segment.start_s), round(segment.end_s)])
+        points = 100 * seen + self.noise.bias + self.noise.reward * drawn.standard_normal()
+        if self.noise.step:
+            points = self.noise.step * round(points / self.noise.step)
+        return {"segment": segment.number, "score": float(np.clip(points, 0, 100)), "explanation": ""}
+
+    def _decide(self, request: Decide) -> dict[str, Any]:
+        open_ones = [each for each in request.candidates if each.explorable]
+        if request.must_answer or not open_ones or self._ready(request.frames):
+            return self._answer(request.frames)
+        return {"action": "explore", "segment": self._next(open_ones, 1.0 if request.scores == "fused" else 100.0)}
+
+    def _ready(self, frames: Sequence[ShownFrame]) -> bool:
+        """Whether the policy answers now: what it sees suffices, or it believes so."""
+        self._decisions += 1
+        return len(self._sufficient(frames)) > 0 or bool(self._confident[(self._decisions - 1) % DECISIONS])
+
+    def _next(self, open_ones: Sequence[ScoredSegment], most: float) -> int:
+        """The candidate that looks best; without scores, any. What was divided before is looked into last."""
+        fresh = [each for each in open_ones if not each.divided] or list(open_ones)
+        drawn = np.random.default_rng([*self._seed, 3, self._decisions])
+        blur = self.noise.selection * drawn.standard_normal(len(fresh)) + 1e-6 * drawn.random(len(fresh))
+        scores = np.array([(each.score or 0.0) / most for each in fresh]) + blur
+        return fresh[int(np.argmax(scores))].segment.number
+
+    def _choose(self, request: ChooseFrames) -> dict[str, Any]:
+        """Without a tree: times anywhere in the video, near the most relevant frame of the memory for half of them."""
+        if self._ready(request.frames):
+            return self._answer(request.frames)
+        drawn = np.random.default_rng([*self._seed, 4, self._decisions])
+        video = request.videos[0]
+        best = max(request.frames, key=lambda frame: float(self._relevance[frame.frame_no]), default=None)
+        centre_s = video.start_s + video.duration_s / 2 if best is None else best.time_s
+        near_s = centre_s + self.noise.context_s * drawn.standard_normal(request.count // 2)
+        times_s = np.append(near_s, drawn.uniform(video.start_s, video.end_s, request.count - len(near_s)))
+        inside_s = np.clip(times_s, video.start_s, video.end_s - 1e-3)
+        return {"action": "look", "video": video.video_id, "times_s": inside_s.tolist()}
+
+    def _answer(self, frames: Sequence[ShownFrame]) -> dict[str, Any]:
+        shown = self._sufficient(frames)
+        known = self.world.sought.option if self._understood else self._wrong
+        option = known if shown else self._guess
+        letter = self.world.question.lettered[option][0]
+        return {"action": "answer", "option": letter, "answer": None, "evidence": shown}
+
+    def _sufficient(self, frames: Sequence[ShownFrame]) -> list[int]:
+        """Numbers, from 1, of the shown frames that show what is asked for."""
+        return [at for at, frame in enumerate(frames, start=1) if self._suffices[frame.frame_no]]
+
+    def _propose(self, known: Sequence[str], frames: Sequence[ShownFrame]) -> list[str]:
+        self._proposals += 1
+        nearby = any(self._relevance[frame.frame_no] >= NEARBY for frame in frames)
+        fits = nearby or bool(self._fitting[(self._proposals - 1) % DECISIONS])
+        fitting, others = self.world.later
+        new = [query for query in (fitting if fits else others) if query not in known]
+        return new[:PROPOSED]

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from index.filters import equal
-from index.rows import CaptionRow, VideoRow
+from index.filters import equal, one_of
+from index.rows import CaptionRow, FrameVectors, VideoRow
 from index.tables import Tables
 
 COLUMNS = ["video_id", "segment_no", "start_s", "end_s", "text", "confidence", "model"]
@@ -60,3 +60,13 @@ def captions(tables: Tables, video: VideoRow, model: str) -> list[CaptionRow]:
     of_model = equal("video_id", video.video_id) & equal("model", model)
     rows = tables.rows("captions", of_model, COLUMNS).sort_by("segment_no")
     return [CaptionRow(**row) for row in rows.to_pylist()]
+
+
+def caption_vectors(tables: Tables, video: VideoRow, models: Sequence[str]) -> FrameVectors:
+    """See Library.caption_vectors; of the last of `models`."""
+    dim = tables["captions"].schema.field("vector").type.list_size
+    of_model = equal("video_id", video.video_id) & one_of("model", models[-1:])
+    rows = tables.rows("captions", of_model, ["segment_no", "start_s", "vector"]).sort_by("segment_no")
+    rows = rows.filter(rows["vector"].is_valid())
+    numbers = rows["vector"].combine_chunks().flatten().to_numpy().reshape(rows.num_rows, dim)
+    return FrameVectors(rows["segment_no"].to_numpy(), rows["start_s"].to_numpy(), numbers)

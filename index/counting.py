@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from index.filters import all_of
 from index.schema import FRAME_NO_BITS
+from index.speech import AddedSource
 from index.tables import Tables
 
 
@@ -55,7 +57,7 @@ def numbered(name: str) -> list[str]:
 
 def ingested(name: str) -> list[Expr]:
     """The filter for rows that ingest itself writes into a table."""
-    return [col("source") != lit("asr")] if name == "transcript" else []
+    return [col("source") != lit(source) for source in get_args(AddedSource)] if name == "transcript" else []
 
 
 def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]:

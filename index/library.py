@@ -35,7 +35,7 @@ from index.rows import (
     VideoRow,
 )
 from index.spaces import Fingerprint
-from index.speech import SpeechLike, add_speech
+from index.speech import AddedSource, SpeechLike, add_speech
 from index.storage import check_vacant, connect, is_local, place, table_names
 
 __all__ = ["Hit", "Library", "Scope"]
@@ -164,9 +164,9 @@ class Library(LibraryReader):
         """Append detections of several videos; nobody sees them before `complete_addition`."""
         add_detections(self._tables, videos, model)
 
-    def add_speech(self, videos: Mapping[str, Sequence[SpeechLike]], model: str) -> None:
-        """Append transcript lines that a model heard; nobody sees them before `complete_addition`."""
-        add_speech(self._tables, videos, model)
+    def add_speech(self, videos: Mapping[str, Sequence[SpeechLike]], model: str, source: AddedSource = "asr") -> None:
+        """Append transcript lines that a model heard, or that were imported; unseen before `complete_addition`."""
+        add_speech(self._tables, videos, model, source)
 
     def add_vectors(self, videos: Mapping[str, FrameVectors], fingerprint: Fingerprint) -> None:
         """Append all frames' vectors in another space (see `add_space`), unseen before `complete_addition`."""

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from index import reading, search
-from index.captions import captions
+from index.captions import caption_vectors, captions
 from index.catalogue import Catalogue
 from index.clips import clips
 from index.detections import detections
@@ -113,7 +113,10 @@ class LibraryReader:
         return reading.frames_at(self._tables, self.video(video_id), times_s, mode)
 
     def segments(self, video_id: str) -> list[SegmentRow]:
-        """Segments in order, each with its caption by the newest model that captioned the video."""
+        """Segments in order, each with its caption by the newest model that captioned the video.
+
+        Imported captions may be of other ranges; `captions` gives them all.
+        """
         return reading.segments(self._tables, self.video(video_id), self.captions(video_id))
 
     def captions(self, video_id: str, model: str | None = None) -> list[CaptionRow]:
@@ -122,6 +125,14 @@ class LibraryReader:
         models = self._models("captions", video)
         chosen = [name for name in models if model in (None, name)]
         return captions(self._tables, video, chosen[-1]) if chosen else []
+
+    def caption_vectors(self, video_id: str) -> FrameVectors:
+        """The vectors of what `captions` gives, in the library's own space, for a video that is known by its words.
+
+        `frame_no` is a caption's `segment_no` and `time_s` its start; captions without a vector are left out.
+        """
+        video = self.video(video_id)
+        return caption_vectors(self._tables, video, self._models("captions", video))
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:
         """What a model wrote of parts of a video while agents asked, by time; neither segments nor searches show it."""

@@ -76,6 +76,8 @@ def frames_at(tables: Tables, video: VideoRow, times_s: Sequence[float], mode: s
         if not video.start_s <= time_s < video.end_s:
             allowed = f"[{video.start_s:.3f}, {video.end_s:.3f})"
             raise TimeOutside(f"got {time_s:.3f} s of {video.title}, which covers {allowed} s; give a time in there")
+    if times_s and not video.frames:
+        raise TimeOutside(f"got {times_s[0]:.3f} s of {video.title}, which was imported as text and has no frames")
     rows = tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"]).sort_by("time_s")
     numbers, stored_s = rows["frame_no"].to_numpy(), rows["time_s"].to_numpy()
     return frames(tables, video, [int(numbers[_position(stored_s, t, mode, video)]) for t in times_s])
@@ -99,10 +101,10 @@ def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: Vi
 
 
 def segments(tables: Tables, video: VideoRow, captions: Sequence[CaptionRow]) -> list[SegmentRow]:
-    """See Library.segments."""
-    written = {caption.segment_no: (caption.text, caption.confidence, caption.model) for caption in captions}
+    """See Library.segments. Captions that were imported need not be of these segments, so times tell."""
+    written = {(each.start_s, each.end_s): (each.text, each.confidence, each.model) for each in captions}
     rows = tables.rows("segments", equal("video_id", video.video_id)).sort_by("segment_no")
-    return [SegmentRow(*row.values(), *written.get(row["segment_no"], ())) for row in rows.to_pylist()]
+    return [SegmentRow(*row.values(), *written.get((row["start_s"], row["end_s"]), ())) for row in rows.to_pylist()]
 
 
 def transcript(

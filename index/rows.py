@@ -125,7 +125,7 @@ class TranscriptRow:
     language: str | None = None
     speaker: str | None = None
     model: str | None = None
-    """The speech model that heard it; None for subtitles."""
+    """The speech model that heard it, or whoever wrote what was imported; None for subtitles."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,16 @@ class Seen:
         return {id_: row for id_, row in videos.items() if self.other.digest in models.get(id_, ())}
 
     def check(self, ids: Collection[str]) -> None:
-        """Raise SpaceMismatch if one of these complete videos has no vectors in this space."""
+        """Raise SpaceMismatch if one of these complete videos has frames, and no vectors of them in this space."""
         if self.other is None:
             return
-        for video_id in self.catalogue.videos(ids).keys() - self.videos(ids):
-            title = self.catalogue.videos([video_id])[video_id].title
-            raise SpaceMismatch(f"got space {self.other}, where {title} has no vectors yet; run `kinodex add vectors`")
+        videos = self.catalogue.videos(ids)
+        for video_id in videos.keys() - self.videos(ids):
+            if videos[video_id].frames:
+                raise SpaceMismatch(
+                    f"got space {self.other}, where {videos[video_id].title} has no vectors yet; "
+                    f"run `kinodex add vectors`"
+                )
 
 
 def seen_in(tables: Tables, catalogue: Catalogue, own: Fingerprint, wanted: str | None) -> Seen:

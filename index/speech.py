@@ -1,11 +1,13 @@
-"""Speech: transcript lines that a model heard, beside those of subtitles."""
+"""Transcript lines that were added to a video: heard by a model, or imported; beside those of its subtitles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from index.tables import Tables
+
+AddedSource = Literal["asr", "imported"]
 
 
 class SpeechLike(Protocol):
@@ -23,7 +25,7 @@ class SpeechLike(Protocol):
     def speaker(self) -> str | None: ...
 
 
-def add_speech(tables: Tables, videos: Mapping[str, Sequence[SpeechLike]], model: str) -> None:
+def add_speech(tables: Tables, videos: Mapping[str, Sequence[SpeechLike]], model: str, source: AddedSource) -> None:
     """See Library.add_speech."""
     tables.append(
         "transcript",
@@ -33,7 +35,7 @@ def add_speech(tables: Tables, videos: Mapping[str, Sequence[SpeechLike]], model
                 "start_s": line.start_s,
                 "end_s": line.end_s,
                 "text": line.text,
-                "source": "asr",
+                "source": source,
                 "language": line.language,
                 "speaker": line.speaker,
                 "model": model,

@@ -1,0 +1,113 @@
+"""Small real libraries of videos that are known by their words alone, as `kinodex import` makes them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Literal
+
+import numpy as np
+
+from index.library import Library
+from index.rows import VideoRow
+from index.spaces import Fingerprint, Space, load_space
+from tests.agent_kit import DIM, embed_words
+
+Lines = Sequence[tuple[float, float, str]]
+"""(start_s, end_s, text) in time order."""
+WRITER = "by hand"
+
+
+def text_library(
+    folder: Path,
+    captions: Mapping[str, Lines],
+    transcript: Mapping[str, Lines] | None = None,
+    space: Literal["words", "builtin"] = "words",
+) -> Library:
+    """A library of text-only videos by name, each as long as its text.
+
+    "words" is the space of tests.agent_kit (use its `environment_of`); commands need "builtin".
+    """
+    said = transcript or {}
+    library = Library.create(str(folder), {"fps": 1.0}, _fingerprint(space))
+    for name in dict.fromkeys([*captions, *said]):
+        id_, described = text_video_id(name), captions.get(name, ())
+        library.add_segments({id_: [SimpleNamespace(start_s=s, end_s=e, kind="text") for s, e, _ in described]})
+        end_s = max(end_s for _, end_s, _ in (*described, *said.get(name, ())))
+        assert library.complete([_row(name, end_s, len(described), space)]) == ()
+    _add_captions(library, captions, space)
+    _add_lines(library, said)
+    return library
+
+
+def text_video_id(name: str) -> str:
+    return hashlib.sha256(f"imported:{name}".encode()).hexdigest()[:32]
+
+
+def _add_captions(library: Library, videos: Mapping[str, Lines], space: str) -> None:
+    rows = {
+        text_video_id(name): [
+            SimpleNamespace(segment_no=n, start_s=s, end_s=e, text=text, confidence=None, vector=vector)
+            for n, ((s, e, text), vector) in enumerate(zip(lines, _embed(lines, space), strict=True))
+        ]
+        for name, lines in videos.items()
+        if lines
+    }
+    library.add_captions(rows, WRITER)
+    counts = {video_id: len(each) for video_id, each in rows.items()}
+    assert library.complete_addition("captions", WRITER, counts, {}) == ()
+
+
+def _add_lines(library: Library, videos: Mapping[str, Lines]) -> None:
+    rows = {
+        text_video_id(name): [
+            SimpleNamespace(start_s=s, end_s=e, text=text, language=None, speaker=None) for s, e, text in lines
+        ]
+        for name, lines in videos.items()
+    }
+    library.add_speech(rows, WRITER, "imported")
+    counts = {video_id: len(each) for video_id, each in rows.items()}
+    assert library.complete_addition("speech", WRITER, counts, {}) == ()
+
+
+def _embed(lines: Lines, space: str) -> np.ndarray:
+    texts = [text for _, _, text in lines]
+    vectors = embed_words(texts) if space == "words" else _builtin().embed_text(texts)
+    return vectors.astype(np.float16)
+
+
+def _fingerprint(space: str) -> Fingerprint:
+    if space == "builtin":
+        return _builtin().fingerprint
+    return Fingerprint("words", "bag-of-words", "0" * 64, "{}", DIM, True)
+
+
+@cache
+def _builtin() -> Space:
+    return load_space("builtin", towers="text")
+
+
+def _row(name: str, duration_s: float, segments: int, space: str) -> VideoRow:
+    return VideoRow(
+        video_id=text_video_id(name),
+        uri=f"imported:{name}",
+        title=name,
+        start_s=0.0,
+        duration_s=duration_s,
+        fps=None,
+        width_px=0,
+        height_px=0,
+        codec="text",
+        frames=0,
+        segments=segments,
+        transcript_lines=0,
+        decode_errors=0,
+        sample_fps=1.0,
+        space=space,
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )

@@ -11,29 +11,40 @@ has the lowest query score, 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 QUERY_TEMPERATURE = 0.1
+REWARD_TEMPERATURE = 1.0
+Pooling = Literal["mean", "sum", "best"]
 
 
-def query_score(similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE) -> float:
-    """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`; 0 without anchors."""
+def query_score(
+    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = "mean"
+) -> float:
+    """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`; 0 without anchors.
+
+    With the "sum" in the place of the mean every anchor adds something; "best" is the highest similarity alone.
+    """
     if not similarities:
         return 0.0
     scaled = np.asarray(similarities, dtype=np.float64) / temperature
     peak = float(scaled.max())
-    return temperature * (peak + float(np.log(np.mean(np.exp(scaled - peak)))))
+    if pooling == "best":
+        return temperature * peak
+    pooled = np.exp(scaled - peak).sum() / (len(scaled) if pooling == "mean" else 1)
+    return temperature * (peak + float(np.log(pooled)))
 
 
-def reward_entropy(rewards: Sequence[float | None]) -> float:
-    """Entropy of softmax(rewards), divided by its largest value; rewards from 0 to 100, the result from 0 to 1."""
+def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_TEMPERATURE) -> float:
+    """Entropy of softmax(rewards / temperature), divided by its largest value, so from 0 to 1; rewards: 0 to 100."""
     if all(reward is None for reward in rewards):
         return 1.0
     if len(rewards) == 1:
         return 0.0
     known = np.asarray([reward or 0.0 for reward in rewards], dtype=np.float64)
-    weights = np.exp(known - known.max())
+    weights = np.exp((known - known.max()) / temperature)
     shares = weights / weights.sum()
     shares = shares[shares > 0]
     return float(np.clip(-(shares * np.log(shares)).sum() / np.log(len(rewards)), 0.0, 1.0))

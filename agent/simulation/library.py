@@ -27,7 +27,7 @@ class SimulatedLibrary:
 
     def in_memory(self, video_id: str) -> InMemory:
         count = len(self.units)
-        times_s = np.arange(count) * FRAME_S
+        times_s = np.arange(count, dtype=np.float64) * FRAME_S
         stored = FrameVectors(np.arange(count, dtype=np.int32), times_s, self.units.astype(np.float16))
         return InMemory(stored, self.units)
 

@@ -88,7 +88,8 @@ class SimulatedModel:
         points = 100 * seen + self.noise.bias + self.noise.reward * drawn.standard_normal()
         if self.noise.step:
             points = self.noise.step * round(points / self.noise.step)
-        return {"segment": segment.number, "score": float(np.clip(points, 0, 100)), "explanation": ""}
+        points = 0.0 if points < self.noise.floor else min(points, 100.0)
+        return {"segment": segment.number, "score": points, "explanation": ""}
 
     def _decide(self, request: Decide) -> dict[str, Any]:
         open_ones = [each for each in request.candidates if each.explorable]

@@ -45,6 +45,8 @@ class Noise:
     """Points added to every reward."""
     step: float = 5.0
     """Rewards are multiples of this, as language models give them; 0: any number."""
+    floor: float = 20.0
+    """Rewards below this become 0: the model sees nothing that has to do with the question."""
     context_s: float = 60.0
     """At this distance from the evidence a frame looks half as relevant as in it."""
     fooled: float = 0.5
@@ -61,7 +63,7 @@ class Noise:
     """Chance that a query proposed on seeing new frames is one that ought to match the evidence."""
 
     def __post_init__(self) -> None:
-        at_least(self, reward=0, step=0, selection=0)
+        at_least(self, reward=0, step=0, floor=0, selection=0)
         chances = ("fooled", "suffices", "understands", "false_confidence", "discovers")
         wrong = next((name for name in chances if not 0 <= getattr(self, name) <= 1), None)
         if wrong is not None:

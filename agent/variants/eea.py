@@ -29,7 +29,7 @@ from agent.coverage import Times, cover, spread
 from agent.environment import Environment, Match
 from agent.errors import BadSettings
 from agent.events import CandidateScore, Expanded, QueriesAdded, Scored
-from agent.fusion import QUERY_TEMPERATURE, fuse, query_score, reward_entropy
+from agent.fusion import QUERY_TEMPERATURE, REWARD_TEMPERATURE, Pooling, fuse, query_score, reward_entropy
 from agent.model import ShownFrame
 from agent.question import ScoredSegment, Segment
 from agent.remembering import first_memory, last_word, remember
@@ -52,6 +52,10 @@ class EEAParameters:
     """How many of them may be anchors: B_s."""
     memory: int = 16
     query_temperature: float = QUERY_TEMPERATURE
+    pooling: Pooling = "mean"
+    """How the anchors of a segment make its query score."""
+    reward_temperature: float = REWARD_TEMPERATURE
+    """Of the softmax whose entropy weighs rewards against query scores, in points of reward."""
     matches: int = 16
     """Frames retrieved for a query from a video."""
     clip_s: float = 8.0
@@ -70,8 +74,10 @@ class EEAParameters:
                 f"got anchor_frames={self.anchor_frames} of frames={self.frames}; "
                 "anchors are among the frames of a round, so lower the one or raise the other"
             )
-        if self.query_temperature <= 0 or self.clip_s <= 0:
-            raise BadSettings(f"got query_temperature={self.query_temperature}, clip_s={self.clip_s}; both are above 0")
+        positive = ("query_temperature", "reward_temperature", "clip_s")
+        wrong = next((name for name in positive if getattr(self, name) <= 0), None)
+        if wrong is not None:
+            raise BadSettings(f"got {wrong}={getattr(self, wrong)}; it is above 0")
 
     @classmethod
     def for_duration(cls, duration_s: float) -> EEAParameters:
@@ -184,12 +190,12 @@ class _Search:
             for each in self.anchors
             if each.video_id == part.video_id and part.start_s <= each.time_s <= part.end_s
         ]
-        return query_score(inside, self.parameters.query_temperature)
+        return query_score(inside, self.parameters.query_temperature, self.parameters.pooling)
 
     def _fuse(self) -> None:
         """Weigh rewards against query scores by the entropy of the rewards, over all candidates (section 3.2)."""
         candidates = list(self.tree.candidates.values())
-        entropy = reward_entropy([each.reward for each in candidates])
+        entropy = reward_entropy([each.reward for each in candidates], self.parameters.reward_temperature)
         if not self.parameters.uncertainty_aware_fusion:
             entropy = 0.0
         for each in candidates:

@@ -6,26 +6,30 @@ with z the distance from the median in robust standard deviations, a similarity 
 median. The best of a few thousand unrelated frames (z = 3.5) gets 0.37, one that stands out (z = 12) 0.67.
 Queries asked together share one scale, the mean of their deviations: with a scale each, a weak match of a query
 that resembles few frames would beat a strong match of one that resembles many.
+
+Where a library holds no frames of a video, what is written of it (`words`) stands in their place: times, vectors,
+searches and clusters are those of its captions, and only a picture cannot be had.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.errors import InvalidReply
+from agent.errors import InvalidReply, NeedsPictures
 from agent.model import ShownFrame
 from agent.question import Note, Video
+from agent.words import as_frames, words_of
 
 if TYPE_CHECKING:
     from index.in_memory import InMemory
     from index.library import Library
-    from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, SegmentRow, TranscriptRow, VideoRow
+    from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, Scope, SegmentRow, TranscriptRow, VideoRow
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
@@ -61,19 +65,32 @@ class Environment:
     """A library's videos as an agent sees them. Times are the library's presentation times, in seconds."""
 
     def __init__(
-        self, library: Library, videos: Sequence[VideoRow], embed_text: EmbedText, detect: Detect | None = None
+        self,
+        library: Library,
+        videos: Sequence[VideoRow],
+        embed_text: EmbedText,
+        detect: Detect | None = None,
+        *,
+        subtitles: bool = True,
     ) -> None:
         self.library = library
         self.detect = detect
         """A detector, where one was given; `agent.detecting` asks it for what the library does not hold."""
+        self.halfway = HALFWAY
+        """The calibration of `search`; simulations try others."""
+        self.subtitles = subtitles
+        """Whether the transcript can be read; if not, it is as if there were none."""
         self._rows = tuple(videos)
-        self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s) for row in videos)
+        self.videos = tuple(
+            Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0) for row in videos
+        )
         self.index_frames = sum(row.frames for row in videos)
         self.space = str(library.fingerprint)
         self.remembered: dict[tuple[str, str, str], ClipRow | None] = {}
         """By video, model and part: captions that the library could not keep, and None where none could be had."""
         self._embed_text = embed_text
         self._in_memory: dict[str, InMemory] = {}
+        self._words: dict[str, tuple[Note, ...]] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
 
@@ -84,15 +101,47 @@ class Environment:
         """
         return named_video(self.videos, name)
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether the library holds frames of all the videos."""
+        return all(video.has_pictures for video in self.videos)
+
+    def pictured(self, video_id: str) -> bool:
+        """Whether the library holds frames of a video, not words alone."""
+        return next(video.has_pictures for video in self.videos if video.video_id == video_id)
+
     def vectors(self, video_id: str) -> FrameVectors:
         """All frame vectors of a video, in time order."""
         return self.in_memory(video_id).stored
 
     def in_memory(self, video_id: str) -> InMemory:
-        """The frames of a video, read from the library the first time only."""
+        """The frames of a video, else what stands in their place, read from the library the first time only.
+
+        Raises `NeedsPictures` for a video without frames and words.
+        """
         if video_id not in self._in_memory:
-            self._in_memory[video_id] = self.library.in_memory(video_id)
+            found = self.library.in_memory if self.pictured(video_id) else self._in_words
+            self._in_memory[video_id] = found(video_id)
         return self._in_memory[video_id]
+
+    def _in_words(self, video_id: str) -> InMemory:
+        from index.in_memory import InMemory
+
+        words = self.words(video_id)
+        if not words:
+            hidden = "" if self.subtitles else ", and its transcript is not to be read"
+            raise NeedsPictures(
+                f"the library holds neither frames nor captions of {self.video(video_id).title!r}{hidden}; ingest the "
+                "video, or import captions of it"
+            )
+        return InMemory.of(as_frames(self.library, words, self.embed_texts))
+
+    def words(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> tuple[Note, ...]:
+        """What is written of a video, its captions or else what is said, that begins in [start_s, end_s), in order."""
+        if video_id not in self._words:
+            self._words[video_id] = words_of(self.library, video_id, self.subtitles)
+        low, high = _range(start_s, end_s)
+        return tuple(note for note in self._words[video_id] if low <= note.start_s < high)
 
     def times(self, video_id: str) -> Floats:
         """Times of the stored frames of a video, ascending."""
@@ -141,22 +190,23 @@ class Environment:
 
         stored = self.vectors(video_id)
         found: list[Match] = []
-        for text, similarities in zip(texts, calibrate(self.deviations(texts, video_id, among)).T, strict=True):
+        for text, similarities in zip(texts, self._calibrated(texts, video_id, among).T, strict=True):
             found += [
                 Match(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), float(similarities[at]), text)
                 for at in apart(similarities, stored.time_s, k, min_gap_s)
             ]
         return found
 
-    def search_transcript(self, text: str, k: int) -> list[Hit]:
-        """The `k` transcript lines that match a text best."""
-        from index.rows import Scope
+    def _calibrated(self, texts: Sequence[str], video_id: str, among: Sequence[str]) -> Floats:
+        return calibrate(self.deviations(texts, video_id, among), self.halfway)
 
-        return self.library.search_transcript(text, Scope(tuple(video.video_id for video in self.videos)), k)
+    def search_transcript(self, text: str, k: int) -> list[Hit]:
+        """The `k` transcript lines that match a text best; none without subtitles."""
+        return self.library.search_transcript(text, self._everywhere(), k) if self.subtitles else []
 
     def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
-        """What is said in [start_s, end_s)."""
-        return self.library.transcript(video_id, start_s, end_s)
+        """What is said in [start_s, end_s); nothing without subtitles."""
+        return self.library.transcript(video_id, start_s, end_s) if self.subtitles else []
 
     def segments(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SegmentRow]:
         """The library's segments that share some time with [start_s, end_s), in order, with captions if it has any."""
@@ -182,22 +232,36 @@ class Environment:
         """This environment, of more than `count` videos only those whose frames match the texts best, and `keep`.
 
         Found by the library's index over all videos, so that the vectors of a large library are never all read.
+        Where frames are missing, captions and lines tell too, by rank, since their scores do not compare.
         """
         if len(self.videos) <= count:
             return self
-        from index.rows import Scope
-
-        everywhere = Scope(tuple(video.video_id for video in self.videos))
         best: dict[str, float] = {}
         for text in texts:
-            for hit in self.library.search_frames(self.embed_text(text), everywhere, 4 * count, 10.0):
-                best[hit.video_id] = max(hit.score, best.get(hit.video_id, hit.score))
+            for video_id, score in self._found(text, 4 * count):
+                best[video_id] = max(score, best.get(video_id, score))
         chosen = sorted(best, key=lambda video_id: -best[video_id])[:count]
         chosen += [row.video_id for row in self._rows if row.video_id not in best][: count - len(chosen)]
         rows = [row for row in self._rows if row.video_id in chosen or row.video_id in keep]
-        nearest = Environment(self.library, rows, self._embed_text, self.detect)
-        nearest.remembered = self.remembered
+        nearest = Environment(self.library, rows, self._embed_text, self.detect, subtitles=self.subtitles)
+        nearest.remembered, nearest.halfway = self.remembered, self.halfway
         return nearest
+
+    def _found(self, text: str, k: int) -> Iterator[tuple[str, float]]:
+        """Videos with how well their frames, else also their words, match a text."""
+        vector, everywhere = self.embed_text(text), self._everywhere()
+        frames = self.library.search_frames(vector, everywhere, k, 10.0)
+        if self.has_pictures:
+            yield from ((hit.video_id, hit.score) for hit in frames)
+            return
+        captions = self.library.search_captions(text, vector, everywhere, k)
+        for hits in (frames, captions, self.search_transcript(text, k)):
+            yield from ((hit.video_id, -rank) for rank, hit in enumerate(hits))
+
+    def _everywhere(self) -> Scope:
+        from index.rows import Scope
+
+        return Scope(tuple(video.video_id for video in self.videos))
 
     def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
         """The stored frames of a video nearest to some times, with pictures, in time order, each once."""
@@ -222,7 +286,9 @@ class Environment:
         return tuple(int(number) for number in stored.frame_no[np.unique(np.maximum(at, 0))])
 
     def frames_numbered(self, video_id: str, frame_nos: Sequence[int]) -> tuple[ShownFrame, ...]:
-        """Stored frames by their numbers, with pictures, in the order asked for."""
+        """Stored frames by their numbers, with pictures, in the order asked for; raises `NeedsPictures`."""
+        if not self.pictured(video_id):
+            raise NeedsPictures(f"the library holds no frames of {self.video(video_id).title!r}; ingest the video")
         return tuple(
             ShownFrame(row.video_id, row.frame_no, row.time_s, row.width_px, row.height_px, row.jpeg)
             for row in self.library.frames(video_id, frame_nos)
@@ -259,8 +325,8 @@ def _range(start_s: float | None, end_s: float | None) -> tuple[float, float]:
     return -math.inf if start_s is None else start_s, math.inf if end_s is None else end_s
 
 
-def calibrate(deviations: Floats) -> Floats:
-    """Deviations brought to 0..1 without an upper end at which strong matches would become equal."""
+def calibrate(deviations: Floats, halfway: float = HALFWAY) -> Floats:
+    """Deviations brought to 0..1, `halfway` to 0.5, without an upper end at which strong matches would become equal."""
     above = np.maximum(deviations, 0.0)
-    calibrated: Floats = above / (above + HALFWAY)
+    calibrated: Floats = above / (above + halfway)
     return calibrated

@@ -14,6 +14,7 @@ KinodexError
         ModelUnknown        the endpoint has no model of that name
     CacheDamaged      the file of stored replies cannot be read or written
     NeedsLanguage     the built-in model, which has no language, is asked what needs one
+    NeedsPictures     an agent, or a tool of one, that looks at frames is asked about a video without any
     OutOfBudget       inside a run only: `ask` turns it into the best answer so far
     TraceError
       NotATrace         the file is not a trace this version can read
@@ -75,6 +76,10 @@ class CacheDamaged(AgentError):
 
 class NeedsLanguage(AgentError):
     """The built-in model, which has no language, is asked what needs one."""
+
+
+class NeedsPictures(AgentError):
+    """What looks at frames is asked about a video that has none, or a video has neither frames nor words."""
 
 
 class OutOfBudget(AgentError):

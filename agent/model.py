@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from agent.question import LATER
 from agent.replies import Reply
 
 R = TypeVar("R", bound=Reply)
@@ -127,8 +128,7 @@ def request_fields(request: Request[R]) -> dict[str, object]:
     """The request as JSON values; a frame is named by its video, number, time and the hash of its picture."""
     if not is_dataclass(request):
         raise TypeError(f"{type(request).__name__} is not a dataclass")
-    names = [each.name for each in fields(request)]
-    return {"kind": type(request).__name__, **{name: plain(getattr(request, name)) for name in names}}
+    return {"kind": type(request).__name__, **_plain_fields(request)}
 
 
 def request_key(request: Request[R]) -> str:
@@ -148,5 +148,10 @@ def plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: plain(each) for name, each in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return _plain_fields(value)
     return value
+
+
+def _plain_fields(value: Any) -> dict[str, object]:
+    given = [(each, getattr(value, each.name)) for each in fields(value)]
+    return {each.name: plain(it) for each, it in given if each.metadata != LATER or it != each.default}

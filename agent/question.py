@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.errors import BadQuestion
 
 MAX_OPTIONS = 26
+LATER = {"later": True}
+"""Metadata of a field that traces written before do not have: while it has its default, requests keep their keys."""
 _LETTER = re.compile(
     r"^\W*(?:(?:the\s+)?(?:final\s+|correct\s+|best\s+)?(?:answer|option)\W+(?:is\W+)?)?"
     r"([A-Z])(?:\W|$)",
@@ -71,12 +73,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """A video as an agent sees it: it covers [start_s, start_s + duration_s)."""
+    """A video as an agent sees it: it covers [start_s, start_s + duration_s).
+
+    Without pictures only words are known of it: captions, or what is said.
+    """
 
     video_id: str
     title: str
     start_s: float
     duration_s: float
+    has_pictures: bool = field(default=True, metadata=LATER)
 
     @property
     def end_s(self) -> float:

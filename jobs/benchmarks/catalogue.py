@@ -1,0 +1,132 @@
+"""The benchmarks by name: how each is read, how much of it there should be, and where and on what terms it is had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from jobs.benchmarks import egoschema, nextqa, sketch
+from jobs.benchmarks.item import Benchmark, Item, Problem, Scoring
+from jobs.benchmarks.rows import Items
+from jobs.errors import UsageError
+
+
+class UnknownBenchmark(UsageError):
+    """No benchmark goes by this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A benchmark. `files` are the names of its annotation file, the usual first; `beside` what is read with it.
+
+    `sizes` are the (questions, videos) of each published part, by its name; a file should have one of them.
+    """
+
+    title: str
+    read: Callable[[Path], Items]
+    files: tuple[str, ...]
+    sizes: Mapping[str, tuple[int, int]]
+    had_from: str
+    licence: str
+    beside: tuple[str, ...] = ()
+    scoring: Scoring = "options"
+    episodes: bool = False
+
+
+BENCHMARKS: Mapping[str, Entry] = {
+    "egoschema": Entry(
+        "EgoSchema (500)",
+        egoschema.read_subset,
+        egoschema.FILES,
+        {"subset": (500, 500)},
+        "questions.json and subset_answers.json of https://github.com/egoschema/EgoSchema",
+        "Ego4D licence",
+        beside=(egoschema.ANSWERS,),
+    ),
+    "egoschema-full": Entry(
+        "EgoSchema",
+        egoschema.read_full,
+        ("questions.json",),
+        {"all": (5031, 5031)},
+        "https://github.com/egoschema/EgoSchema, which also says where answers are scored",
+        "Ego4D licence",
+        beside=(egoschema.ANSWERS,),
+    ),
+    "nextqa": Entry(
+        "NExT-QA",
+        nextqa.read_nextqa,
+        ("val.csv", "test.csv"),
+        {"val": (4996, 570), "test": (8564, 1000)},
+        "dataset/nextqa of https://github.com/doc-doc/NExT-QA",
+        "MIT",
+    ),
+    "intentqa": Entry(
+        "IntentQA",
+        nextqa.read_intentqa,
+        ("test.csv", "val.csv"),
+        {"test": (2134, 567), "val": (2044, 524)},
+        "https://github.com/JoseponLee/IntentQA",
+        "see its page",
+    ),
+    "sketch": Entry(
+        "Sketch world",
+        sketch.read,
+        ("questions.jsonl",),
+        {},
+        "kinodex sample FOLDER --hours 4",
+        "yours: the films are drawn by code",
+    ),
+}
+
+
+def entry(name: str) -> Entry:
+    """The benchmark of this name; raises `UnknownBenchmark` naming the nearest."""
+    if name in BENCHMARKS:
+        return BENCHMARKS[name]
+    near = get_close_matches(name.lower(), BENCHMARKS, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UnknownBenchmark(f"got benchmark {name}; {hint}there are {', '.join(BENCHMARKS)}")
+
+
+def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
+    """The file that `path` is, or that it holds as a folder, and those beside it that are read with it.
+
+    Raises `UsageError` where there is none, saying where it is had.
+    """
+    wanted = entry(name)
+    names = [path.name] if path.is_file() else list(wanted.files)
+    folder = path.parent if path.is_file() else path
+    found = [folder / each for each in names if (folder / each).is_file()]
+    if not found:
+        raise UsageError(
+            f"{path} neither is nor holds an annotation file of {wanted.title}: {' or '.join(wanted.files)}; "
+            f"it is had from {wanted.had_from}"
+        )
+    return found[0], *(beside for each in wanted.beside if (beside := folder / each).is_file())
+
+
+def read_benchmark(name: str, path: Path) -> Benchmark:
+    """The questions in a published file, or in the folder that holds it, with what is wrong with other rows.
+
+    Raises `UsageError` for a file of something else, in which no row can be read.
+    """
+    wanted = entry(name)
+    file, *_ = annotation_files(name, path)
+    items, problems = wanted.read(file)
+    if not items:
+        first = f"; {problems[0].where}: {problems[0].what}" if problems else ""
+        raise UsageError(
+            f"no question of {wanted.title} can be read from {file}{first}; give it as it is had from {wanted.had_from}"
+        )
+    problems = (*_sizes(wanted, items), *problems)
+    return Benchmark(name, wanted.title, items, problems, wanted.scoring, wanted.episodes)
+
+
+def _sizes(wanted: Entry, items: tuple[Item, ...]) -> tuple[Problem, ...]:
+    got = len(items), len({item.video for item in items})
+    if not wanted.sizes or got in wanted.sizes.values():
+        return ()
+    published = ", ".join(f"{part} {sizes[0]:,} about {sizes[1]:,}" for part, sizes in wanted.sizes.items())
+    return (Problem("file", f"got {got[0]:,} questions about {got[1]:,} videos; published are {published}"),)

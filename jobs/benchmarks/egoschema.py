@@ -1,0 +1,76 @@
+"""EgoSchema: three-minute films of daily life, five options (Mangalam et al. 2023, arXiv 2308.09126).
+
+Published as `questions.json` (5,031 rows, no answers) and `subset_answers.json` (`{q_uid: index}` of 500). LLoVi and
+others hand out the 500 as one file, `subset_anno.json`: `{q_uid: row with "truth"}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from jobs.benchmarks.item import Item, Truth
+from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_file, question
+from jobs.errors import UsageError
+
+FILES = ("subset_anno.json", "questions.json")
+ANSWERS = "subset_answers.json"
+LENGTH_S = 180.0
+
+
+class _Row(BaseModel):
+    model_config = AS_PUBLISHED
+
+    q_uid: str
+    question: str
+    option_0: Annotated[str, Field(alias="option 0")]
+    option_1: Annotated[str, Field(alias="option 1")]
+    option_2: Annotated[str, Field(alias="option 2")]
+    option_3: Annotated[str, Field(alias="option 3")]
+    option_4: Annotated[str, Field(alias="option 4")]
+    truth: Annotated[int | None, Field(ge=0, le=4)] = None
+
+
+def read_subset(path: Path) -> Items:
+    """The 500 questions whose answers are published: `subset_anno.json`, or `questions.json` beside their answers."""
+    answers = _answers(path)
+    rows = [(where, raw) for where, raw in _rows(path, answers) if not answers or raw.get("q_uid") in answers]
+
+    def scored(row: _Row, note: Note) -> Item:
+        if row.truth is None:
+            raise BadRow(f"no truth; give {ANSWERS} beside {path.name}, or ask for egoschema-full")
+        return _item(row, note)
+
+    return items_of(rows, _Row, scored)
+
+
+def read_full(path: Path) -> Items:
+    """All 5,031 questions: the answers of most are known only to the benchmark's server."""
+    return items_of(_rows(path, _answers(path)), _Row, _item)
+
+
+def _item(row: _Row, note: Note) -> Item:
+    options = (row.option_0, row.option_1, row.option_2, row.option_3, row.option_4)
+    return Item(row.q_uid, row.q_uid, question(row.question, options, note), Truth(row.truth), duration_s=LENGTH_S)
+
+
+def _rows(path: Path, answers: Mapping[str, Any]) -> list[Raw]:
+    published = json_file(path)
+    rows = list(published.values()) if isinstance(published, dict) else published
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UsageError(f"{path} is no list or object of questions; give {' or '.join(FILES)} as published")
+    return [
+        (f"row {number}", {"truth": answers.get(str(row.get("q_uid"))), **row})
+        for number, row in enumerate(rows, start=1)
+    ]
+
+
+def _answers(path: Path) -> Mapping[str, Any]:
+    beside = path.with_name(ANSWERS)
+    answers = json_file(beside) if beside.is_file() else {}
+    if not isinstance(answers, dict):
+        raise UsageError(f"{beside} is no object of answers by question; give it as it is published")
+    return answers

@@ -1,0 +1,134 @@
+"""Rows of an annotation file: each is read by itself, and what is wrong with one is noted, not raised."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.errors import BadQuestion
+from agent.question import Question
+from jobs.benchmarks.item import Item, Problem
+from jobs.errors import UsageError
+
+AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
+"""How rows are checked: fields beyond the named ones are left aside, and an id may be a number."""
+
+Row = TypeVar("Row", bound=BaseModel)
+Note = Callable[[str], None]
+"""Takes down what is wrong with a row that is kept all the same."""
+Raw = tuple[str, Any]
+"""Where a row stands, and what stands there: an object of JSON or CSV, or a `BadRow`."""
+Items = tuple[tuple[Item, ...], tuple[Problem, ...]]
+
+
+class BadRow(ValueError):
+    """This row cannot be a question. Never seen outside: it becomes a `Problem`."""
+
+
+def items_of(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, Note], Item]) -> Items:
+    """The questions of the rows that have the published shape, in their order, and the problems of the others.
+
+    A second row of an id is left out.
+    """
+    items: dict[str, Item] = {}
+    problems: list[Problem] = []
+    for where, raw in rows:
+
+        def note(what: str, where: str = where) -> None:
+            problems.append(Problem(where, what))
+
+        try:
+            if isinstance(raw, BadRow):
+                raise raw
+            item = to_item(shape.model_validate(raw), note)
+        except ValidationError as error:
+            note(_fields(error))
+        except (BadRow, BadQuestion) as error:
+            note(str(error))
+        else:
+            if item.item_id in items:
+                note(f"the id {item.item_id} is there already; the first row of it counts")
+            items.setdefault(item.item_id, item)
+    return tuple(items.values()), tuple(problems)
+
+
+def question(text: str, options: Iterable[str], note: Note) -> Question:
+    """The question as it is asked. Options of one text, which some published rows have, are told apart by letters.
+
+    So these rows stay in the count that others report, and are scored by the official letter.
+    """
+    options = [option.strip() for option in options]
+    often = Counter(option.casefold() for option in options)
+    repeated = [often[option.casefold()] > 1 for option in options]
+    if any(repeated):
+        same = " and ".join(letter for letter, again in zip(string.ascii_uppercase, repeated, strict=False) if again)
+        note(f"options {same} are of one text; the question is kept, and they are told apart by their letters")
+    return Question(
+        text.strip(),
+        tuple(
+            f"{option} (option {letter})" if again and option else option
+            for letter, option, again in zip(string.ascii_uppercase, options, repeated, strict=False)
+        ),
+    )
+
+
+def json_file(path: Path) -> Any:
+    """The JSON in a file; raises `UsageError` where there is something else."""
+    try:
+        return json.loads(_text(path))
+    except ValueError as error:
+        raise UsageError(f"{path} is no JSON: {error}; give the annotation file as it is published") from error
+
+
+def json_lines(path: Path) -> Iterator[Raw]:
+    """One object a line, by line number."""
+    for number, line in enumerate(_text(path).splitlines(), start=1):
+        if line.strip():
+            yield f"line {number}", _parsed(line)
+
+
+def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
+    """Objects of strings by the names in the first row, each under the number of the line that it ends in."""
+    reader = csv.reader(io.StringIO(_text(path)), delimiter=delimiter)
+    names = next(reader, [])
+    for row in filter(None, reader):
+        # A comma too many or too few moves the fields after it, which may not show in any of them.
+        fits = len(row) == len(names)
+        raw = dict(zip(names, row, strict=True)) if fits else BadRow(f"got {len(row)} fields; there are {len(names)}")
+        yield f"line {reader.line_num}", raw
+
+
+def csv_table(path: Path) -> list[list[str]]:
+    """All rows of a CSV file as they are."""
+    return list(filter(None, csv.reader(io.StringIO(_text(path)))))
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        return BadRow(f"no JSON: {error}")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}; give the annotation file as it is published") from error
+
+
+def _fields(error: ValidationError) -> str:
+    """What pydantic found, in one line: each field, what is wrong with it and what was there."""
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc'])) or 'row'}: {each['msg']}"
+        + ("" if each["type"] == "missing" else f", got {str(each['input'])[:60]!r}")
+        for each in error.errors()
+    )

@@ -1,0 +1,37 @@
+"""The sketch world: films that `kinodex sample` draws, with the `questions.jsonl` that it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from jobs.benchmarks.item import Item, Truth
+from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
+
+
+class _Row(BaseModel):
+    model_config = AS_PUBLISHED
+
+    question_id: str
+    video: str
+    kind: str
+    question: str
+    options: tuple[str, ...]
+    answer: int
+    evidence: tuple[float, float]
+
+
+def read(path: Path) -> Items:
+    """Grouped by the kind of moment that is asked for."""
+    return items_of(json_lines(path), _Row, _item)
+
+
+def _item(row: _Row, note: Note) -> Item:
+    if not 0 <= row.answer < len(row.options):
+        raise BadRow(f"answer: got {row.answer}; there are {len(row.options)} options, counted from 0")
+    start_s, end_s = row.evidence
+    if not 0 <= start_s < end_s:
+        raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
+    asked = question(row.question, row.options, note)
+    return Item(row.question_id, row.video, asked, Truth(row.answer, evidence=(row.evidence,)), {"kind": (row.kind,)})

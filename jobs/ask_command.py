@@ -62,7 +62,7 @@ def ask(
     asked = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
-    _check_cost(choice, max_cost)
+    check_cost(choice, max_cost)
     _check_trace(trace, continue_)
     environment = open_environment(library, video, detector)
     how = _How(agent, _settings(set_ or []), budget, continue_, trace)
@@ -98,7 +98,7 @@ def open_environment(library: str, videos: list[str] | None = None, detector: st
     return Environment(opened, rows, space.embed_text, detect_with(opened, detector))
 
 
-def _check_cost(choice: ModelChoice, max_cost: float | None) -> None:
+def check_cost(choice: ModelChoice, max_cost: float | None) -> None:
     from jobs.errors import UsageError
 
     priced = choice.input_price or choice.output_price or choice.roles_file

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import typer
 
+from jobs import eval_run_command
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Measure agents against each other. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
 )
+app.command("run")(eval_run_command.run)
 
 
 def with_run(arguments: Sequence[str]) -> list[str]:

@@ -21,11 +21,16 @@ BUILTIN = "builtin"
 REPLAY = "replay:"
 LOCAL = "local:"
 """A causal language model in this process. As --model it is the policy, and the built-in model all other roles."""
+ASKED_WITH = {"temperature", "max_tokens", "seed", "extra", "image_side_px"}
+"""Settings of a role that replies hang on."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """What the user said about models. `roles_file` is a TOML file with a table a role."""
+    """What the user said about models. `roles_file` is a TOML file with a table a role.
+
+    `at_once` is how many requests a role has in flight where its own settings do not say; None: as many as its default.
+    """
 
     model: str = BUILTIN
     base_url: str | None = None
@@ -34,6 +39,7 @@ class ModelChoice:
     output_price: float = 0.0
     cache: bool = True
     sample: int = 0
+    at_once: int | None = None
 
 
 ModelsFor = Callable[[Environment], Models]
@@ -66,9 +72,8 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     else:
         from agent.cache import ResponseCache
         from agent.openai_model import open_models
-        from agent.roles import read_roles
 
-        roles = read_roles(_roles(choice))
+        roles = _roles(choice)
         here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
         elsewhere = {name: role for name, role in roles.items() if name not in here}
         cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
@@ -90,7 +95,31 @@ def cache_file() -> Path:
     return Path(os.environ.get("KINODEX_CACHE") or f"{home}/kinodex").expanduser() / "replies.sqlite"
 
 
-def _roles(choice: ModelChoice) -> dict[str, dict[str, Any]]:
+def named_models(choice: ModelChoice) -> dict[str, str]:
+    """Who answers for each role, where, and with which settings that are not the default: what answers hang on."""
+    if choice.roles_file is None and choice.model.startswith(LOCAL):
+        return {"policy": choice.model, "default": BUILTIN}
+    if choice.roles_file is None and (choice.model == BUILTIN or choice.model.startswith(REPLAY)):
+        return {"default": choice.model}
+    sample = {"sample": choice.sample} if choice.sample else {}
+    named = {}
+    for name, role in _roles(choice).items():
+        told = role.model_dump(mode="json", exclude_defaults=True, include=ASKED_WITH) | sample
+        place = "" if role.model.startswith(LOCAL) else f" at {role.base_url}"
+        named[name] = f"{role.model}{place}" + "".join(f", {key}={value}" for key, value in told.items())
+    return named
+
+
+def _roles(choice: ModelChoice) -> dict[str, Role]:
+    from agent.roles import DEFAULT_ROLE, read_roles
+
+    settings = _settings(choice)
+    if choice.at_once is not None and isinstance(shared := settings.get(DEFAULT_ROLE), dict):
+        shared.setdefault("at_once", choice.at_once)
+    return read_roles(settings)
+
+
+def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:
     if choice.roles_file is not None:
         try:
             return tomllib.loads(choice.roles_file.read_text(encoding="utf-8"))

@@ -1,0 +1,87 @@
+"""`kinodex eval run`: the questions of a benchmark put to agents, and the report of how they did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.library_commands import LibraryArgument
+
+BenchmarkArgument = Annotated[str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch.")]
+AnnotationsOption = Annotated[
+    Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
+]
+
+
+def run(
+    benchmark: BenchmarkArgument,
+    library: LibraryArgument,
+    annotations: AnnotationsOption,
+    out: Annotated[Path, typer.Option(help="Folder for all that comes of it; one of the same run goes on.")],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AGENT[:NAME=VALUE,..]", help="Who is asked; may be repeated. Default: eea."),
+    ] = None,
+    ablations: Annotated[bool, typer.Option(help="Also each agent with each of its parts switched off.")] = False,
+    controls: Annotated[
+        bool, typer.Option(help="Also uniform with as many frames as the first agent, blind and random.")
+    ] = True,
+    model: Annotated[
+        str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
+    ] = "builtin",
+    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
+    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
+    input_price: Annotated[float, typer.Option(help="Money for a million input tokens.")] = 0.0,
+    output_price: Annotated[float, typer.Option(help="Money for a million output tokens.")] = 0.0,
+    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
+    sample: Annotated[int, typer.Option(help="Tells repetitions apart: another number asks models anew.")] = 0,
+    detector: Annotated[
+        str | None, typer.Option(help="Finds things that the library's detections do not tell: a hub id or a folder.")
+    ] = None,
+    subtitles: Annotated[bool, typer.Option(help="Whether agents may read what is said.")] = True,
+    map_: Annotated[
+        Path | None, typer.Option("--map", exists=True, help="CSV or JSON: the library's names for the videos.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
+    seed: Annotated[int, typer.Option(help="Which questions --limit draws.")] = 0,
+    max_frames: Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows as many.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget: tokens in and out.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Budget: seconds.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")] = None,
+    at_once: Annotated[int, typer.Option(min=1, help="Questions, and requests to a model, under way together.")] = 32,
+    ray: Annotated[
+        bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or in this process.")
+    ] = False,
+    ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; implies --ray.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Ray actors. Default: one a core.")] = None,
+    traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = False,
+    max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
+    retry_errors: Annotated[bool, typer.Option(help="Ask again what got no answer in an earlier run.")] = False,
+) -> None:
+    """Ask agents the questions of a benchmark about a library's videos, and report how they did.
+
+    Whatever ends it, the same command goes on with it: every answer is kept as soon as it is there.
+    """
+    from agent.ledger import Budget
+    from jobs.ask_command import check_cost
+    from jobs.evaluation.asking import Setting
+    from jobs.evaluation.contenders import contenders
+    from jobs.evaluation.planning import Wanted
+    from jobs.evaluation.run import How
+    from jobs.evaluation.run import run as ask_all
+    from jobs.models import BUILTIN, ModelChoice
+    from jobs.show import console
+
+    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once)
+    check_cost(choice, max_cost)
+    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
+    speechless = models is None and model == BUILTIN
+    entered = contenders(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
+    wanted = Wanted(benchmark, annotations, entered, map_, limit, seed)
+    setting = Setting(library, choice, budget, detector, subtitles, traces)
+    on_ray = ray or ray_address is not None
+    how = How(at_once, on_ray, workers, ray_address, max_errors, retry_errors)
+    ask_all(wanted, setting, how, out, console())

@@ -1,0 +1,149 @@
+"""Questions put to agents, one at a time. Nothing here knows what is true: neither this process nor a worker of Ray."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+from agent.ask import ask, default_parameters
+from agent.environment import Environment
+from agent.errors import KeyMissing, ModelRejected, ModelUnknown
+from agent.events import Event
+from agent.ledger import Budget, Ledger
+from agent.model import Models
+from agent.question import Question
+from agent.trace import record as trace_line
+from agent.variant import changed
+from index.library import Library
+from index.spaces import load_space
+from jobs.evaluation.contenders import Contender
+from jobs.evaluation.record import Record
+from jobs.evaluation.watching import Watcher
+from jobs.models import ModelChoice, chosen_models
+
+ENVIRONMENTS = 256
+"""Videos whose vectors are kept in memory: of hours long ones, one takes some megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it is put to an agent, and the library's videos that it is about."""
+
+    item_id: str
+    question: Question
+    video_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is the same for all questions of a run. Whoever asks needs no more than this, on whatever machine."""
+
+    library: str
+    choice: ModelChoice
+    budget: Budget
+    detector: str | None = None
+    subtitles: bool = True
+    traces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A question's record, and its trace as compressed JSON lines where one is wanted, else None."""
+
+    record: Record
+    trace: bytes | None = None
+
+
+Ask = Callable[[Contender, Asked], Awaitable[Outcome]]
+
+
+@asynccontextmanager
+async def asker(setting: Setting) -> AsyncIterator[Ask]:
+    """Give a function that puts a question to a contender, in this process.
+
+    It raises `ModelError` where the endpoint is gone, lets nobody in without a key or has no such model. A request that
+    is refused for what it holds is data: a record with an error.
+    """
+    environment_of = environments(setting)
+    async with chosen_models(setting.choice) as models_for:
+
+        async def ask_one(contender: Contender, asked: Asked) -> Outcome:
+            environment = environment_of(asked.video_ids)
+            watcher, lines = Watcher(environment), io.BytesIO()
+            with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace:
+
+                def tell(event: Event) -> None:
+                    watcher(event)
+                    if setting.traces:
+                        trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
+
+                record = await _record(contender, asked, setting.budget, watcher, models_for(environment), tell)
+            return Outcome(record, lines.getvalue() if setting.traces else None)
+
+        yield ask_one
+
+
+async def _record(
+    contender: Contender, asked: Asked, budget: Budget, watcher: Watcher, models: Models, tell: Callable[[Event], None]
+) -> Record:
+    environment = watcher.environment
+    parameters = changed(default_parameters(contender.agent, environment), contender.settings)
+    try:
+        answer = await ask(
+            asked.question,
+            environment,
+            models,
+            agent=contender.agent,
+            parameters=parameters,
+            budget=budget,
+            on_event=tell,
+        )
+    except (KeyMissing, ModelUnknown):
+        raise
+    except ModelRejected as error:
+        return unanswered(contender, asked, str(error))
+    return Record(
+        contender.name,
+        asked.item_id,
+        answer.status,
+        answer.option,
+        answer.text,
+        answer.reason,
+        answer.rounds,
+        answer.ledger,
+        answer.evidence,
+        watcher.visited,
+        tuple(watcher.rounds),
+    )
+
+
+def environments(setting: Setting) -> Callable[[tuple[str, ...]], Environment]:
+    """A function that gives the environment of some of the library's videos; those used last are kept."""
+    library = Library.open(setting.library)
+    space = load_space(library.space_name, towers="text")
+    library.check_space(space.fingerprint)
+    rows = {row.video_id: row for row in library.videos()}
+    detect = None
+    if setting.detector is not None:
+        from jobs.detecting import detect_with
+
+        detect = detect_with(library, setting.detector)
+
+    @lru_cache(ENVIRONMENTS)
+    def environment_of(video_ids: tuple[str, ...]) -> Environment:
+        return Environment(
+            library, [rows[each] for each in video_ids], space.embed_text, detect, subtitles=setting.subtitles
+        )
+
+    return environment_of
+
+
+def unanswered(contender: Contender, asked: Asked, error: str) -> Record:
+    """The record of a question that got no answer at all."""
+    line = " ".join(error.split())
+    return Record(contender.name, asked.item_id, None, None, None, "", 0, Ledger(), (), error=line)

@@ -1,0 +1,133 @@
+"""What a run will ask: questions whose videos the library holds, of whom, with which models, within which limits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+
+from agent.catalogue import variant
+from agent.errors import NeedsLanguage, NeedsPictures
+from agent.variant import changed
+from index.library import Library
+from index.rows import VideoRow
+from jobs.benchmarks.catalogue import annotation_files, read_benchmark
+from jobs.benchmarks.item import Item
+from jobs.benchmarks.matching import match, read_id_map
+from jobs.benchmarks.sampling import chosen
+from jobs.errors import UsageError
+from jobs.evaluation.asking import Setting
+from jobs.evaluation.contenders import Contender
+from jobs.evaluation.plan import IndexCost, Plan
+from jobs.models import named_models
+
+ASIDE = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
+"""Of a plan, what two runs may differ in and still ask the same: where files are, and what the library also holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which questions of which benchmark, and of whom. `id_map` is a file that says how the library names videos."""
+
+    benchmark: str
+    annotations: Path
+    contenders: tuple[Contender, ...]
+    id_map: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+
+
+def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
+    """The plan of a run, and the questions that it asks, in the benchmark's order.
+
+    Raises `UsageError` if no question is left, and what an agent raises that cannot play with these settings.
+    """
+    benchmark = read_benchmark(wanted.benchmark, wanted.annotations)
+    library = Library.open(setting.library)
+    rows = {row.video_id: row for row in library.videos()}
+    id_map = None if wanted.id_map is None else read_id_map(wanted.id_map)
+    matching = match(benchmark.items, list(rows.values()), id_map, benchmark.episodes)
+    items = chosen([item for item in benchmark.items if item.video in matching.videos], wanted.limit, wanted.seed)
+    if not items:
+        raise UsageError(
+            f"{setting.library} holds none of the {len(matching.missing)} videos that {wanted.annotations} asks about; "
+            f"`kinodex eval check {wanted.benchmark} {wanted.annotations} {setting.library}` says why, "
+            "and --map FILE can name them"
+        )
+    about = {item.item_id: matching.videos[item.video] for item in items}
+    videos = [rows[video_id] for video_id in dict.fromkeys(each for ids in about.values() for each in ids)]
+    models = named_models(setting.choice)
+    for contender in wanted.contenders:
+        _check(contender, models, videos)
+    plan = Plan(
+        benchmark=benchmark.name,
+        title=benchmark.title,
+        annotations=str(wanted.annotations),
+        annotations_sha256=_digest(annotation_files(wanted.benchmark, wanted.annotations)),
+        scoring=benchmark.scoring,
+        library=library.uri,
+        space=str(library.fingerprint),
+        contenders=wanted.contenders,
+        models=models if setting.detector is None else {**models, "detector": setting.detector},
+        budget=setting.budget,
+        subtitles=setting.subtitles,
+        limit=wanted.limit,
+        seed=wanted.seed,
+        questions=len(benchmark.items),
+        items=about,
+        missing=matching.missing,
+        problems=benchmark.problems,
+        index_cost=_index_cost(library, videos),
+        version=version("kinodex"),
+    )
+    return plan, items
+
+
+def check_same(begun: Plan, now: Plan, run: Path) -> None:
+    """Raise `UsageError` unless a run that was begun in a folder asks what is wanted now."""
+    names = [each.name for each in fields(Plan) if each.name not in ASIDE]
+    different = [name for name in names if getattr(begun, name) != getattr(now, name)]
+    if different:
+        told = "; ".join(f"{name} was {_brief(begun, name)} and is now {_brief(now, name)}" for name in different)
+        raise UsageError(
+            f"{run} holds another run: {told}; give the same options to go on with it, or another --out to begin anew"
+        )
+
+
+def _check(contender: Contender, models: Mapping[str, str], videos: Sequence[VideoRow]) -> None:
+    """Refuse at once what would end the run in the middle of it."""
+    agent = variant(contender.agent)
+    changed(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
+    if agent.needs_language and models.get("policy", models.get("default")) == "builtin":
+        raise NeedsLanguage(
+            f"the agent {agent.name} reasons in words, and the built-in model has none; give --model and --base-url, "
+            "or leave the agent out"
+        )
+    wordy = sum(row.frames == 0 for row in videos)
+    if agent.needs_pictures and wordy:
+        raise NeedsPictures(
+            f"the agent {agent.name} looks at pictures, and of {wordy} of the {len(videos)} videos the library holds "
+            "words alone; leave the agent out, or index the videos themselves"
+        )
+
+
+def _digest(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _index_cost(library: Library, videos: Sequence[VideoRow]) -> IndexCost:
+    captions = sum(len(library.captions(row.video_id)) for row in videos)
+    hours = sum(row.duration_s for row in videos) / 3600
+    return IndexCost(len(videos), hours, sum(row.frames for row in videos), captions)
+
+
+def _brief(plan: Plan, name: str) -> str:
+    value = getattr(plan, name)
+    if name == "contenders":
+        return ", ".join(each.name for each in plan.contenders)
+    return f"of {len(value)} questions" if name == "items" else str(value)

@@ -1,0 +1,91 @@
+"""What a person sees while questions are asked: how many are done of each contender, what it cost, the time left."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from jobs.evaluation.record import Record
+from jobs.progress import LINE_EVERY_S, duration
+
+Tell = Callable[[Record], None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Questions by contender: `total`, and `done` with those of earlier runs; the rest is of this run alone."""
+
+    total: Mapping[str, int]
+    done: Counter[str]
+    fresh: int = 0
+    errors: int = 0
+    cost: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def count(self, record: Record) -> None:
+        self.done[record.contender] += 1
+        self.fresh += 1
+        self.errors += bool(record.error)
+        self.cost += record.ledger.cost
+
+    def told(self, seconds: float) -> str:
+        """All in one line, `seconds` after this run began."""
+        done, total = self.done.total(), sum(self.total.values())
+        parts = [f"{done:,} of {total:,} answers"]
+        parts += [f"{name} {self.done[name]:,}" for name in self.total if 0 < self.done[name] < self.total[name]]
+        if self.cost:
+            parts.append(f"cost {self.cost:.2f}")
+        if self.errors:
+            parts.append(f"{self.errors:,} without an answer")
+        if self.fresh and done < total:
+            parts.append(f"{duration(seconds * (total - done) / self.fresh)} left")
+        return ", ".join(parts)
+
+
+@contextmanager
+def asking_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S) -> Iterator[Tell]:
+    """Give a function that counts and shows each record: bars on a terminal, else a line every `every_s` seconds."""
+    with _bars(console, tally) if console.is_terminal else _lines(console, tally, every_s) as tell:
+        yield tell
+
+
+@contextmanager
+def _bars(console: Console, tally: Tally) -> Iterator[Tell]:
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), MofNCompleteColumn())
+    with Bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[text]}"), console=console, transient=True) as bar:
+        rows = {
+            name: bar.add_task(escape(name), total=total, completed=tally.done[name], start=False, text="")
+            for name, total in tally.total.items()
+        }
+        whole = bar.add_task("all", total=sum(tally.total.values()), completed=tally.done.total(), text="")
+
+        def tell(record: Record) -> None:
+            tally.count(record)
+            bar.start_task(rows[record.contender])
+            bar.update(rows[record.contender], completed=tally.done[record.contender])
+            bar.update(whole, completed=tally.done.total(), text=tally.told(time.monotonic() - tally.began))
+
+        yield tell
+
+
+@contextmanager
+def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[Tell]:
+    shown = tally.began
+
+    def tell(record: Record) -> None:
+        nonlocal shown
+        tally.count(record)
+        now = time.monotonic()
+        if now - shown >= every_s:
+            shown = now
+            console.print(tally.told(now - tally.began), soft_wrap=True, markup=False, highlight=False)
+
+    yield tell

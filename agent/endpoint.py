@@ -20,7 +20,6 @@ from agent.wire import Message, with_text
 
 if TYPE_CHECKING:
     import openai
-    from openai.types.chat import ChatCompletionMessageParam
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
@@ -89,16 +88,12 @@ class Endpoint:
                     raise refusals.unreachable(self.role, error) from error
 
     async def _attempt(self, messages: list[Message], parameters: dict[str, object]) -> Completion:
-        sent = cast("list[ChatCompletionMessageParam]", messages)
+        body = {"model": self.role.model, "messages": messages, **parameters}
         answer: object = None
         try:
-            answer = await self._client.chat.completions.create(
-                model=self.role.model, messages=sent, extra_body=parameters
-            )
-            # The client checks no types: this may be a page of text, or an error sent with status 200.
-            if isinstance(answer, BaseModel):
-                answer = answer.model_dump(exclude_none=True, warnings=False)
-            return read_completion(answer)
+            # Not `chat.completions.create`, which looks at every part of every message: as long as all else takes.
+            answer = await self._client.post("/chat/completions", body=body, cast_to=object)
+            return read_completion(answer)  # it may be a page of text, or an error sent with status 200
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise refusals.no_completion(self.role, f"a broken text: {error}") from error
         except ValidationError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -53,6 +54,7 @@ def _function(tool: type[BaseModel]) -> dict[str, object]:
     return {"type": "function", "function": function}
 
 
+@cache
 def strict_schema(reply: type[BaseModel]) -> dict[str, Any]:
     """The reply's JSON schema as strict mode wants it: every key required, none besides, no defaults."""
     strict = _strict(reply.model_json_schema())

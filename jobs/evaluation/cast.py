@@ -1,0 +1,66 @@
+"""How a report's contenders appear in its plots: which are compared, in what colour, and on what scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobs.evaluation.plotting import COLOURS, MARKERS, MUTED, PAPER, colour, marker
+from jobs.evaluation.report import Report, Standing
+
+MOST_COMPARED = 8
+BEST_JUDGED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a score is called, its unit, what 0 to 1 is multiplied by, and the decimals that it is shown with."""
+
+    name: str
+    unit: str
+    factor: float
+    decimals: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.unit})"
+
+    def text(self, score: float, sign: bool = False) -> str:
+        return f"{score * self.factor:{'+' if sign else ''}.{self.decimals}f}"
+
+
+def scale_of(report: Report) -> Scale:
+    """Per cent of right answers, or the mean score of judged ones."""
+    return Scale("Score", f"0 to {BEST_JUDGED}", BEST_JUDGED, 2) if report.judge else Scale("Accuracy", "%", 100, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The colour, marker and line of a contender in every plot of a report; where colours repeat, `inside` differs."""
+
+    colour: str
+    marker: str
+    line: str = "-"
+    inside: str | None = None
+
+
+def looks(report: Report) -> dict[str, Look]:
+    """Every contender's look by its name: agents in colours, controls in grey."""
+    agents = [each.name for each in agents_of(report)]
+    controls = [each.name for each in report.standings if each.is_control]
+    insides = (None, PAPER)
+    drawn = {
+        name: Look(colour(n), marker(n), inside=insides[n // len(COLOURS) % len(insides)])
+        for n, name in enumerate(agents)
+    }
+    return drawn | {name: Look(MUTED, MARKERS[n % len(MARKERS)], "--") for n, name in enumerate(controls)}
+
+
+def agents_of(report: Report) -> list[Standing]:
+    """The standings of all but the controls."""
+    return [each for each in report.standings if not each.is_control]
+
+
+def compared(report: Report, most: int = MOST_COMPARED) -> list[Standing]:
+    """The standings that a crowded plot has room for: agents first, then controls, in the report's order."""
+    controls = [each for each in report.standings if each.is_control]
+    return (agents_of(report) + controls)[:most]

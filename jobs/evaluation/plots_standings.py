@@ -1,0 +1,199 @@
+"""Plots of how well contenders do: over all questions, against what they cost, by category, and in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from jobs.evaluation.cast import Look, Scale, agents_of, looks, scale_of
+from jobs.evaluation.plotting import INK, MUTED, PAPER, only_grid, wrapped
+from jobs.evaluation.report import Estimate, Pair, Report, Standing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LOG_FROM = 8.0
+"""Costs further apart than by this factor are drawn on a logarithmic axis."""
+
+
+def draw_accuracy(figure: Figure, report: Report) -> None:
+    """A row a contender, agents over controls; a line through the plot at each control and at chance."""
+    axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
+    only_grid(axes, "x")
+    controls = [each for each in report.standings if each.is_control]
+    rows = agents_of(report) + controls
+    for y, each in enumerate(rows):
+        look = drawn[each.name]
+        if each.is_control:
+            axes.axvline(each.accuracy.mean * scale.factor, color=MUTED, linewidth=0.7, linestyle="--", zorder=1)
+        _interval(axes, scale, each.accuracy, y, look, across=True)
+        _beside(axes, y, scale.text(each.accuracy.mean))
+    names = [wrapped(each.name) for each in rows]
+    if report.chance is not None:
+        axes.axvline(report.chance * scale.factor, color=INK, linewidth=0.8, linestyle=":", zorder=1)
+        _beside(axes, len(rows), scale.text(report.chance))
+        names.append("chance")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(scale.label)
+
+
+def draw_against_costs(figure: Figure, report: Report, costs: Mapping[str, str]) -> None:
+    """A panel a cost, with a point for everyone that has it; a line at each control that sees no frames."""
+    panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
+    scale, drawn = scale_of(report), looks(report)
+    flat = [each for each in report.standings if each.is_control and not any(each.frames)]
+    for axes, (cost, label) in zip(panels, costs.items(), strict=True):
+        points = [each for each in report.standings if each not in flat and each.costs[cost].mean > 0]
+        for each in points:
+            _interval(axes, scale, each.accuracy, each.costs[cost].mean, drawn[each.name], label=each.name)
+        _widen(axes, [each.costs[cost].mean for each in points])
+        for n, each in enumerate(flat):
+            axes.axhline(each.accuracy.mean * scale.factor, color=MUTED, linewidth=0.8, linestyle="--", zorder=1)
+            axes.annotate(
+                each.name,
+                (0.01 + n / len(flat), each.accuracy.mean * scale.factor),
+                xycoords=("axes fraction", "data"),
+                xytext=(0, 1.5),
+                textcoords="offset points",
+                fontsize=6,
+                color=MUTED,
+            )
+        axes.set_xlabel(label)
+    panels[0].set_ylabel(scale.label)
+    _legend(figure, panels[0], across=3 if len(costs) > 1 else 1)
+
+
+def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
+    """A group a range of lengths, and a line a contender through them."""
+    axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
+    only_grid(axes, "y")
+    groups = list(shown[0].groups["duration"])
+    step = 0.7 / len(shown)
+    for n, each in enumerate(shown):
+        shift = (n - (len(shown) - 1) / 2) * step
+        held = [
+            (x + shift, each.groups["duration"][name])
+            for x, name in enumerate(groups)
+            if name in each.groups["duration"]
+        ]
+        look = drawn[each.name]
+        axes.plot(
+            [x for x, _ in held],
+            [estimate.mean * scale.factor for _, estimate in held],
+            color=look.colour,
+            linestyle=look.line,
+            linewidth=0.8,
+            alpha=0.5,
+        )
+        for number, (x, estimate) in enumerate(held):
+            _interval(axes, scale, estimate, x, look, label="" if number else each.name)
+    counts = [shown[0].groups["duration"][name].questions for name in groups]
+    axes.set_xticks(range(len(groups)), [f"{name}\nn = {n:,}" for name, n in zip(groups, counts, strict=True)])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylabel(scale.label)
+    _legend(figure, axes, across=4)
+
+
+def draw_categories(
+    figure: Figure, report: Report, shown: Sequence[Standing], breakdown: str, categories: Sequence[str]
+) -> None:
+    """A row a category, with every contender's interval in it."""
+    axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
+    only_grid(axes, "x")
+    step = 0.74 / len(shown)
+    for n, each in enumerate(shown):
+        labelled = False
+        for y, category in enumerate(categories):
+            if category in each.groups[breakdown]:
+                shift = (n - (len(shown) - 1) / 2) * step
+                label = "" if labelled else each.name
+                _interval(axes, scale, each.groups[breakdown][category], y + shift, drawn[each.name], True, label)
+                labelled = True
+    counts = [shown[0].groups[breakdown][name].questions for name in categories]
+    names = [f"{wrapped(name)}\nn = {count:,}" for name, count in zip(categories, counts, strict=True)]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    for y in range(1, len(names)):
+        axes.axhline(y - 0.5, color=MUTED, linewidth=0.3)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(scale.label)
+    _legend(figure, axes, across=2)
+
+
+def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
+    """A forest plot: a row a pair with its difference, and the p-value at its right."""
+    axes, scale = figure.subplots(), scale_of(report)
+    only_grid(axes, "x")
+    axes.axvline(0, color=INK, linewidth=0.8)
+    for y, pair in enumerate(pairs):
+        low, high = pair.difference.low, pair.difference.high
+        sure = low is not None and high is not None and (low > 0 or high < 0)
+        _interval(axes, scale, pair.difference, y, Look(INK if sure else MUTED, "s"), across=True)
+        text = f"{scale.text(pair.difference.mean, sign=True)}   {p_text(pair.p_value)}"
+        _beside(axes, y, text, INK if sure else MUTED)
+    axes.set_yticks(range(len(pairs)), [wrapped(f"{pair.a} − {pair.b}", 36) for pair in pairs], fontsize=6.5)
+    axes.set_ylim(len(pairs) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("Difference in " + (scale.label.lower() if scale.unit != "%" else "accuracy (percentage points)"))
+
+
+def p_text(p_value: float | None) -> str:
+    """A p-value with as many digits as it deserves."""
+    if p_value is None:
+        return "p = ?"
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.{3 if p_value < 0.1 else 2}f}"
+
+
+def _interval(
+    axes: Axes, scale: Scale, estimate: Estimate, at: float, look: Look, across: bool = False, label: str = ""
+) -> None:
+    """A mean with its interval at a place of the other axis."""
+    mean = estimate.mean * scale.factor
+    reach = None
+    if estimate.low is not None and estimate.high is not None:
+        reach = [[mean - estimate.low * scale.factor], [estimate.high * scale.factor - mean]]
+    x, y = (mean, at) if across else (at, mean)
+    axes.errorbar(
+        [x],
+        [y],
+        xerr=reach if across else None,
+        yerr=None if across else reach,
+        fmt=look.marker,
+        color=look.colour,
+        markerfacecolor=look.inside or look.colour,
+        markeredgecolor=look.colour if look.inside else PAPER,
+        markeredgewidth=0.9 if look.inside else 0.6,
+        elinewidth=1.0,
+        zorder=3,
+        label=label or None,
+    )
+
+
+def _beside(axes: Axes, y: float, text: str, hue: str = INK) -> None:
+    """A row's figures at the right of the plot."""
+    axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=6.5, color=hue)
+
+
+def _widen(axes: Axes, values: Sequence[float]) -> None:
+    """A logarithmic axis where costs are far apart, else one from 0."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    if values and max(values) / min(values) > LOG_FROM:
+        axes.set_xscale("log")
+        axes.set_xlim(min(values) / 1.6, max(values) * 1.6)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif values:
+        axes.set_xlim(0, max(values) * 1.15)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+
+
+def _legend(figure: Figure, axes: Axes, across: int) -> None:
+    """The names under the plot, in rows of at most `across` that are as even as can be."""
+    handles, names = axes.get_legend_handles_labels()
+    down = -(-len(names) // across)
+    figure.legend(
+        handles, [wrapped(name, 34) for name in names], loc="outside lower center", ncols=-(-len(names) // down)
+    )

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from jobs.benchmarks import egoschema, nextqa, sketch
+from jobs.benchmarks import (
+    egoschema,
+    longtvqa,
+    longvideobench,
+    lvbench,
+    mmbench_video,
+    nextqa,
+    sketch,
+    video_mme,
+)
 from jobs.benchmarks.item import Benchmark, Item, Problem, Scoring
 from jobs.benchmarks.rows import Items
 from jobs.errors import UsageError
@@ -19,15 +28,16 @@ class UnknownBenchmark(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A benchmark. `files` are the names of its annotation file, the usual first; `beside` what is read with it.
+    """A benchmark. `files` are the names of its annotation file, the usual first; `beside` those read with it.
 
-    `sizes` are the (questions, videos) of each published part, by its name; a file should have one of them.
+    `sizes` are the (questions, videos) of each published part, by its name; a file should have one of them. The number
+    of videos is None where it is not known.
     """
 
     title: str
     read: Callable[[Path], Items]
     files: tuple[str, ...]
-    sizes: Mapping[str, tuple[int, int]]
+    sizes: Mapping[str, tuple[int, int | None]]
     had_from: str
     licence: str
     beside: tuple[str, ...] = ()
@@ -70,6 +80,57 @@ BENCHMARKS: Mapping[str, Entry] = {
         "https://github.com/JoseponLee/IntentQA",
         "see its page",
     ),
+    "lvbench": Entry(
+        "LVBench",
+        lvbench.read,
+        ("video_info.meta.jsonl",),
+        {"all": (1549, 103)},
+        "https://huggingface.co/datasets/zai-org/LVBench",
+        "CC-BY-NC-SA-4.0",
+    ),
+    "video-mme": Entry(
+        "Video-MME",
+        video_mme.read,
+        ("test-00000-of-00001.parquet", "videomme/test-00000-of-00001.parquet"),
+        {"all": (2700, 900)},
+        "https://huggingface.co/datasets/lmms-lab/Video-MME",
+        "academic use; not to be handed on without approval",
+    ),
+    "mmbench-video": Entry(
+        "MMBench-Video",
+        mmbench_video.read,
+        ("MMBench-Video.tsv",),
+        {"all": (1998, 609)},
+        "https://huggingface.co/datasets/opencompass/MMBench-Video",
+        "CC-BY-4.0",
+        scoring="judge",
+    ),
+    "longvideobench": Entry(
+        "LongVideoBench",
+        longvideobench.read,
+        ("lvb_val.json", "validation-00000-of-00001.parquet"),
+        {"val": (1337, None), "test": (5341, None)},
+        "https://huggingface.co/datasets/longvideobench/LongVideoBench, after asking there",
+        "CC-BY-NC-SA-4.0",
+    ),
+    "longtvqa": Entry(
+        "LongTVQA",
+        longtvqa.read,
+        ("LongTVQA_val.jsonl", "LongTVQA_val.json"),
+        {"val": (15253, None)},
+        "https://huggingface.co/datasets/longvideoagent/LongTVQA",
+        "see its page",
+        episodes=True,
+    ),
+    "longtvqa-plus": Entry(
+        "LongTVQA+",
+        longtvqa.read,
+        ("LongTVQA_plus_val.json", "LongTVQA_plus_train.json"),
+        {"val": (3017, 188), "train": (23545, None)},
+        "https://huggingface.co/datasets/longvideoagent/LongTVQA_plus",
+        "see its page",
+        episodes=True,
+    ),
     "sketch": Entry(
         "Sketch world",
         sketch.read,
@@ -91,20 +152,19 @@ def entry(name: str) -> Entry:
 
 
 def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
-    """The file that `path` is, or that it holds as a folder, and those beside it that are read with it.
+    """The file that `path` is, or that it holds as a folder, then those beside it that are read with it.
 
     Raises `UsageError` where there is none, saying where it is had.
     """
     wanted = entry(name)
-    names = [path.name] if path.is_file() else list(wanted.files)
-    folder = path.parent if path.is_file() else path
-    found = [folder / each for each in names if (folder / each).is_file()]
-    if not found:
+    held = [path] if path.is_file() else [path / each for each in wanted.files]
+    found = next(filter(Path.is_file, held), None)
+    if found is None:
         raise UsageError(
             f"{path} neither is nor holds an annotation file of {wanted.title}: {' or '.join(wanted.files)}; "
             f"it is had from {wanted.had_from}"
         )
-    return found[0], *(beside for each in wanted.beside if (beside := folder / each).is_file())
+    return found, *filter(Path.is_file, (found.with_name(each) for each in wanted.beside))
 
 
 def read_benchmark(name: str, path: Path) -> Benchmark:
@@ -125,8 +185,13 @@ def read_benchmark(name: str, path: Path) -> Benchmark:
 
 
 def _sizes(wanted: Entry, items: tuple[Item, ...]) -> tuple[Problem, ...]:
-    got = len(items), len({item.video for item in items})
-    if not wanted.sizes or got in wanted.sizes.values():
+    questions, videos = len(items), len({item.video for item in items})
+    if not wanted.sizes or any(
+        questions == expected[0] and expected[1] in (None, videos) for expected in wanted.sizes.values()
+    ):
         return ()
-    published = ", ".join(f"{part} {sizes[0]:,} about {sizes[1]:,}" for part, sizes in wanted.sizes.items())
-    return (Problem("file", f"got {got[0]:,} questions about {got[1]:,} videos; published are {published}"),)
+    published = ", ".join(
+        f"{part} {expected[0]:,}" + (f" about {expected[1]:,}" if expected[1] else "")
+        for part, expected in wanted.sizes.items()
+    )
+    return (Problem("file", f"got {questions:,} questions about {videos:,} videos; published: {published}"),)

@@ -88,6 +88,16 @@ def json_file(path: Path) -> Any:
         raise UsageError(f"{path} is no JSON: {error}; give the annotation file as it is published") from error
 
 
+def json_rows(path: Path) -> Iterator[Raw]:
+    """The objects of an array of JSON, or of a file that holds one a line; published names do not tell which."""
+    text = _text(path)
+    if not text.lstrip().startswith("["):
+        yield from json_lines(path)
+        return
+    for number, row in enumerate(json_file(path), start=1):
+        yield f"row {number}", row
+
+
 def json_lines(path: Path) -> Iterator[Raw]:
     """One object a line, by line number."""
     for number, line in enumerate(_text(path).splitlines(), start=1):
@@ -104,6 +114,19 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
         fits = len(row) == len(names)
         raw = dict(zip(names, row, strict=True)) if fits else BadRow(f"got {len(row)} fields; there are {len(names)}")
         yield f"line {reader.line_num}", raw
+
+
+def parquet_rows(path: Path) -> Iterator[Raw]:
+    """The rows of a parquet file, counted from 1."""
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowInvalid
+
+    try:
+        table = pq.read_table(path)
+    except (OSError, ArrowInvalid) as error:
+        raise UsageError(f"{path} is no parquet file: {error}; give the annotation file as it is published") from error
+    for number, row in enumerate(table.to_pylist(), start=1):
+        yield f"row {number}", row
 
 
 def csv_table(path: Path) -> list[list[str]]:

@@ -1,0 +1,59 @@
+"""LongVideoBench: films of seconds to an hour with subtitles (Wu et al. 2024, arXiv 2407.15754).
+
+Published as `lvb_val.json`, and as parquet without levels and with the candidates in `option0` to `option4`, "N/A" where
+there is none. `position` counts frames at a rate that the file does not tell, so no evidence is taken from it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, model_validator
+
+from jobs.benchmarks.item import Item, Truth
+from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_rows, parquet_rows, question
+
+
+class _Row(BaseModel):
+    model_config = AS_PUBLISHED
+
+    id: str
+    video_path: str
+    question: str
+    candidates: Annotated[tuple[str, ...], Field(min_length=2)]
+    correct_choice: int | None = None
+    topic_category: str
+    question_category: str
+    level: str | None = None
+    duration_group: str
+    duration: Annotated[float, Field(gt=0)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _candidates(cls, row: Any) -> Any:
+        """The parquet file's columns of options as the JSON file's list."""
+        if not isinstance(row, dict) or "candidates" in row:
+            return row
+        options = [row[name] for name in sorted(row) if name.startswith("option")]
+        return {**row, "candidates": [option for option in options if option not in (None, "N/A")]}
+
+
+def read(path: Path) -> Items:
+    """Grouped by duration, category of question, level and topic. Rows of the test set have no truth."""
+    rows = parquet_rows(path) if path.suffix == ".parquet" else json_rows(path)
+    return items_of(rows, _Row, _item)
+
+
+def _item(row: _Row, note: Note) -> Item:
+    truth = None if row.correct_choice == -1 else row.correct_choice
+    if truth is not None and not 0 <= truth < len(row.candidates):
+        raise BadRow(f"correct_choice: got {truth}; there are {len(row.candidates)} candidates, counted from 0")
+    groups = {
+        "duration_group": (row.duration_group,),
+        "question_category": (row.question_category,),
+        **({"level": (row.level,)} if row.level else {}),
+        "topic": (row.topic_category,),
+    }
+    video = PurePosixPath(row.video_path).stem
+    return Item(row.id, video, question(row.question, row.candidates, note), Truth(truth), groups, row.duration)

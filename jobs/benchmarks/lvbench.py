@@ -1,0 +1,99 @@
+"""LVBench: films of half an hour to two hours and more (Wang et al. 2024, arXiv 2406.08035).
+
+Published as `video_info.meta.jsonl`, a line a video with its questions in `qa`. The options stand in the question's own
+text. A question counts in every type that its list names, and once overall.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from jobs.benchmarks.item import Item, Truth
+from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_lines, question
+
+_OPTION = re.compile(r"^\s*\(([A-Z])\)", re.MULTILINE)
+_RANGE = re.compile(r"\s*((?:\d+:)?\d+:\d+)\s*-\s*((?:\d+:)?\d+:\d+)\s*")
+
+
+class _VideoInfo(BaseModel):
+    duration_minutes: Annotated[float, Field(gt=0)]
+
+
+class _Question(BaseModel):
+    model_config = AS_PUBLISHED
+
+    uid: str
+    question: str
+    answer: Annotated[str, Field(pattern="^[A-Z]$")]
+    question_type: Annotated[tuple[str, ...], Field(min_length=1)]
+    time_reference: str
+
+
+class _Row(BaseModel):
+    key: str
+    type: str
+    video_info: _VideoInfo
+    qa: _Question
+
+
+def read(path: Path) -> Items:
+    """Grouped by type of question and of video; the time that a question refers to is its evidence."""
+    return items_of(_questions(path), _Row, _item)
+
+
+def _questions(path: Path) -> Iterator[Raw]:
+    """Each question with what is said of its video."""
+    for where, video in json_lines(path):
+        questions = video.get("qa") if isinstance(video, dict) else None
+        if not isinstance(questions, list):
+            yield where, video
+            continue
+        for number, asked in enumerate(questions, start=1):
+            yield f"{where}, question {number}", {**video, "qa": asked}
+
+
+def _item(row: _Row, note: Note) -> Item:
+    text, options = _split(row.qa.question)
+    answer = string.ascii_uppercase.index(row.qa.answer)
+    if answer >= len(options):
+        raise BadRow(f"answer: got {row.qa.answer}; there are {len(options)} options")
+    return Item(
+        row.qa.uid,
+        row.key,
+        question(text, options, note),
+        Truth(answer, evidence=_evidence(row.qa.time_reference, note)),
+        {"question_type": tuple(dict.fromkeys(row.qa.question_type)), "video_type": (row.type,)},
+        row.video_info.duration_minutes * 60,
+    )
+
+
+def _split(text: str) -> tuple[str, list[str]]:
+    """The question and its options, "What year? (A) 1636 (B) 1366" with each option on a line of its own."""
+    asked, *parts = _OPTION.split(text)
+    letters = "".join(parts[::2])
+    if len(letters) < 2 or letters != string.ascii_uppercase[: len(letters)]:
+        raise BadRow(f"question: got options {letters or 'none'} in its text; each is on a line, from (A) on")
+    return asked, parts[1::2]
+
+
+def _evidence(time_reference: str, note: Note) -> tuple[tuple[float, float], ...]:
+    """A range of whole seconds, of which the last may be the first."""
+    match = _RANGE.fullmatch(time_reference)
+    start_s, end_s = map(_seconds, match.groups()) if match else (0.0, -1.0)
+    if end_s < start_s:
+        note(f"time_reference: got {time_reference!r}, not MM:SS-MM:SS; the question is kept without evidence")
+        return ()
+    return ((start_s, max(end_s, start_s + 1)),)
+
+
+def _seconds(clock: str) -> float:
+    seconds = 0.0
+    for part in clock.split(":"):
+        seconds = seconds * 60 + int(part)
+    return seconds

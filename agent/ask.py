@@ -9,9 +9,9 @@ from typing import Any
 
 from agent.answer import Answer
 from agent.builtin_model import BuiltinModel
-from agent.catalogue import variant
+from agent.catalogue import VARIANTS, variant
 from agent.environment import Environment
-from agent.errors import BadSettings, NeedsLanguage, OutOfBudget
+from agent.errors import BadSettings, NeedsLanguage, NeedsPictures, OutOfBudget
 from agent.events import Event, Finished, RunStarted
 from agent.followup import Seen
 from agent.ledger import Budget
@@ -45,12 +45,14 @@ async def ask(
 
     A follow-up question, one with something `seen` before, is first tried on that alone.
 
-    Raises `ModelError` if a model cannot be reached. Bad replies and spent budgets do not raise: they are the
+    Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one that has words,
+    `NeedsPictures` if it needs frames and a video has none. Bad replies and spent budgets do not raise: they are the
     answer's status.
     """
     chosen = variant(agent)
     parameters = _fitting(chosen, parameters, environment)
     _check_language(chosen, models)
+    _check_pictures(chosen, environment)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
@@ -133,6 +135,17 @@ def _check_language(chosen: Variant, models: Models) -> None:
         raise NeedsLanguage(
             f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
             "model; give --model and --base-url, or choose another agent"
+        )
+
+
+def _check_pictures(chosen: Variant, environment: Environment) -> None:
+    """Refuse an agent that looks at pictures if a video has none."""
+    if chosen.needs_pictures and not environment.has_pictures:
+        title = next(video.title for video in environment.videos if not video.has_pictures)
+        readers = [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
+        raise NeedsPictures(
+            f"the agent {chosen.name} looks at frames, and the library holds only words of {title!r}; "
+            f"ingest the video, or choose an agent that reads: {', '.join(readers)}"
         )
 
 

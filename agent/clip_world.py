@@ -68,9 +68,10 @@ def begin(
     """An episode of at most `steps` turns about the session's question, in the `videos` that match it best.
 
     At most `window` consecutive clips are located at a time, and `frames` of their frames looked at; without
-    `vision` there is no vision agent. The session is narrowed to these videos.
+    `vision` there is no vision agent, nor where no video has pictures. The session is narrowed to these videos.
     """
     session.environment = environment = _narrowed(session, videos)
+    vision = vision and any(video.has_pictures for video in environment.videos)
     clips = tuple(tagged_clips(environment))
     return Episode(session.question, environment.videos, clips, steps, window, frames, vision)
 
@@ -148,6 +149,8 @@ async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
     if not episode.current:
         return _failed("No clip has been located yet, so nothing can be looked at; use <request_grounding> first.")
     first, last = episode.current[0], episode.current[-1]
+    if not session.environment.pictured(first.video_id):
+        return _failed("There are no frames of this clip, so nothing can be looked at; only its words are known.")
     left = session.account.frames_left
     count = episode.frames if left is None else min(episode.frames, left)
     frames = session.environment.frames_between(first.video_id, first.start_s, last.end_s, count)

@@ -9,6 +9,8 @@ nothing. Parts that show the same frames, as while a picture stands still, have 
 Parts are asked for from coarse to fine, so that captions cut short by a budget are spread over the video; those of a
 whole video take at most half of what budgets still allow, since whoever wants them wants to do something with them. A
 part whose description is invalid twice has no caption.
+
+Of a video without pictures nobody can be asked: the caption of a part is what is written of it, several lines as one.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from agent.errors import OutOfBudget
 from agent.events import Acted
 from agent.kept_captions import Kept, keep_captions, kept_captions, kept_clips, note_of
@@ -28,6 +32,7 @@ from agent.model import request_key
 from agent.question import Note, Segment, Video
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.session import Session, at_once
+from agent.words import joined
 from index.rows import ClipRow, part_name
 
 CLIP_S = 4.0
@@ -60,6 +65,8 @@ async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span], 
     """
     if not spans_s:
         return ()
+    if not session.environment.pictured(video_id):
+        return _written(session, video_id, spans_s)
     scenes = _scenes(session, video_id, spans_s)
     kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
     if session.recording(CAPTIONER) or not all(scene.is_kept(kept) for scene in scenes):
@@ -72,6 +79,18 @@ async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span], 
             told |= dict(notes)
             session.account.read_kept(video_id, scene.frame_nos)
     return tuple(told[span] for span in spans_s if span in told)
+
+
+def _written(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
+    """What is written in these ranges of a video without pictures, counted as captions read in the place of frames."""
+    stored = session.environment.vectors(video_id)
+    notes = []
+    for span in spans_s:
+        if words := session.environment.words(video_id, *span):
+            first, until = np.searchsorted(stored.time_s, span)
+            session.account.read_kept(video_id, stored.frame_no[first:until].tolist())
+            notes.append(joined(words))
+    return tuple(notes)
 
 
 async def summary(session: Session, video_id: str, captions: Sequence[Note]) -> Note | None:

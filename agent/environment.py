@@ -14,8 +14,10 @@ searches and clusters are those of its captions, and only a picture cannot be ha
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -141,7 +143,8 @@ class Environment:
         if video_id not in self._words:
             self._words[video_id] = words_of(self.library, video_id, self.subtitles)
         low, high = _range(start_s, end_s)
-        return tuple(note for note in self._words[video_id] if low <= note.start_s < high)
+        told, start = self._words[video_id], attrgetter("start_s")
+        return told[bisect_left(told, low, key=start) : bisect_left(told, high, key=start)]
 
     def times(self, video_id: str) -> Floats:
         """Times of the stored frames of a video, ascending."""
@@ -280,10 +283,18 @@ class Environment:
 
     def numbers_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[int, ...]:
         """The numbers of the frames that `frames_between` gives."""
-        stored = self.vectors(video_id)
-        times_s = start_s + (end_s - start_s) * (np.arange(count) + 0.5) / count
-        at = np.searchsorted(stored.time_s, times_s + EXACT_S, side="right") - 1
-        return tuple(int(number) for number in stored.frame_no[np.unique(np.maximum(at, 0))])
+        at = self._between(video_id, start_s, end_s, count)
+        return tuple(int(number) for number in self.vectors(video_id).frame_no[at])
+
+    def times_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[float, ...]:
+        """Their times, or those of what stands in the place of frames."""
+        at = self._between(video_id, start_s, end_s, count)
+        return tuple(float(time_s) for time_s in self.times(video_id)[at])
+
+    def _between(self, video_id: str, start_s: float, end_s: float, count: int) -> NDArray[np.intp]:
+        middles_s = start_s + (end_s - start_s) * (np.arange(count) + 0.5) / count
+        at = np.searchsorted(self.times(video_id), middles_s + EXACT_S, side="right") - 1
+        return np.unique(np.maximum(at, 0))
 
     def frames_numbered(self, video_id: str, frame_nos: Sequence[int]) -> tuple[ShownFrame, ...]:
         """Stored frames by their numbers, with pictures, in the order asked for; raises `NeedsPictures`."""

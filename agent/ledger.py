@@ -20,7 +20,8 @@ class Ledger:
 
     `frames` counts different frames that a model saw, `frame_shows` every showing, `index_frames` the embedded frames
     of the videos in question. `frames_with_kept` are `frames` and those behind captions that an earlier run paid for
-    and this one read: what compares with papers that caption anew. Tokens are those of the calls; `cached_tokens` are
+    and this one read: what compares with papers that caption anew. In a video without pictures, captions that stand in
+    the place of frames count there. Tokens are those of the calls; `cached_tokens` are
     among `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
     the clock.
     """

@@ -13,11 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from agent.clips import captions_of
 from agent.detecting import WHOLE, Box, Detected, Track, detect, track, zoom
 from agent.environment import Environment
 from agent.errors import InvalidReply
 from agent.model import ShownFrame
-from agent.question import Note
+from agent.question import Note, Video
 from agent.requests.videoagent2 import CaptionFrames, FrameCaption, Toolbox, ToolCall
 from agent.session import Session
 
@@ -36,6 +37,8 @@ async def look(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tupl
     """
     environment = session.environment
     video, problem = environment.video(call.video), ""
+    if not video.has_pictures:
+        return await _read(session, video, call, toolbox), ""
     end_s = min(call.start_s if call.end_s is None else call.end_s, video.end_s)
     if call.tool.startswith("zoom"):
         end_s = call.start_s
@@ -57,6 +60,20 @@ async def look(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tupl
         problem = str(error)
     nothing = problem or f"nothing found{f', no {call.label}' if call.label else ''}"
     return found or (Note(video.video_id, call.start_s, until_s, _source(call), nothing),), problem
+
+
+async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
+    """In the place of captions of frames, what is written of a range of a video without pictures, line by line."""
+    environment, end_s = session.environment, call.start_s if call.end_s is None else min(call.end_s, video.end_s)
+    count = max(1, min(toolbox.frames, math.ceil(end_s - call.start_s)))
+    times_s = environment.times_between(video.video_id, call.start_s, end_s, count)
+    spans_s = [(time_s, environment.shown_until(video.video_id, time_s)) for time_s in times_s]
+    notes = await captions_of(session, video.video_id, spans_s)
+    texts = [note.text + _sure(note.confidence, toolbox) for note in notes]
+    source = _source(call)
+    return tuple(
+        replace(note, source=source, text=text, confidence=None) for note, text in zip(notes, texts, strict=True)
+    )
 
 
 async def _caption(

@@ -21,7 +21,7 @@ from agent.model import Exchange, Model, Models, R, Request, ShownFrame, model_f
 from agent.question import Note, Question, ScoredSegment
 from agent.replay_model import ReplayModel
 from agent.replies import Answered, Conclusion, Decision
-from agent.requests.answers import AnswerNotes, Concluding, Recall
+from agent.requests.answers import AnswerFrames, AnswerNotes, Concluding, Recall
 from agent.requests.search import Decide, ScoreKind
 
 A = TypeVar("A")
@@ -132,7 +132,7 @@ class Session:
     def _concluded(
         self, request: LastWord, reply: Conclusion | Decision | None, over: str, *, forced: bool = False
     ) -> Answer:
-        told = request.notes if isinstance(request, AnswerNotes | Recall) else ()
+        told = request.notes if isinstance(request, AnswerFrames | AnswerNotes | Recall) else ()
         shown: Shown = (*request.frames, *told)
         if reply is None:
             return self.answer(None, (), "invalid", "no valid answer in two attempts")

@@ -1,21 +1,29 @@
-"""Equally spaced frames of one video or of several."""
+"""Equally spaced frames of one video or of several, or what stands in their place."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from agent.coverage import spread
 from agent.environment import Environment
 from agent.model import ShownFrame
 
 
-def spaced_frames(environment: Environment, count: int) -> tuple[ShownFrame, ...]:
-    """`count` frames, shared out among the videos by duration."""
+def spaced_times(environment: Environment, count: int) -> dict[str, list[float]]:
+    """The times of `count` stored frames by video, shared out among the videos by duration."""
     total_s = sum(video.duration_s for video in environment.videos)
-    frames: list[ShownFrame] = []
+    times_s: dict[str, list[float]] = {}
     passed_s = 0.0
     for video in environment.videos:
         upto = round(count * (passed_s + video.duration_s) / total_s)
         share = upto - round(count * passed_s / total_s)
         spaced_s = spread(video.start_s, video.end_s, environment.times(video.video_id), share)
-        frames += environment.frames(video.video_id, spaced_s)
+        times_s[video.video_id] = [float(time_s) for time_s in spaced_s]
         passed_s += video.duration_s
-    return tuple(frames)
+    return times_s
+
+
+def spaced_frames(environment: Environment, times_s: Mapping[str, Sequence[float]]) -> tuple[ShownFrame, ...]:
+    """The frames of these times, of videos with pictures."""
+    pictured = {video_id: times for video_id, times in times_s.items() if environment.pictured(video_id)}
+    return tuple(frame for video_id, times in pictured.items() for frame in environment.frames(video_id, times))

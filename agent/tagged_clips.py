@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from agent.environment import Environment
+from agent.question import Note, Video
 from agent.requests.longvideoagent import Clip
+
+if TYPE_CHECKING:
+    from index.rows import SegmentRow
+
+LEAST_CLIP_S = 10.0
+"""Captions of a video without pictures may be of a second each: they are joined until a clip is so long."""
 
 
 def tagged_clips(environment: Environment) -> Iterator[Clip]:
@@ -17,8 +25,7 @@ def tagged_clips(environment: Environment) -> Iterator[Clip]:
     """
     number = 0
     for video in environment.videos:
-        rows = environment.segments(video.video_id)
-        spans = [(row.start_s, row.end_s) for row in rows] or [(video.start_s, video.end_s)]
+        spans = _spans(environment, video)
         lines = environment.transcript(video.video_id, video.start_s, video.end_s)
         words = [(line.start_s, f"{line.speaker}: {line.text}" if line.speaker else line.text) for line in lines]
         if not lines:
@@ -27,6 +34,20 @@ def tagged_clips(environment: Environment) -> Iterator[Clip]:
         for (start_s, end_s), text in zip(spans, texts, strict=True):
             number += 1
             yield Clip(number, video.video_id, start_s, end_s, text, "transcript" if lines else "captions")
+
+
+def _spans(environment: Environment, video: Video) -> list[tuple[float, float]]:
+    """The ranges of a video's clips."""
+    spans: list[tuple[float, float]] = []
+    rows: Sequence[SegmentRow | Note] = environment.segments(video.video_id)
+    if not rows and not video.has_pictures:
+        rows = environment.words(video.video_id)
+    for row in rows:
+        if spans and not video.has_pictures and spans[-1][1] - spans[-1][0] < LEAST_CLIP_S:
+            spans[-1] = spans[-1][0], max(spans[-1][1], row.end_s)
+        else:
+            spans.append((row.start_s, row.end_s))
+    return spans or [(video.start_s, video.end_s)]
 
 
 def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float]) -> list[str]:

@@ -38,6 +38,8 @@ class Variant:
     ablations: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     needs_language: bool = False
     """Whether it reasons in words, so that the built-in model cannot play it."""
+    needs_pictures: bool = False
+    """Whether it cannot do with words about a video alone."""
     sees_video: bool = True
     """Whether it is ever shown anything of the video."""
 

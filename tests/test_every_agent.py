@@ -153,10 +153,11 @@ def test_an_open_question_about_several_videos_is_answered_in_words_or_not_at_al
     check_bill(answer, sketch.everything, events)
 
 
-@every([variant for variant in SEEING if "transcript" in variant.uses])
+@every([variant for variant in SEEING if "transcript" in variant.uses and variant.name != "uniform"])
 def test_what_is_only_said_is_found_in_the_transcript(
     variant: Variant, sketch: SketchLibrary, server: ChatServer
 ) -> None:
+    """By agents that search: uniform is given what is said at the times of its frames, whatever is asked."""
     environment = sketch.films["harbour"]
     [video] = environment.videos
     [line] = [row for row in environment.transcript(video.video_id, 0.0, 99.0) if "code word" in row.text]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame
-from agent.question import Note, Question, Video
+from agent.question import LATER, Note, Question, Video
 from agent.replies import Answered, Conclusion
 
 
@@ -26,11 +26,15 @@ class Concluding(Request[Conclusion]):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerFrames(Concluding):
-    """Answer from `frames` alone, in one call."""
+    """Answer from `frames`, and `notes` of what is said then, in one call.
+
+    `evidence` of the reply counts frames from 1, then notes.
+    """
 
     template: ClassVar[str] = "answer_frames"
     role: ClassVar[str] = "vision"
     frames: tuple[ShownFrame, ...]
+    notes: tuple[Note, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -261,6 +261,8 @@ def check_plan(steps: Sequence[str]) -> None:
 def check_call(call: ToolCall, videos: Sequence[Video]) -> None:
     """Raise `InvalidReply` for a call that cannot be done: of no video, outside of it, without its box or label."""
     video = named_video(videos, call.video)
+    if not video.has_pictures and call.tool != "caption":
+        raise InvalidReply(f"only words are known of the video, so {call.tool} has no frame to look at; call caption")
     if not video.start_s <= call.start_s < video.end_s:
         inside = f"from {video.start_s:.1f} s to {video.end_s:.1f} s"
         raise InvalidReply(f"start_s {call.start_s:g} is outside the video, which goes {inside}")

@@ -230,4 +230,5 @@ EEA = Variant(
         "no reward fusion": {"uncertainty_aware_fusion": False},
         "no query update": {"query_update": False},
     },
+    needs_pictures=True,
 )

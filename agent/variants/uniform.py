@@ -1,13 +1,21 @@
-"""The first control: a few equally spaced frames, one call, no search."""
+"""The first control: a few equally spaced frames, one call, no search.
+
+With a transcript, the lines at the times of the frames are given too: the official rule of Video-MME with subtitles. In
+a video without pictures as many captions, equally spaced, are read in the place of frames.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.answer import Answer
-from agent.requests.answers import AnswerFrames
+from agent.environment import EXACT_S
+from agent.frame_captions import frame_captions, in_order
+from agent.question import Note
+from agent.requests.answers import AnswerFrames, AnswerNotes
 from agent.session import Session
-from agent.spaced import spaced_frames
+from agent.spaced import spaced_frames, spaced_times
 from agent.variant import Variant, at_least
 
 
@@ -25,10 +33,26 @@ class UniformParameters:
 async def uniform(session: Session, parameters: UniformParameters) -> Answer:
     """Answer from equally spaced frames; of several videos, each gets its share."""
     session.account.begin_round()
-    left = session.account.frames_left
-    frames = spaced_frames(session.environment, parameters.frames if left is None else min(parameters.frames, left))
-    request = AnswerFrames(question=session.question, videos=session.environment.videos, frames=frames)
-    return await session.conclude(request)
+    environment, left = session.environment, session.account.frames_left
+    times_s = spaced_times(environment, parameters.frames if left is None else min(parameters.frames, left))
+    frames, notes = spaced_frames(environment, times_s), await _told(session, times_s)
+    question, videos = session.question, environment.videos
+    if not frames:
+        return await session.conclude(AnswerNotes(question=question, videos=videos, notes=notes))
+    return await session.conclude(AnswerFrames(question=question, videos=videos, frames=frames, notes=notes))
+
+
+async def _told(session: Session, times_s: Mapping[str, Sequence[float]]) -> tuple[Note, ...]:
+    """What is said at these times, and of videos without pictures what is written of them."""
+    environment = session.environment
+    times = [(video_id, time_s) for video_id, each in times_s.items() for time_s in each]
+    written = await frame_captions(session, [each for each in times if not environment.pictured(each[0])])
+    said = [
+        Note(video_id, line.start_s, line.end_s, "subtitle", line.text)
+        for video_id, time_s in times
+        for line in environment.transcript(video_id, time_s, time_s + EXACT_S)
+    ]
+    return in_order([*written.values(), *said])
 
 
 UNIFORM = Variant(
@@ -36,5 +60,6 @@ UNIFORM = Variant(
     "control: a few equally spaced frames and one call",
     uniform,
     lambda longest_s: UniformParameters(),
-    roles=("vision",),
+    roles=("vision", "policy"),
+    uses=("transcript",),
 )

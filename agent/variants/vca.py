@@ -180,4 +180,5 @@ VCA = Variant(
         "no tree search": {"tree_search": False},
         "image reward": {"reward": "image"},
     },
+    needs_pictures=True,
 )

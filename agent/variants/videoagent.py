@@ -37,7 +37,7 @@ from agent.requests.answers import AnswerNotes, chosen_option
 from agent.requests.videoagent import SURE, FindMissing, Missing, ReflectOnAnswer
 from agent.roots import choose
 from agent.session import LastWord, Session
-from agent.spaced import spaced_frames
+from agent.spaced import spaced_times
 from agent.variant import Variant, at_least
 
 SHORT_VIDEO_S = 300.0
@@ -102,8 +102,9 @@ class _Rounds:
     async def _first_frames(self) -> list[FrameTime]:
         """Equally spaced frames, and those that earlier answers of a conversation rest on."""
         await choose(self.session, self.parameters.videos)
-        spaced = spaced_frames(self.session.environment, self.parameters.first_frames)
-        return [(frame.video_id, frame.time_s) for frame in (*spaced, *self.session.seen_before)]
+        spaced = spaced_times(self.session.environment, self.parameters.first_frames)
+        known = [(frame.video_id, frame.time_s) for frame in self.session.seen_before]
+        return [(video_id, time_s) for video_id, times_s in spaced.items() for time_s in times_s] + known
 
     async def _read(self, frames: Iterable[FrameTime]) -> None:
         """Caption frames and merge the captions with what is known."""

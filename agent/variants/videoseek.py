@@ -162,4 +162,5 @@ VIDEOSEEK = Variant(
     uses=("transcript",),
     ablations={"no subtitles": {"subtitles": False}},
     needs_language=True,
+    needs_pictures=True,
 )

@@ -71,8 +71,8 @@ class Captions:
         return {name: value for name, value in asdict(self).items() if name not in ("name", "device", "batch")}
 
     def prepare(self, library: Library) -> None:
-        _text_tower(library.space_name)
-        library.check_space(_text_tower(library.space_name).fingerprint)
+        text_tower(library.space_name)
+        library.check_space(text_tower(library.space_name).fingerprint)
         if self.base_url is None:
             _captioner(self.model, self.device, self.max_new_tokens)
         else:
@@ -84,7 +84,7 @@ class Captions:
         segments = library.segments(video.video_id)
         texts, usage = _texts(self, library, video, segments)
         told = [(segment, text) for segment, text in zip(segments, texts, strict=True) if text and text.caption.strip()]
-        vectors = _vectors(library, [text.caption for _, text in told])
+        vectors = text_vectors(library, [text.caption for _, text in told])
         rows = [
             Caption(segment.segment_no, segment.start_s, segment.end_s, text.caption, text.confidence, vector)
             for (segment, text), vector in zip(told, vectors, strict=True)
@@ -170,9 +170,9 @@ def _role(stage: Captions) -> Role:
     return read_roles({"default": role})["default"]
 
 
-def _vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.float16]]:
+def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.float16]]:
     """Texts in the library's own space, so that a caption is found by meaning as a frame is."""
-    tower = _text_tower(library.space_name)
+    tower = text_tower(library.space_name)
     return [vector.astype(np.float16) for few in _portions(texts, TEXTS_A_BATCH) for vector in tower.embed_text(few)]
 
 
@@ -190,7 +190,7 @@ def _captioner(model: str, device: str, max_new_tokens: int) -> Captioner:
 
 
 @lru_cache(maxsize=1)
-def _text_tower(space: str) -> Space:
+def text_tower(space: str) -> Space:
     from index.spaces import load_space
 
     return load_space(space, towers="text")

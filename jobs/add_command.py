@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -162,21 +162,33 @@ def run(uri: str, stage: Stage, videos: list[str] | None, sharing: Sharing, as_j
             from jobs.add_ray import ray_crew
 
             crew = stack.enter_context(ray_crew(sharing.workers, sharing.address))
-        report = add(library, stage, ids, stack.enter_context(_watch(Console(stderr=True), stage)), crew)
+        report = add(library, stage, ids, stack.enter_context(adding_bar(Console(stderr=True), stage.name)), crew)
     _show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
 def _show(report: AddReport, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from jobs.show import console, print_json
+    from jobs.show import print_json
 
     if as_json:
-        counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
-        print_json({**asdict(report), **counts, "usage": asdict(report.usage)})
-        return
+        print_json(report_json(report))
+    else:
+        show_report(report)
+
+
+def report_json(report: AddReport) -> dict[str, Any]:
+    """What was done, as JSON can hold it."""
+    from dataclasses import asdict
+
+    counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
+    return {**asdict(report), **counts, "usage": asdict(report.usage)}
+
+
+def show_report(report: AddReport) -> None:
+    """What was done, for people: what went wrong first."""
     from rich.markup import escape
+
+    from jobs.show import console
 
     out = console()
     for outcome in report.outcomes:
@@ -194,7 +206,7 @@ def _show(report: AddReport, as_json: bool) -> None:
 
 
 @contextmanager
-def _watch(console: Console, stage: Stage) -> Iterator[Callable[[int, int, Added], None]]:
+def adding_bar(console: Console, stage_name: str) -> Iterator[Callable[[int, int, Added], None]]:
     """A bar of the videos that are done."""
     from rich.progress import (
         BarColumn,
@@ -207,7 +219,7 @@ def _watch(console: Console, stage: Stage) -> Iterator[Callable[[int, int, Added
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(f"adding {stage.name}", total=None)
+        task = bar.add_task(f"adding {stage_name}", total=None)
 
         def draw(done: int, total: int, last: Added) -> None:
             bar.update(task, completed=done, total=total)

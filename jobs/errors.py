@@ -10,7 +10,8 @@ Each room owns its part of the tree, because the rooms do not know each other; h
     │   ├── BadQuestion, BadSettings, UnknownAgent, CacheDamaged, TraceError                     2
     │   ├── ModelError                  a language model that gives no reply                     5
     │   └── InvalidReply, OutOfBudget   never seen outside: data of an answer
-    └── UsageError                      jobs/errors.py: a command line that makes no sense       2
+    ├── UsageError                      jobs/errors.py: a command line that makes no sense       2
+    └── UnreadableText                  never seen outside: data of an import
     PipelineError                       pipeline/errors.py
     ├── SourceError                     something that is not there, or not to be had            2
     ├── ModelUnusable                   a model of an optional stage that cannot be had          2
@@ -46,6 +47,10 @@ EXTRAS = {
 
 class UsageError(KinodexError):
     """The command line asks for something that makes no sense."""
+
+
+class UnreadableText(KinodexError):
+    """A file that an import can make nothing of; the import goes on with the others."""
 
 
 def exit_code(error: Exception) -> int:

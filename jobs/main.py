@@ -12,6 +12,7 @@ from jobs import (
     ask_command,
     bench_command,
     eval_command,
+    import_command,
     ingest_command,
     library_commands,
     sample_command,
@@ -37,6 +38,7 @@ app.command("agents")(agents_command.agents)
 app.add_typer(eval_command.app, name="eval")
 app.command("demo")(sample_command.demo)
 app.add_typer(add_command.app, name="add")
+app.add_typer(import_command.app, name="import")
 app.command("rollouts")(train_command.rollouts)
 app.add_typer(bench_command.app, name="bench")
 app.add_typer(train_command.app, name="train")

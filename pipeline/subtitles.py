@@ -54,9 +54,14 @@ def sidecar_lines(uri: str, zero_s: float = 0.0) -> list[Line]:
         SubtitleError: the text is in no subtitle format that pysubs2 reads.
         SourceError: the file cannot be had.
     """
+    return subtitle_lines(read_bytes(uri), uri, zero_s)
+
+
+def subtitle_lines(data: bytes, uri: str, zero_s: float = 0.0) -> list[Line]:
+    """The same of a file's bytes; raises SubtitleError, which calls it `uri`."""
     import pysubs2
 
-    text = decode_text(read_bytes(uri))
+    text = decode_text(data)
     if text.lstrip("\ufeff \n").startswith("WEBVTT"):
         text = _only_cues(text)
     try:

@@ -1,0 +1,156 @@
+"""`kinodex import captions|transcript`: text made elsewhere, for videos of a library or in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs.library_commands import JsonOption
+
+if TYPE_CHECKING:
+    from index.library import Library
+    from jobs.importing.run import Imported
+    from jobs.importing.stage import Kind
+    from jobs.importing.text import Read
+
+app = typer.Typer(
+    help="Bring captions or transcripts that were made elsewhere into a library. A video that it lacks is made of its "
+    "text alone. Run again, it does only what is new.",
+    no_args_is_help=True,
+)
+SourceArgument = Annotated[Path, typer.Argument(help="A file, a folder, or a zip archive of files.")]
+ToLibraryArgument = Annotated[str, typer.Argument(metavar="LIBRARY", help="The library; made if there is none.")]
+SpaceOption = Annotated[
+    str | None, typer.Option(help="Embedding space of a library that is made, as for `kinodex ingest`.")
+]
+DurationOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001, help="Length of videos that the library lacks, in seconds. Default: until their text ends."
+    ),
+]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Also for videos that have text by this model: the new one takes its place.")
+]
+
+
+@app.command()
+def captions(
+    source: SourceArgument,
+    library: ToLibraryArgument,
+    model: Annotated[str, typer.Option("--model", help='Who wrote them, such as "lavila".')],
+    seconds: Annotated[float, typer.Option(min=0.001, help="Length of a caption that has no end.")] = 1.0,
+    duration: DurationOption = None,
+    space: SpaceOption = None,
+    replace: ReplaceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Captions with times: JSON {video: [caption, ...]}, {second: caption} a file a video, or JSON lines."""
+    from jobs.importing.captions import read_captions
+
+    settings = {"source": source.name, "seconds": seconds}
+    _run(read_captions(source, seconds), library, "captions", model, settings, duration, space, replace, json)
+
+
+@app.command()
+def transcript(
+    source: SourceArgument,
+    library: ToLibraryArgument,
+    model: Annotated[str, typer.Option("--model", help="Who wrote it.")] = "imported",
+    clip_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0.001,
+            help="Length of LongTVQA's clips: their subtitles tell no times, so lines are spread evenly over it.",
+        ),
+    ] = 60.0,
+    cuts: Annotated[
+        Path | None,
+        typer.Option(help="LongVideoBench's annotations, which say where videos were cut from those of subtitles."),
+    ] = None,
+    duration: DurationOption = None,
+    space: SpaceOption = None,
+    replace: ReplaceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """What is said: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
+    from jobs.importing.longvideobench import read_cuts
+    from jobs.importing.transcripts import read_transcripts
+
+    known = read_cuts(cuts) if cuts else {}
+    settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
+    read = read_transcripts(source, clip_seconds, known)
+    _run(read, library, "speech", model, settings, duration, space, replace, json)
+
+
+def _run(
+    read: Iterable[Read],
+    uri: str,
+    kind: Kind,
+    model: str,
+    settings: dict[str, Any],
+    duration_s: float | None,
+    space: str | None,
+    anew: bool,
+    as_json: bool,
+) -> None:
+    from rich.console import Console
+
+    from jobs.add_command import adding_bar
+    from jobs.errors import OK, SOME_FAILED
+    from jobs.importing.run import import_text
+
+    texts = _checked(list(read), duration_s)
+    library = _library(uri, space)
+    with adding_bar(Console(stderr=True), kind) as watch:
+        imported = import_text(library, kind, model, texts, settings, anew, watch)
+    _show(imported, as_json)
+    raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
+
+
+def _checked(texts: list[Read], duration_s: float | None) -> list[Read]:
+    """Texts of which at least one can be used, of the length that was asked for."""
+    from dataclasses import replace
+
+    from jobs.errors import UsageError
+    from jobs.importing.text import Unread, VideoText
+
+    bad = [each for each in texts if isinstance(each, Unread)]
+    if len(bad) == len(texts):
+        raise UsageError(bad[0].message)
+    if duration_s is None:
+        return texts
+    return [replace(each, duration_s=duration_s) if isinstance(each, VideoText) else each for each in texts]
+
+
+def _library(uri: str, space: str | None) -> Library:
+    from index.library import Library
+    from index.spaces import DEFAULT_SPACE, load_space
+    from jobs.settings import library_settings
+    from pipeline.ingest import IngestSettings
+
+    if Library.exists(uri):
+        library = Library.open(uri)
+        if space is not None and space != library.space_name:
+            library.check_space(load_space(space, towers="text").fingerprint)
+        return library
+    fingerprint = load_space(space or DEFAULT_SPACE, towers="text").fingerprint
+    return Library.create(uri, library_settings(IngestSettings()), fingerprint)
+
+
+def _show(imported: Imported, as_json: bool) -> None:
+    from jobs.add_command import report_json, show_report
+    from jobs.show import console, print_json
+
+    counts = {"new_videos": imported.made, "left_out": imported.left_out}
+    if as_json:
+        print_json(report_json(imported.report) | counts)
+        return
+    show_report(imported.report)
+    known = f"{imported.left_out:,} left out, which had it before" if imported.left_out else ""
+    made = f"{imported.made:,} videos are new, known by their text alone" if imported.made else ""
+    if known or made:
+        console().print("; ".join(filter(None, [made, known])))

@@ -1,0 +1,1 @@
+"""Text made elsewhere, captions or transcripts, brought into a library: read, matched to videos, written."""

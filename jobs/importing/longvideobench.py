@@ -1,0 +1,116 @@
+"""The subtitles of LongVideoBench (arXiv 2407.15754): a JSON list a video, in one of two schemas.
+
+    [{"start": "00:00:01.040", "end": "00:00:03.500", "line": "So"}]
+    [{"timestamp": [1.04, 3.5], "text": "So"}]
+
+Where `end` is no number the line lasts until the next. A video may be cut from a longer one, whose subtitles these
+are: `starting_timestamp_for_subtitles` in the annotation file says where it begins, and `duration` how long it is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from jobs.errors import UsageError
+from jobs.importing.files import stem
+from jobs.importing.text import Read, TextLine, VideoText, plain, video_text
+
+CLOCK = re.compile(r"(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+(?:[.,]\d+)?)")
+LANGUAGE = re.compile(r"_[a-z]{2}$")
+LAST_LINE_S = 5.0
+"""Length of a last line that does not say when it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a video lies in the one that its subtitles are of."""
+
+    video: str
+    start_s: float
+    duration_s: float
+
+
+class _Annotation(BaseModel):
+    video_id: str
+    subtitle_path: str
+    starting_timestamp_for_subtitles: float
+    duration: float
+
+
+def read_cuts(annotations: Path) -> dict[str, Cut]:
+    """By subtitle file, the cut of its video, from LongVideoBench's annotations; raises UsageError if they are none."""
+    try:
+        rows = TypeAdapter(list[_Annotation]).validate_json(annotations.read_bytes())
+    except (OSError, ValidationError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise UsageError(f"got --cuts {annotations}: {problem}; give LongVideoBench's lvb_val.json") from error
+    return {
+        PurePosixPath(row.subtitle_path).name: Cut(row.video_id, row.starting_timestamp_for_subtitles, row.duration)
+        for row in rows
+    }
+
+
+def read_lines(name: str, rows: Sequence[Any], cuts: Mapping[str, Cut]) -> Read:
+    """The lines of the video whose subtitles a file holds; what lies outside its cut is not the video's."""
+    cut = cuts.get(PurePosixPath(name).name)
+    video = cut.video if cut else LANGUAGE.sub("", stem(name))
+    lines: list[TextLine] = []
+    problems: list[str] = []
+    for number, row in enumerate(rows, start=1):
+        line = _line(row) if isinstance(row, Mapping) else None
+        if line is None:
+            problems.append(f"row {number}: got {str(row)[:80]}, which is no line with a start and a text")
+        else:
+            lines.append(line)
+    found = video_text(name, video, lines, problems)
+    if not isinstance(found, VideoText):
+        return found
+    ended = replace(found, lines=_ended(found.lines))
+    return _within(ended, cut) if cut else ended
+
+
+def _line(row: Mapping[str, Any]) -> TextLine | None:
+    """A row of either schema; its end is NaN where it is no number."""
+    times = row.get("timestamp", [row.get("start"), row.get("end")])
+    start, end = times if isinstance(times, list) and len(times) == 2 else (None, None)
+    text, start_s = row.get("text", row.get("line")), _seconds(start)
+    if not isinstance(text, str) or not text.strip() or not start_s >= 0:
+        return None
+    return TextLine(start_s, _seconds(end), plain(text))
+
+
+def _seconds(value: Any) -> float:
+    """A time as a number or as H:M:S; NaN if it is neither."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    clock = CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
+    if clock is None:
+        return math.nan
+    return int(clock["h"] or 0) * 3600 + int(clock["m"]) * 60 + float(clock["s"].replace(",", "."))
+
+
+def _ended(lines: Sequence[TextLine]) -> tuple[TextLine, ...]:
+    """Lines that all end, not before they start."""
+    last = TextLine(lines[-1].start_s + LAST_LINE_S, math.nan, "")
+    return tuple(
+        line if line.end_s >= line.start_s else replace(line, end_s=following.start_s)
+        for line, following in pairwise([*lines, last])
+    )
+
+
+def _within(text: VideoText, cut: Cut) -> VideoText:
+    """The lines that share some time with the cut, in its own time."""
+    moved = [
+        replace(line, start_s=max(line.start_s - cut.start_s, 0.0), end_s=min(line.end_s - cut.start_s, cut.duration_s))
+        for line in text.lines
+        if line.end_s > cut.start_s and line.start_s < cut.start_s + cut.duration_s
+    ]
+    return replace(text, lines=tuple(moved), duration_s=cut.duration_s)

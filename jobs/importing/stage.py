@@ -1,0 +1,68 @@
+"""Imported text as an optional stage: what `kinodex add` does with a model's captions or speech, done with a file's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from index.library import Library
+from index.rows import VideoRow
+from jobs.add_captions import Caption, text_tower, text_vectors
+from jobs.adding import Made
+from jobs.importing.text import TextLine, VideoText
+
+Kind = Literal["captions", "speech"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedText:
+    """The texts of videos by id. `model` is who wrote them; with `anew` what it wrote before is taken away first.
+
+    Captions are given vectors in the library's own space, so that they are found by meaning.
+    """
+
+    name: Kind
+    model: str
+    texts: Mapping[str, VideoText]
+    settings: Mapping[str, Any]
+    anew: bool = False
+    device: str = "cpu"
+
+    def prepare(self, library: Library) -> None:
+        if self.name == "captions":
+            library.check_space(text_tower(library.space_name).fingerprint)
+        if self.anew:
+            library.discard_addition(self.name, self.model, *self.texts)
+
+    def rows_of(self, library: Library, video: VideoRow) -> Made:
+        text = self.texts[video.video_id]
+        lines = _within(text.lines, video)
+        late = len(text.lines) - len(lines)
+        outside = f"{late} of {len(text.lines)} lines begin after its end at {video.duration_s:g} s" if late else None
+        problem = "; ".join(filter(None, [text.problem, outside])) or None
+        rows: Sequence[Any] = lines if self.name == "speech" else _captions(library, lines)
+        return Made(rows, len(rows), problem)
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        if self.name == "captions":
+            library.add_captions(rows, self.model)
+        else:
+            library.add_speech(rows, self.model, "imported")
+
+
+def _captions(library: Library, lines: Sequence[TextLine]) -> list[Caption]:
+    vectors = text_vectors(library, [line.text for line in lines])
+    return [
+        Caption(number, line.start_s, line.end_s, line.text, line.confidence, vector)
+        for number, (line, vector) in enumerate(zip(lines, vectors, strict=True))
+    ]
+
+
+def _within(lines: Sequence[TextLine], video: VideoRow) -> list[TextLine]:
+    """Lines in the video's own time, none after its end."""
+    return [
+        replace(line, start_s=video.start_s + line.start_s, end_s=min(video.start_s + line.end_s, video.end_s))
+        for line in lines
+        if line.start_s < video.duration_s
+    ]

@@ -1,0 +1,56 @@
+"""Transcript files: subtitles named after videos, LongVideoBench's and LongTVQA's JSON, and kinodex's own form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from jobs.errors import UnreadableText
+from jobs.importing.files import json_of, read_files, stem
+from jobs.importing.longtvqa import read_clips
+from jobs.importing.longvideobench import Cut, read_lines
+from jobs.importing.rows import is_rows, read_rows
+from jobs.importing.text import Read, TextLine, plain, video_text
+from pipeline.sources import SUBTITLE_SUFFIXES, sidecar_language
+from pipeline.subtitles import subtitle_lines
+
+SUFFIXES = (*SUBTITLE_SUFFIXES, ".json", ".jsonl")
+FORMS = (
+    "forms: subtitles (SRT, VTT, ASS), LongVideoBench's lists of lines, LongTVQA's texts by clip or episode, or JSON "
+    "lines with video, start_s, end_s, text"
+)
+
+
+def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[Read]:
+    """The lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips.
+
+    Raises UsageError for a source that is not there or holds no such file.
+    """
+    return read_files(source, SUFFIXES, lambda name, data: _texts(name, data, clip_s, cuts))
+
+
+def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[Read]:
+    if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES:
+        yield _subtitles(name, data)
+        return
+    if is_rows(name, data):
+        yield from read_rows(name, data)
+        return
+    document = json_of(name, data)
+    if isinstance(document, list) and any(isinstance(row, dict) and {"text", "line"} & row.keys() for row in document):
+        yield read_lines(name, document, cuts)
+    elif isinstance(document, dict) and any(isinstance(each, str) for each in document.values()):
+        yield from read_clips(name, document, clip_s)
+    else:
+        raise UnreadableText(f"{name}: got JSON of another form than a transcript; {FORMS}")
+
+
+def _subtitles(name: str, data: bytes) -> Read:
+    """A file is named after its video, with a language between if it says one: film.srt, film.en.srt."""
+    language = sidecar_language(name)
+    video = stem(name) if language is None else PurePosixPath(name).name.partition(f".{language}.")[0]
+    lines = [
+        TextLine(line.start_s, line.end_s, plain(line.text), None, line.speaker, language)
+        for line in subtitle_lines(data, name)
+    ]
+    return video_text(name, video, lines, ())

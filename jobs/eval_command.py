@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import typer
 
-from jobs import eval_run_command
+from jobs import eval_check_command, eval_run_command, eval_simulate_command
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Measure agents against each other. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
 )
-app.command("run")(eval_run_command.run)
+app.command("run")(eval_run_command.eval_run)
+app.command("check")(eval_check_command.check)
+app.command("simulate")(eval_simulate_command.simulate)
 
 
 def with_run(arguments: Sequence[str]) -> list[str]:

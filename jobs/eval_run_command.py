@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobs.library_commands import LibraryArgument
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from jobs.evaluation.asking import Ask, Setting
 
 BenchmarkArgument = Annotated[str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch.")]
 AnnotationsOption = Annotated[
@@ -15,7 +20,7 @@ AnnotationsOption = Annotated[
 ]
 
 
-def run(
+def eval_run(
     benchmark: BenchmarkArgument,
     library: LibraryArgument,
     annotations: AnnotationsOption,
@@ -69,9 +74,8 @@ def run(
     from jobs.ask_command import check_cost
     from jobs.evaluation.asking import Setting
     from jobs.evaluation.contenders import contenders
-    from jobs.evaluation.planning import Wanted
-    from jobs.evaluation.run import How
-    from jobs.evaluation.run import run as ask_all
+    from jobs.evaluation.planning import Wanted, planned
+    from jobs.evaluation.run import How, run
     from jobs.models import BUILTIN, ModelChoice
     from jobs.show import console
 
@@ -80,8 +84,19 @@ def run(
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     speechless = models is None and model == BUILTIN
     entered = contenders(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
-    wanted = Wanted(benchmark, annotations, entered, map_, limit, seed)
     setting = Setting(library, choice, budget, detector, subtitles, traces)
-    on_ray = ray or ray_address is not None
-    how = How(at_once, on_ray, workers, ray_address, max_errors, retry_errors)
-    ask_all(wanted, setting, how, out, console())
+    plan, items = planned(Wanted(benchmark, annotations, entered, map_, limit, seed), setting)
+    who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
+    run(plan, items, who_asks, out, console(), How(at_once, max_errors, retry_errors))
+
+
+def _who_asks(
+    setting: Setting, on_ray: bool, workers: int | None, address: str | None
+) -> AbstractAsyncContextManager[Ask]:
+    if on_ray:
+        from jobs.evaluation.ray_tasks import ray_asker
+
+        return ray_asker(setting, workers, address)
+    from jobs.evaluation.asking import asker
+
+    return asker(setting)

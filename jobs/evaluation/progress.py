@@ -36,8 +36,12 @@ class Tally:
         self.errors += bool(record.error)
         self.cost += record.ledger.cost
 
-    def told(self, seconds: float) -> str:
-        """All in one line, `seconds` after this run began."""
+    @property
+    def complete(self) -> bool:
+        return self.done.total() == sum(self.total.values())
+
+    def told(self) -> str:
+        """All in one line."""
         done, total = self.done.total(), sum(self.total.values())
         parts = [f"{done:,} of {total:,} answers"]
         parts += [f"{name} {self.done[name]:,}" for name in self.total if 0 < self.done[name] < self.total[name]]
@@ -45,7 +49,8 @@ class Tally:
             parts.append(f"cost {self.cost:.2f}")
         if self.errors:
             parts.append(f"{self.errors:,} without an answer")
-        if self.fresh and done < total:
+        if self.fresh and not self.complete:
+            seconds = time.monotonic() - self.began
             parts.append(f"{duration(seconds * (total - done) / self.fresh)} left")
         return ", ".join(parts)
 
@@ -71,7 +76,7 @@ def _bars(console: Console, tally: Tally) -> Iterator[Tell]:
             tally.count(record)
             bar.start_task(rows[record.contender])
             bar.update(rows[record.contender], completed=tally.done[record.contender])
-            bar.update(whole, completed=tally.done.total(), text=tally.told(time.monotonic() - tally.began))
+            bar.update(whole, completed=tally.done.total(), text=tally.told())
 
         yield tell
 
@@ -86,6 +91,6 @@ def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[Tell]:
         now = time.monotonic()
         if now - shown >= every_s:
             shown = now
-            console.print(tally.told(now - tally.began), soft_wrap=True, markup=False, highlight=False)
+            console.print(tally.told(), soft_wrap=True, markup=False, highlight=False)
 
     yield tell

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -19,12 +19,20 @@ from typing import TYPE_CHECKING
 from agent.errors import ModelRejected
 from agent.session import at_once
 from jobs.benchmarks.item import Item
-from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker
+from jobs.evaluation.asking import Ask, Asked, Outcome
 from jobs.evaluation.contenders import Contender
-from jobs.evaluation.folder import ANSWERS, appending, begin_run, plan_or_none, read_records, slug, trace_file
-from jobs.evaluation.folder import write_whole as write
+from jobs.evaluation.folder import (
+    ANSWERS,
+    appending,
+    begin_run,
+    plan_or_none,
+    read_records,
+    slug,
+    trace_file,
+    write_whole,
+)
 from jobs.evaluation.plan import Plan
-from jobs.evaluation.planning import Wanted, check_same, planned
+from jobs.evaluation.planning import check_same
 from jobs.evaluation.progress import Tally, Tell, asking_progress
 from jobs.evaluation.record import Record
 
@@ -32,51 +40,57 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Key = tuple[str, str]
+"""A contender's name and a question's id."""
+Job = tuple[Contender, Asked]
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """`at_once` questions are under way together, here or (`ray`) on so many `workers` of the cluster at `address`.
+    """`at_once` questions are under way together. After `max_errors` that got no answer the run ends.
 
-    After `max_errors` questions that got no answer the run ends. `retry_errors` asks those of earlier runs once more.
+    `retry_errors` asks those of earlier runs once more.
     """
 
     at_once: int = 32
-    ray: bool = False
-    workers: int | None = None
-    address: str | None = None
     max_errors: int = 20
     retry_errors: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One question for one contender."""
-
-    contender: Contender
-    asked: Asked
-
-
-def run(wanted: Wanted, setting: Setting, how: How, out: Path, console: Console) -> None:
-    """Ask all that is wanted and not yet answered, and keep the records in the folder `out`.
+def run(
+    plan: Plan,
+    items: Sequence[Item],
+    who_asks: AbstractAsyncContextManager[Ask],
+    out: Path,
+    console: Console,
+    how: How,
+) -> None:
+    """Ask all that is planned and not yet answered, keep the records in the folder `out`, and report.
 
     Raises `UsageError` if `out` holds another run or is written by another process, `ModelError` if the endpoint is
     gone or refuses too much; all answers until then are kept.
     """
-    plan, items = planned(wanted, setting)
     begun = plan_or_none(out)
     if begun is None:
         begin_run(out, plan, items)
     else:
         check_same(begun, plan, out)
     with appending(out / ANSWERS) as append:
-        done = {(each.contender, each.item_id): each for each in read_records(out) if not (how.retry_errors and each.error)}
-        counted = Counter(contender for contender, _ in done)
-        tally = Tally({each.name: len(items) for each in plan.contenders}, counted)
-        with asking_progress(console, tally) as tell:
-            asking = _Asking(how, out, done, append, tell, tally)
-            asyncio.run(_ask_all(plan, items, setting, asking))
+        kept = [each for each in read_records(out) if not (how.retry_errors and each.error)]
+        done = {(each.contender, each.item_id): each for each in kept}
+        tally = Tally({each.name: len(items) for each in plan.contenders}, Counter(each.contender for each in kept))
+        with asking_progress(console, tally) as tell, _told_at_the_end(console, tally, out):
+            if not tally.complete:  # whoever asks would load models for nothing
+                asyncio.run(_ask_all(plan, items, who_asks, _Asking(how, out, done, append, tell, tally)))
     _write_submissions(plan, items, list(done.values()), out)
+
+
+@contextmanager
+def _told_at_the_end(console: Console, tally: Tally, out: Path) -> Iterator[None]:
+    """Say what there is, whatever ended it."""
+    try:
+        yield
+    finally:
+        console.print(f"{tally.told()}; kept in {out}", soft_wrap=True, markup=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +104,11 @@ class _Asking:
     tell: Tell
     tally: Tally
 
-    def keep(self, job: Job, outcome: Outcome) -> None:
+    def keep(self, outcome: Outcome) -> None:
         """Keep an answer; raises `ModelRejected` if it is one more error than is borne."""
         record = outcome.record
         if outcome.trace is not None:
-            write(trace_file(self.out, record.contender, record.item_id), outcome.trace)
+            write_whole(trace_file(self.out, record.contender, record.item_id), outcome.trace)
         self.append(record)
         self.done[record.contender, record.item_id] = record
         self.tell(record)
@@ -105,35 +119,30 @@ class _Asking:
             )
 
 
-async def _ask_all(plan: Plan, items: Sequence[Item], setting: Setting, asking: _Asking) -> None:
+async def _ask_all(
+    plan: Plan, items: Sequence[Item], who_asks: AbstractAsyncContextManager[Ask], asking: _Asking
+) -> None:
     questions = [Asked(item.item_id, item.question, plan.items[item.item_id]) for item in items]
-    async with _whoever_asks(setting, asking.how) as ask:
-        for waiting in (False, True):
-            contenders = [each for each in plan.contenders if (each.frames_of is not None) == waiting]
+    async with who_asks as ask:
+        for must_wait in (False, True):
+            contenders = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
             await _ask_some(
                 ask, _jobs([_equalled(each, asking.done) for each in contenders], questions, asking), asking
             )
-
-
-def _whoever_asks(setting: Setting, how: How) -> AbstractAsyncContextManager[Ask]:
-    if not how.ray:
-        return asker(setting)
-    from jobs.evaluation.ray_tasks import ray_asker
-
-    return ray_asker(setting, how.workers, how.address)
 
 
 def _equalled(contender: Contender, done: dict[Key, Record]) -> Contender:
     """A contender with the frames that it is to get: as many as the other one needed on average."""
     if contender.frames_of is None:
         return contender
-    needed = [record.ledger.frames for record in done.values() if record.contender == contender.frames_of]
-    return replace(contender, settings={**contender.settings, "frames": max(1, round(fmean(needed)))})
+    others = [record for record in done.values() if record.contender == contender.frames_of and not record.error]
+    frames = max(1, round(fmean(record.ledger.frames for record in others))) if others else 1
+    return replace(contender, settings={**contender.settings, "frames": frames})
 
 
 def _jobs(contenders: Sequence[Contender], questions: Sequence[Asked], asking: _Asking) -> list[Job]:
     return [
-        Job(contender, asked)
+        (contender, asked)
         for contender in contenders
         for asked in questions
         if (contender.name, asked.item_id) not in asking.done
@@ -144,8 +153,8 @@ async def _ask_some(ask: Ask, jobs: Sequence[Job], asking: _Asking) -> None:
     waiting: Iterator[Job] = iter(jobs)
 
     async def work() -> None:
-        for job in waiting:
-            asking.keep(job, await ask(job.contender, job.asked))
+        for contender, asked in waiting:
+            asking.keep(await ask(contender, asked))
 
     await at_once([work() for _ in range(min(asking.how.at_once, len(jobs)))])
 
@@ -157,4 +166,4 @@ def _write_submissions(plan: Plan, items: Sequence[Item], records: Sequence[Reco
     for contender in plan.contenders:
         chosen = {each.item_id: each.option for each in records if each.contender == contender.name}
         content = {item.item_id: -1 if (option := chosen.get(item.item_id)) is None else option for item in items}
-        write(out / f"submission-{slug(contender.name)}.json", json.dumps(content, indent=1).encode())
+        write_whole(out / f"submission-{slug(contender.name)}.json", json.dumps(content, indent=1).encode())

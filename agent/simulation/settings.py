@@ -12,14 +12,15 @@ from agent.variant import at_least
 class Scenery:
     """How the cosines of a query with a video's frames behave, in standard deviations of the unrelated frames.
 
-    None of this was measured on real videos; a study varies it and says for which values its findings hold.
+    None of this was measured on real videos. Where nothing else is said, it is such that EEA ends after as many frames
+    as its paper reports (docs/simulation.md); a study varies it and says for which values its findings hold.
     """
 
-    match: float = 4.0
+    match: float = 5.0
     """By how many deviations evidence stands out for a query that fits it; shots differ by half of it."""
-    fits: float = 0.5
+    fits: float = 0.65
     """Chance that a query which ought to match the evidence does so at all."""
-    lookalikes: float = 6.0
+    lookalikes: float = 1.5
     """Places an hour that a query matches as well as the evidence, and that are something else."""
     shot_s: float = 6.0
     """Median length of a shot. Frames of one shot share their deviation but for a part."""

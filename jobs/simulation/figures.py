@@ -1,0 +1,102 @@
+"""What trials come to: means with errors clustered by video, and differences on the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.evaluation.report import Estimate
+from jobs.evaluation.statistics import estimate
+from jobs.simulation.sweeps import Sweep
+from jobs.simulation.trial import FRAMES_AT_MOST, Outcome
+
+FIGURES = ("found", "frames_to_evidence", "accuracy", "frames", "rounds")
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Of questions: the share whose evidence was shown and that of right answers, frames to evidence (never shown
+    counts as `FRAMES_AT_MOST`), frames shown in all, and rounds."""
+
+    found: Estimate
+    frames_to_evidence: Estimate
+    accuracy: Estimate
+    frames: Estimate
+    rounds: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One trial, and its differences from the one that it is compared with, question by question."""
+
+    x: float | str
+    series: str
+    means: Means
+    difference: Means | None
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """A sweep with its figures. `pooled` holds, for a choice, each value's differences over the questions of all worlds
+    together; the same video in two worlds is one cluster."""
+
+    name: str
+    title: str
+    axis: str
+    kind: str
+    against: float | str
+    points: tuple[Point, ...]
+    pooled: tuple[Point, ...] = ()
+
+
+Values = dict[str, list[float]]
+
+
+def summed(sweep: Sweep, outcomes: Sequence[Sequence[Outcome]]) -> Swept:
+    """The figures of a sweep, from the outcomes of its trials in order."""
+    values = [_values(each) for each in outcomes]
+    places = {(trial.x, trial.series): at for at, trial in enumerate(sweep.trials)}
+    points, differences = [], []
+    for at, trial in enumerate(sweep.trials):
+        compared = (trial.x, str(sweep.against)) if sweep.kind == "conditions" else (sweep.against, trial.series)
+        other = places[compared]
+        clusters = [each.video for each in outcomes[at]]
+        difference = {name: _less(values[at][name], values[other][name]) for name in FIGURES}
+        differences.append((difference, clusters))
+        against = None if other == at else _means(difference, clusters)
+        points.append(Point(trial.x, trial.series, _means(values[at], clusters), against))
+    pooled = _pooled(sweep, differences) if sweep.kind == "choice" else ()
+    return Swept(sweep.name, sweep.title, sweep.axis, sweep.kind, sweep.against, tuple(points), pooled)
+
+
+def _values(outcomes: Sequence[Outcome]) -> Values:
+    return {
+        "found": [float(each.frames_to_evidence is not None) for each in outcomes],
+        "frames_to_evidence": [float(_frames_to_evidence(each)) for each in outcomes],
+        "accuracy": [float(each.right) for each in outcomes],
+        "frames": [float(each.frames) for each in outcomes],
+        "rounds": [float(each.rounds) for each in outcomes],
+    }
+
+
+def _frames_to_evidence(outcome: Outcome) -> int:
+    return FRAMES_AT_MOST if outcome.frames_to_evidence is None else outcome.frames_to_evidence
+
+
+def _less(values: Sequence[float], others: Sequence[float]) -> list[float]:
+    return [value - other for value, other in zip(values, others, strict=True)]
+
+
+def _means(values: Values, clusters: Sequence[str]) -> Means:
+    endless = float("inf")
+    return Means(**{name: estimate(values[name], clusters, -endless, endless) for name in FIGURES})
+
+
+def _pooled(sweep: Sweep, differences: Sequence[tuple[Values, list[str]]]) -> tuple[Point, ...]:
+    pooled = []
+    for x in dict.fromkeys(trial.x for trial in sweep.trials):
+        mine = [each for trial, each in zip(sweep.trials, differences, strict=True) if trial.x == x]
+        values = {name: [value for difference, _ in mine for value in difference[name]] for name in FIGURES}
+        clusters = [video for _, videos in mine for video in videos]
+        pooled.append(Point(x, "all worlds", _means(values, clusters), None))
+    return tuple(pooled)

@@ -1,0 +1,54 @@
+"""`simulate.html`: one page with every sweep, its plot and its table; it needs no network and says what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.evaluation.plotting import for_page
+from jobs.simulation.plots import plot_sweep, shown
+
+if TYPE_CHECKING:
+    from jobs.evaluation.report import Estimate
+    from jobs.simulation.figures import Means
+    from jobs.simulation.run import Simulation
+
+PAGE = "simulate.html"
+FIGURES = {"found": 100.0, "frames_to_evidence": 1.0, "accuracy": 100.0, "frames": 1.0, "rounds": 1.0}
+"""The columns of the tables, and what they are multiplied by."""
+
+
+def write_page(simulation: Simulation, folder: Path) -> Path:
+    """Draw the sweeps into `figures/` and put them on a page in a folder; gives its path."""
+    from dataclasses import asdict
+
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")), autoescape=True, undefined=StrictUndefined
+    )
+    templates.filters.update(shown=shown, cells=_cells)
+    drawn = {sweep.name: for_page(plot_sweep(sweep, folder / "figures")) for sweep in simulation.sweeps}
+    page = folder / PAGE
+    page.write_text(
+        templates.get_template("simulate.html.jinja").render(
+            simulation=simulation,
+            scenery=asdict(simulation.scenery),
+            noise=asdict(simulation.noise),
+            plots=drawn,
+        ),
+        encoding="utf-8",
+    )
+    return page
+
+
+def _cells(means: Means | None) -> list[str]:
+    """Each figure as "mean ± standard error"; dashes for what is compared with."""
+    if means is None:
+        return ["–"] * len(FIGURES)
+    return [_cell(getattr(means, name), factor) for name, factor in FIGURES.items()]
+
+
+def _cell(each: Estimate, factor: float) -> str:
+    mean = f"{factor * each.mean:.1f}".replace("-", "−")
+    return mean if each.error is None else f"{mean} ± {factor * each.error:.1f}"

@@ -1,0 +1,85 @@
+"""The plots of a simulation; each says that it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.evaluation.plotting import INK, MUTED, PAGE_IN, colour, marker, save_plot
+from jobs.evaluation.report import Estimate
+from jobs.simulation.figures import Point, Swept
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS = {
+    "found": ("questions whose evidence was shown, %", 100.0),
+    "frames_to_evidence": ("frames shown until evidence", 1.0),
+    "accuracy": ("right answers, %", 100.0),
+}
+"""Label and factor of the figures that are drawn."""
+
+
+def plot_sweep(swept: Swept, folder: Path) -> str:
+    """A sweep as NAME.svg and NAME.png in a folder; gives the SVG."""
+    draw = _draw_choice if swept.kind == "choice" else _draw_conditions
+    return save_plot(
+        lambda figure: draw(figure, swept), folder, swept.name, width_in=PAGE_IN, height_in=3.1, simulated=True
+    )
+
+
+def _draw_conditions(figure: Figure, swept: Swept) -> None:
+    """A panel a figure and a line an agent, with 95 % intervals."""
+    panels = figure.subplots(1, len(PANELS))
+    series = list(dict.fromkeys(point.series for point in swept.points))
+    for axes, (name, (label, factor)) in zip(panels, PANELS.items(), strict=True):
+        for at, one in enumerate(series):
+            points = [point for point in swept.points if point.series == one]
+            _line(axes, points, [getattr(point.means, name) for point in points], factor, at, one)
+        axes.set(xlabel=swept.axis, title=label)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+
+
+def _line(
+    axes: Axes, points: Sequence[Point], estimates: Sequence[Estimate], factor: float, at: int, label: str
+) -> None:
+    means, reach = [factor * each.mean for each in estimates], [factor * _reach(each) for each in estimates]
+    places = [float(point.x) for point in points]
+    axes.errorbar(places, means, yerr=reach, color=colour(at), marker=marker(at), label=label)
+
+
+def _draw_choice(figure: Figure, swept: Swept) -> None:
+    """How far each value is from the one that is compared with: a faint line a world, a strong one over all."""
+    panels = figure.subplots(1, len(PANELS))
+    values = list(dict.fromkeys(point.x for point in swept.points))
+    places = range(len(values))
+    for axes, (name, (label, factor)) in zip(panels, PANELS.items(), strict=True):
+        for series in dict.fromkeys(point.series for point in swept.points):
+            world = [point.difference for point in swept.points if point.series == series]
+            heights = [0.0 if each is None else factor * getattr(each, name).mean for each in world]
+            axes.plot(places, heights, color=MUTED, linewidth=0.6, alpha=0.6, label="one world")
+        pooled = [getattr(point.means, name) for point in swept.pooled]
+        axes.errorbar(
+            places,
+            [factor * each.mean for each in pooled],
+            yerr=[factor * _reach(each) for each in pooled],
+            color=colour(0),
+            marker=marker(0),
+            label="all worlds",
+        )
+        axes.axhline(0, color=INK, linewidth=0.6)
+        axes.set_xticks(places, [shown(value) for value in values])
+        axes.set(xlabel=swept.axis, title=f"{label},\nagainst {shown(swept.against)}")
+    handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
+
+
+def shown(value: float | str) -> str:
+    """A value of an axis as it is written."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _reach(each: Estimate) -> float:
+    return 0.0 if each.high is None else each.high - each.mean

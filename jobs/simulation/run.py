@@ -1,0 +1,74 @@
+"""A simulation from end to end: sweeps in several processes, their figures, `simulate.json`, plots and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from agent.simulation.settings import Noise, Scenery
+from agent.simulation.world import Sought
+from jobs.simulation.figures import Swept, summed
+from jobs.simulation.questions import described
+from jobs.simulation.sweeps import Sweep
+from jobs.simulation.trial import Outcome, Trial, run_trial
+
+RESULTS = "simulate.json"
+Map = Callable[[Callable[[Trial], list[Outcome]], Sequence[Trial]], Iterator[list[Outcome]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What `simulate.json` holds: figures of no model and of no video."""
+
+    questions: str
+    """The question set in one line."""
+    seed: int
+    scenery: Scenery
+    """As assumed where a sweep says nothing else."""
+    noise: Noise
+    sweeps: tuple[Swept, ...]
+    simulated: bool = True
+
+
+def simulate(
+    sweeps: Sequence[Sweep], questions: Sequence[Sought], seed: int, workers: int, told: Callable[[str], object]
+) -> Simulation:
+    """Run all trials of some sweeps on the same questions; `told` hears when a sweep is done."""
+    run = partial(run_trial, questions=questions, seed=seed)
+    done = []
+    with _processes(workers) as mapped:
+        for sweep in sweeps:
+            done.append(summed(sweep, list(mapped(run, sweep.trials))))
+            told(f"{sweep.name}: {len(sweep.trials)} trials of {len(questions)} questions")
+    return Simulation(described(questions), seed, Scenery(), Noise(), tuple(done))
+
+
+def write_simulation(simulation: Simulation, folder: Path) -> Path:
+    """Write `simulate.json`, the plots and `simulate.html` into a folder; gives the page's path."""
+    from jobs.simulation.page import write_page
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RESULTS).write_bytes(TypeAdapter(Simulation).dump_json(simulation, indent=1))
+    return write_page(simulation, folder)
+
+
+def read_simulation(folder: Path) -> Simulation:
+    """The figures that `write_simulation` wrote."""
+    return TypeAdapter(Simulation).validate_json((folder / RESULTS).read_bytes())
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[Map]:
+    """`map` over so many processes; in this one if it is 1."""
+    if workers == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield pool.map

@@ -1,0 +1,167 @@
+"""What is simulated: agents under changing assumptions, and choices of EEA under assumptions of many kinds.
+
+A choice is tried in twelve worlds, every reward model of `REWARDS` with every retrieval of `MATCHES`, so that what is
+found is not what one set of assumptions happens to favour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from agent.environment import HALFWAY
+from agent.fusion import REWARD_TEMPERATURE
+from agent.simulation.settings import Noise, Scenery
+from agent.variants.eea import EEA, EEAParameters
+from jobs.errors import UsageError
+from jobs.simulation.trial import Trial
+
+AGENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "eea": ("eea", {}),
+    **{f"eea, {what}": ("eea", off) for what, off in EEA.ablations.items()},
+    "vca": ("vca", {}),
+    "uniform, 16 frames": ("uniform", {"frames": 16}),
+}
+REWARDS = {
+    "usual rewards": Noise(),
+    "graded rewards": Noise(reward=10.0, floor=0.0, context_s=180.0),
+    "sparse rewards": Noise(reward=5.0, floor=30.0, context_s=10.0),
+    "noisy rewards": Noise(reward=35.0, floor=0.0),
+}
+"""Reward models: the default; one that sees from afar; one that gives nothing but beside evidence; a poor one."""
+MATCHES = {
+    "weak matches": Scenery(match=3.0, fits=0.4, lookalikes=6.0),
+    "usual matches": Scenery(),
+    "strong matches": Scenery(match=8.0, fits=0.8, lookalikes=0.5),
+}
+"""Retrieval: the best of thousands of unrelated frames (3.5 deviations) beats the evidence, or does not, or nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Trials along one axis. Under changing "conditions" a series is an agent, and each is compared with `against` at
+    the same place; for a "choice" a series is a world, and each value is compared with the value `against` in it."""
+
+    name: str
+    title: str
+    axis: str
+    kind: Literal["conditions", "choice"]
+    against: float | str
+    trials: tuple[Trial, ...]
+
+
+def all_sweeps() -> tuple[Sweep, ...]:
+    """Every sweep there is, those of conditions first."""
+    return (
+        _conditions("reward-noise", "Noise of the rewards", "standard deviation, points", (0, 10, 20, 35, 50), _noisy),
+        _conditions(
+            "match", "How well queries match", "evidence above the median, deviations", (1, 2, 3, 4, 6, 9), _matching
+        ),
+        _conditions(
+            "lookalikes", "Places that only look like evidence", "lookalikes an hour", (0, 3, 6, 15, 40), _alike
+        ),
+        _conditions("duration", "Length of the videos", "minutes", (5, 30, 60, 100, 180), _long),
+        _conditions("false-confidence", "Answers too early", "chance at a decision", (0.0, 0.1, 0.2, 0.4), _hasty),
+        _choice(
+            "anchor-frames",
+            "Anchors among the frames of a round",
+            "B_s of B = 6",
+            range(7),
+            EEAParameters().anchor_frames,
+            _set("anchor_frames"),
+        ),
+        _choice(
+            "reward-temperature",
+            "Temperature of the softmax behind the entropy",
+            "points",
+            (1, 3, 10, 30, 100),
+            REWARD_TEMPERATURE,
+            _set("reward_temperature"),
+        ),
+        _choice(
+            "pooling",
+            "Query score of a segment's anchors",
+            "pooling",
+            ("mean", "sum", "best"),
+            EEAParameters().pooling,
+            _set("pooling"),
+        ),
+        _choice(
+            "halfway",
+            "Calibration of similarities",
+            "deviations that become 0.5",
+            (1.5, 3, 4.5, 6, 9, 15),
+            HALFWAY,
+            _calibrated,
+        ),
+    )
+
+
+def chosen_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
+    """The sweeps of these names, all if none is given; raises `UsageError` for an unknown one."""
+    known = {sweep.name: sweep for sweep in all_sweeps()}
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise UsageError(f"there is no sweep {unknown!r}; the sweeps are {', '.join(known)}")
+    return tuple(known[name] for name in names or known)
+
+
+def _conditions(
+    name: str, title: str, axis: str, values: Sequence[float], changed: Callable[[Trial, float], Trial]
+) -> Sweep:
+    trials = [
+        changed(Trial(float(value), series, agent, settings), value)
+        for value in values
+        for series, (agent, settings) in AGENTS.items()
+    ]
+    return Sweep(name, title, axis, "conditions", "eea", tuple(trials))
+
+
+def _choice(
+    name: str,
+    title: str,
+    axis: str,
+    values: Sequence[float | str],
+    default: float | str,
+    changed: Callable[[Trial, Any], Trial],
+) -> Sweep:
+    trials = [
+        changed(Trial(_place(value), f"{reward}, {match}", "eea", {}, scenery, noise), value)
+        for value in values
+        for reward, noise in REWARDS.items()
+        for match, scenery in MATCHES.items()
+    ]
+    return Sweep(name, title, axis, "choice", _place(default), tuple(trials))
+
+
+def _place(value: float | str) -> float | str:
+    return value if isinstance(value, str) else float(value)
+
+
+def _noisy(trial: Trial, points: float) -> Trial:
+    return replace(trial, noise=replace(trial.noise, reward=points))
+
+
+def _matching(trial: Trial, deviations: float) -> Trial:
+    return replace(trial, scenery=replace(trial.scenery, match=deviations))
+
+
+def _alike(trial: Trial, an_hour: float) -> Trial:
+    return replace(trial, scenery=replace(trial.scenery, lookalikes=an_hour))
+
+
+def _long(trial: Trial, minutes: float) -> Trial:
+    return replace(trial, duration_s=60 * minutes)
+
+
+def _hasty(trial: Trial, chance: float) -> Trial:
+    return replace(trial, noise=replace(trial.noise, false_confidence=chance))
+
+
+def _calibrated(trial: Trial, deviations: float) -> Trial:
+    return replace(trial, halfway=deviations)
+
+
+def _set(name: str) -> Callable[[Trial, Any], Trial]:
+    return lambda trial, value: replace(trial, settings={**trial.settings, name: value})

@@ -1,0 +1,102 @@
+"""One trial: an agent with its settings on all questions of a set, under one set of assumptions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent.ask import ask, default_parameters
+from agent.environment import HALFWAY
+from agent.events import Event, Exchanged
+from agent.simulation.model import SimulatedModel
+from agent.simulation.settings import Noise, Scenery
+from agent.simulation.world import Sought, World, made_world
+from agent.variant import changed
+
+FRAMES_AT_MOST = 60
+"""What counts for evidence that was never shown: the frames of ten rounds of six, which is where agents stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A point of a sweep: `x` on its axis, in the `series` of that name. `duration_s` makes all videos that long."""
+
+    x: float | str
+    series: str
+    agent: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    scenery: Scenery = field(default_factory=Scenery)
+    noise: Noise = field(default_factory=Noise)
+    halfway: float = HALFWAY
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one question.
+
+    `frames_to_evidence` counts the different frames shown until a request held one in the evidence, all frames of that
+    request included; None if none did. `frames` are all that were shown.
+    """
+
+    video: str
+    right: bool
+    frames_to_evidence: int | None
+    frames: int
+    rounds: int
+
+
+def run_trial(trial: Trial, questions: Sequence[Sought], seed: int) -> list[Outcome]:
+    """The outcome of every question, in order; the same for the same arguments."""
+    if trial.duration_s is not None:
+        questions = [_lasting(each, trial.duration_s) for each in questions]
+    return asyncio.run(_all(trial, questions, seed))
+
+
+def _lasting(sought: Sought, duration_s: float) -> Sought:
+    """The same question about a video of another length, its evidence as long as before and at the same share of it."""
+    moved = []
+    for start_s, end_s in sought.evidence:
+        length_s = min(end_s - start_s, duration_s / 2)
+        start_s *= duration_s / sought.duration_s
+        moved.append((min(start_s, duration_s - length_s), min(start_s, duration_s - length_s) + length_s))
+    return replace(sought, duration_s=duration_s, evidence=tuple(moved))
+
+
+async def _all(trial: Trial, questions: Sequence[Sought], seed: int) -> list[Outcome]:
+    return [await _one(trial, sought, seed) for sought in questions]
+
+
+async def _one(trial: Trial, sought: Sought, seed: int) -> Outcome:
+    world = made_world(sought, trial.scenery, seed)
+    world.environment.halfway = trial.halfway
+    watch = _Watch(world)
+    parameters = changed(default_parameters(trial.agent, world.environment), trial.settings)
+    answer = await ask(
+        world.question,
+        world.environment,
+        SimulatedModel(world, trial.noise, seed),
+        agent=trial.agent,
+        parameters=parameters,
+        on_event=watch.see,
+    )
+    right = answer.option == sought.option
+    return Outcome(sought.video, right, watch.frames_to_evidence, answer.ledger.frames, answer.rounds)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Counts frames as a run shows them."""
+
+    world: World
+    shown: set[int] = field(default_factory=set)
+    frames_to_evidence: int | None = None
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, Exchanged) and self.frames_to_evidence is None:
+            numbers = [frame.frame_no for frame in event.request.frames]
+            self.shown.update(numbers)
+            if any(self.world.evidence[number] for number in numbers):
+                self.frames_to_evidence = len(self.shown)

@@ -1,6 +1,6 @@
 """LongVideoBench: films of seconds to an hour with subtitles (Wu et al. 2024, arXiv 2407.15754).
 
-Published as `lvb_val.json`, and as parquet without levels and with the candidates in `option0` to `option4`, "N/A" where
+Published as `lvb_val.json`, and as parquet without levels and with candidates in `option0` to `option4`, "N/A" where
 there is none. `position` counts frames at a rate that the file does not tell, so no evidence is taken from it.
 """
 

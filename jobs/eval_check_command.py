@@ -1,0 +1,124 @@
+"""`kinodex eval check`: what an annotation file holds, what is wrong with it, and which of its videos a library has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs.library_commands import JsonOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from jobs.benchmarks.item import Benchmark
+
+LISTED = 20
+
+
+def check(
+    benchmark: Annotated[str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch.")],
+    annotations: Annotated[
+        Path, typer.Argument(exists=True, help="The benchmark's published file, or the folder that holds it.")
+    ],
+    library: Annotated[str | None, typer.Argument(help="A library whose videos it is to be asked about.")] = None,
+    map_: Annotated[
+        Path | None, typer.Option("--map", exists=True, help="CSV or JSON: the library's names for the videos.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Read a benchmark, and say what it holds, which rows are wrong, and which videos a library lacks."""
+    from jobs.benchmarks.catalogue import annotation_files, entry, read_benchmark
+    from jobs.show import console, print_json
+
+    read = read_benchmark(benchmark, annotations)
+    found: dict[str, Any] = {
+        "benchmark": read.name,
+        "title": read.title,
+        "files": list(map(str, annotation_files(benchmark, annotations))),
+        "licence": entry(benchmark).licence,
+        "had_from": entry(benchmark).had_from,
+        **_counts(read),
+        "problems": [{"where": each.where, "what": each.what} for each in read.problems],
+    }
+    if library is not None:
+        found["library"] = _in_library(read, library, map_)
+    if json:
+        print_json(found)
+    else:
+        _show(found, console())
+
+
+def _counts(read: Benchmark) -> dict[str, Any]:
+    groups: dict[str, Counter[str]] = {}
+    for item in read.items:
+        for breakdown, names in item.groups.items():
+            groups.setdefault(breakdown, Counter()).update(names)
+    return {
+        "questions": len(read.items),
+        "videos": len({item.video for item in read.items}),
+        "with_truth": sum(item.truth.known for item in read.items),
+        "with_evidence": sum(bool(item.truth.evidence) for item in read.items),
+        "scoring": read.scoring,
+        "options": dict(sorted(Counter(len(item.question.options) for item in read.items).items())),
+        "groups": {breakdown: dict(counts.most_common()) for breakdown, counts in groups.items()},
+    }
+
+
+def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from index.library import Library
+    from jobs.benchmarks.matching import match, read_id_map
+
+    names = read_id_map(id_map) if id_map else None
+    matching = match(read.items, Library.open(library).videos(), names, read.episodes)
+    return {
+        "uri": library,
+        "found": len(matching.videos),
+        "questions": len(read.items) - sum(each.questions for each in matching.missing),
+        "missing": [asdict(each) for each in matching.missing],
+    }
+
+
+def _show(found: dict[str, Any], out: Console) -> None:
+    from rich.markup import escape
+
+    from jobs.show import plain_table
+
+    out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
+    out.print(f"licence: {found['licence']}; had from {found['had_from']}")
+    counts = " or ".join(map(str, found["options"]))
+    scored = "answered freely, judged 0 to 3" if found["scoring"] == "judge" else f"{counts} options"
+    out.print(
+        f"{found['questions']:,} questions about {found['videos']:,} videos, {scored}; "
+        f"{found['with_truth']:,} with a known answer, {found['with_evidence']:,} with the seconds that show it"
+    )
+    table = plain_table("breakdown", "group", "questions")
+    table.columns[-1].justify = "right"
+    for breakdown, groups in found["groups"].items():
+        for group, questions in groups.items():
+            table.add_row(escape(breakdown), escape(group), f"{questions:,}")
+    if found["groups"]:
+        out.print(table)
+    _list(out, "noted", [f"{each['where']}: {each['what']}" for each in found["problems"]])
+    if "library" in found:
+        held = found["library"]
+        out.print(
+            f"{escape(held['uri'])} has {held['found']:,} of {found['videos']:,} videos, "
+            f"for {held['questions']:,} of {found['questions']:,} questions"
+        )
+        _list(out, "missing", [f"{each['video']} ({each['questions']}): {each['why']}" for each in held["missing"]])
+
+
+def _list(out: Console, what: str, lines: list[str]) -> None:
+    from rich.markup import escape
+
+    if lines:
+        out.print(f"{what}: {len(lines):,}")
+    for line in lines[:LISTED]:
+        out.print(f"  {escape(line)}", soft_wrap=True)
+    if len(lines) > LISTED:
+        out.print(f"  and {len(lines) - LISTED:,} more; --json has all")

@@ -20,6 +20,7 @@ from index import clips
 from index.errors import LibraryError
 from index.filters import all_of, equal, one_of, portions
 from index.other_spaces import space_tables
+from index.rows import AddedFacts
 from index.storage import is_local
 from index.tables import Tables
 
@@ -40,6 +41,17 @@ def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None
     for row in rows.sort_by([("added_at", "ascending"), ("model", "ascending")]).to_pylist():
         models[row["video_id"]] = (*models.get(row["video_id"], ()), row["model"])
     return models
+
+
+def added_facts(tables: Tables) -> tuple[AddedFacts, ...]:
+    """What optional stages added, by stage and model."""
+    rows = tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])
+    totals = rows.aggregate([("rows", "count"), ("rows", "sum")]).sort_by(
+        [("stage", "ascending"), ("model", "ascending")]
+    )
+    return tuple(
+        AddedFacts(each["stage"], each["model"], each["rows_count"], each["rows_sum"]) for each in totals.to_pylist()
+    )
 
 
 def complete(

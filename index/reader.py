@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from index import reading, search
+from index.additions import added_facts
 from index.captions import caption_vectors, captions
 from index.catalogue import Catalogue
 from index.clips import clips
@@ -209,6 +210,7 @@ class LibraryReader:
             frames=sum(row.frames for row in videos),
             segments=sum(row.segments for row in videos),
             transcript_lines=sum(row.transcript_lines for row in videos),
+            added=added_facts(self._tables),
             failures=self._tables.count("failures"),
             stored_bytes=self._tables.stored_bytes(),
             space=self.space_name,

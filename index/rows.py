@@ -217,6 +217,16 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class AddedFacts:
+    """How many videos have a stage by one model, and how many rows of it."""
+
+    stage: str
+    model: str
+    videos: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryFacts:
     """What a library holds, in numbers."""
 
@@ -227,6 +237,7 @@ class LibraryFacts:
     frames: int
     segments: int
     transcript_lines: int
+    added: tuple[AddedFacts, ...]
     failures: int
     stored_bytes: int
     space: str

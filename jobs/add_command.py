@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,6 +14,7 @@ from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from index.library import Library
     from jobs.adding import Added, AddReport, Stage
 
 app = typer.Typer(
@@ -155,7 +157,7 @@ def run(uri: str, stage: Stage, videos: list[str] | None, sharing: Sharing, as_j
     from jobs.errors import OK, SOME_FAILED
 
     library = Library.open(uri)
-    ids = [library.video(name).video_id for name in videos] if videos else None
+    ids = _with_frames(library, videos)
     with ExitStack() as stack:
         crew = None
         if sharing.ray or sharing.address:
@@ -165,6 +167,19 @@ def run(uri: str, stage: Stage, videos: list[str] | None, sharing: Sharing, as_j
         report = add(library, stage, ids, stack.enter_context(adding_bar(Console(stderr=True), stage.name)), crew)
     _show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
+def _with_frames(library: Library, names: list[str] | None) -> list[str] | None:
+    """The ids of videos by name; of all, or None where that is simply all, those that are not known by text alone."""
+    from jobs.errors import UsageError
+
+    rows = [library.video(name) for name in names] if names else library.videos()
+    without = [row for row in rows if not row.frames]
+    if names and without:
+        raise UsageError(f"got --video {without[0].title}, which was imported as text and has no frames; leave it out")
+    if without:
+        print(f"{len(without):,} videos that were imported as text are left out: they have no frames", file=sys.stderr)
+    return [row.video_id for row in rows if row.frames] if names or without else None
 
 
 def _show(report: AddReport, as_json: bool) -> None:

@@ -63,9 +63,11 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
     if others:
         out.print(f"also in {escape(', '.join(others))}")
+    for added in facts.added:
+        out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} of {added.videos:,} videos", soft_wrap=True)
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos[:limit]:
-        picture = f"{row.width_px}x{row.height_px} {row.codec}"
+        picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
         length = clock(row.duration_s)
         counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
         table.add_row(row.video_id[:12], escape(row.title), length, *counts, picture)

@@ -28,3 +28,12 @@ def media_or_none() -> Path | None:
     """The same folder for tests that can also do without."""
     folder = ROOT.parent / "shared" / "media"
     return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def benchmarks() -> Path:
+    """The folder of real annotation files that developers have beside the checkout; without it the test skips."""
+    folder = ROOT.parent / "shared" / "benchmarks"
+    if not folder.is_dir():
+        pytest.skip("no ../shared/benchmarks beside this checkout")
+    return folder

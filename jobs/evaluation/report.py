@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from jobs.benchmarks.item import Problem
+from jobs.benchmarks.item import Problem, Scoring
 from jobs.evaluation.plan import IndexCost, Missing
 
 
@@ -13,7 +13,8 @@ from jobs.evaluation.plan import IndexCost, Missing
 class Estimate:
     """A mean over questions with its standard error clustered by video, and a 95 % confidence interval.
 
-    `error`, `low` and `high` are None where there are fewer than two clusters.
+    `error`, `low` and `high` are None where there are fewer than two clusters. Over 0 questions (nothing that could be
+    scored) the mean is 0 and says nothing.
     """
 
     mean: float
@@ -56,6 +57,7 @@ class Standing:
     breakdown and category, "duration" among the breakdowns. `entropy` holds every round's "intrinsic" and "fused" one
     (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the segment "chosen" next or
     the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty where there is none.
+    `valid_groups` are as `groups` over the answers behind `valid`; empty without it.
     """
 
     name: str
@@ -75,11 +77,16 @@ class Standing:
     frames: tuple[int, ...]
     entropy: Mapping[str, tuple[float, ...]]
     distance: Mapping[str, tuple[float, ...]]
+    valid_groups: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two contenders on the same questions: mean of a's score less b's, clustered by video, and who was right where."""
+    """Two contenders on the same questions: mean of a's score less b's, clustered by video, and who was right where.
+
+    `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had. A judged answer is right
+    with 2 of 3 or more.
+    """
 
     a: str
     b: str
@@ -95,7 +102,8 @@ class Pair:
 class Report:
     """A whole run. `chance` is the accuracy that guessing would have; None for free-form questions.
 
-    `simulated` marks what no model and no video stands behind; everything drawn from it must say so.
+    `simulated` marks what no model and no video stands behind; everything drawn from it must say so. `facts` are the
+    other things that one must know to repeat the run, in words, by name.
     """
 
     benchmark: str
@@ -114,3 +122,5 @@ class Report:
     pairs: tuple[Pair, ...]
     complete: bool
     simulated: bool = False
+    scoring: Scoring = "options"
+    facts: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,103 @@
+"""An answer held against what is true: beside the judge the one place where the two meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.answer import Evidence
+from jobs.benchmarks.item import Item, Scoring
+from jobs.evaluation.record import Judgement, Record
+
+BEST_JUDGED = 3
+"""The most that a judging model gives."""
+
+Ranges = Sequence[tuple[float, float]]
+Verdicts = Mapping[tuple[str, str], Judgement]
+"""What one judge said, by contender and item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An answer and what it is worth.
+
+    `score` is 0 to 1, None where nobody can tell: the truth is not public, or no model has judged yet. `valid` is
+    whether there was something to score. `hit` is whether the evidence touches a true range, `visited` whether the true
+    clip was looked at; None where the benchmark does not tell, or the library lacks the clip. `chosen_s` and `best_s`
+    are the distances to the nearest true range of the segments that the search went on in, round by round, and of those
+    that had the highest score then.
+    """
+
+    item: Item
+    record: Record
+    score: float | None
+    valid: bool
+    hit: bool | None
+    visited: bool | None
+    chosen_s: tuple[float, ...]
+    best_s: tuple[float, ...]
+
+
+def scored(item: Item, record: Record, videos: Sequence[str], score: float | None, valid: bool) -> Scored:
+    """A record with its score; `videos` are those of the library that the item was asked about.
+
+    A clip is named as the library names it, by its video id.
+    """
+    clip, ranges = item.truth.clip, item.truth.evidence
+    among = set(videos) if clip is None else {clip} & set(videos)
+    known = bool(ranges and among)
+    chosen = [each for each in record.search if each.chosen is not None] if known else []
+    return Scored(
+        item=item,
+        record=record,
+        score=score,
+        valid=valid,
+        hit=_touches(record.evidence, among, ranges) if known else None,
+        visited=any(each.video_id in among for each in record.visited) if clip is not None and among else None,
+        chosen_s=_distances([each.chosen for each in chosen], among, ranges),
+        best_s=_distances([each.best for each in chosen], among, ranges),
+    )
+
+
+def option_score(item: Item, record: Record) -> tuple[float | None, bool]:
+    """1 for the right option, 0 for another one or none; and whether there is an option."""
+    if item.truth.option is None:
+        return None, False
+    return float(record.option == item.truth.option), record.option is not None
+
+
+def judged_score(item: Item, record: Record, verdicts: Verdicts) -> tuple[float | None, bool]:
+    """The judge's score, 0 where it gave none or there is no text to judge; and whether it gave one.
+
+    So MMBench-Video's official scoring has it (VLMEvalKit): `_all` counts the invalid as 0, `_valid` leaves them out.
+    """
+    verdict = verdicts.get((record.contender, record.item_id))
+    if verdict is not None and verdict.score is not None:
+        return verdict.score / BEST_JUDGED, True
+    waits = verdict is None and record.text is not None
+    return (None if waits or not verdicts or item.truth.text is None else 0.0), False
+
+
+def answered(record: Record, scoring: Scoring) -> bool:
+    """Whether the record holds an answer of the kind that is scored."""
+    return (record.option if scoring == "options" else record.text) is not None
+
+
+def _touches(evidence: Sequence[Evidence], among: set[str], ranges: Ranges) -> bool:
+    return any(
+        each.video_id in among and each.start_s < end_s and start_s < each.end_s
+        for each in evidence
+        for start_s, end_s in ranges
+    )
+
+
+def _distances(segments: Sequence[Evidence | None], among: set[str], ranges: Ranges) -> tuple[float, ...]:
+    """Seconds from each segment to the nearest range, 0 where they overlap (VCA, Figure 5).
+
+    Segments of another video are left out: no time lies between two videos.
+    """
+    return tuple(
+        min(max(0.0, start_s - each.end_s, each.start_s - end_s) for start_s, end_s in ranges)
+        for each in segments
+        if each is not None and each.video_id in among
+    )

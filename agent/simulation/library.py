@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.in_memory import InMemory
-from index.rows import FrameVectors, StoredFrame, VideoRow
+from index.rows import FrameVectors, StoredFrame, TranscriptRow, VideoRow
 
 FRAME_S = 1.0
 """Seconds between frames, as an ingest samples unless told otherwise."""
@@ -33,6 +33,10 @@ class SimulatedLibrary:
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         return [StoredFrame(video_id, number, number * FRAME_S, 1, 1, b"") for number in frame_nos]
+
+    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
+        """Nothing is said."""
+        return []
 
 
 def video_row(video_id: str, frames: int) -> VideoRow:

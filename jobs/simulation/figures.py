@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ def summed(sweep: Sweep, outcomes: Sequence[Sequence[Outcome]]) -> Swept:
         difference = {name: _less(values[at][name], values[other][name]) for name in FIGURES}
         differences.append((difference, clusters))
         against = None if other == at else _means(difference, clusters)
-        points.append(Point(trial.x, trial.series, _means(values[at], clusters), against))
+        points.append(Point(trial.x, trial.series, _means(values[at], clusters, 0.0), against))
     pooled = _pooled(sweep, differences) if sweep.kind == "choice" else ()
     return Swept(sweep.name, sweep.title, sweep.axis, sweep.kind, sweep.against, tuple(points), pooled)
 
@@ -87,9 +88,10 @@ def _less(values: Sequence[float], others: Sequence[float]) -> list[float]:
     return [value - other for value, other in zip(values, others, strict=True)]
 
 
-def _means(values: Values, clusters: Sequence[str]) -> Means:
-    endless = float("inf")
-    return Means(**{name: estimate(values[name], clusters, -endless, endless) for name in FIGURES})
+def _means(values: Values, clusters: Sequence[str], least: float = -math.inf) -> Means:
+    """`least` is the lowest that a mean can be: 0, or without end for differences; shares then end at 1."""
+    most = {name: math.inf if least else 1.0 for name in ("found", "accuracy")}
+    return Means(**{name: estimate(values[name], clusters, least, most.get(name, math.inf)) for name in FIGURES})
 
 
 def _pooled(sweep: Sweep, differences: Sequence[tuple[Values, list[str]]]) -> tuple[Point, ...]:

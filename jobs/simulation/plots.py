@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from jobs.evaluation.plotting import INK, MUTED, PAGE_IN, colour, marker, save_plot
 from jobs.evaluation.report import Estimate
-from jobs.simulation.figures import Point, Swept
+from jobs.simulation.figures import Swept
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PANELS = {
-    "found": ("questions whose evidence was shown, %", 100.0),
-    "frames_to_evidence": ("frames shown until evidence", 1.0),
+    "found": ("evidence shown, %", 100.0),
+    "frames_to_evidence": ("frames to evidence", 1.0),
     "accuracy": ("right answers, %", 100.0),
 }
 """Label and factor of the figures that are drawn."""
@@ -26,7 +26,7 @@ def plot_sweep(swept: Swept, folder: Path) -> str:
     """A sweep as NAME.svg and NAME.png in a folder; gives the SVG."""
     draw = _draw_choice if swept.kind == "choice" else _draw_conditions
     return save_plot(
-        lambda figure: draw(figure, swept), folder, swept.name, width_in=PAGE_IN, height_in=3.1, simulated=True
+        lambda figure: draw(figure, swept), folder, swept.name, width_in=PAGE_IN, height_in=2.8, simulated=True
     )
 
 
@@ -34,19 +34,22 @@ def _draw_conditions(figure: Figure, swept: Swept) -> None:
     """A panel a figure and a line an agent, with 95 % intervals."""
     panels = figure.subplots(1, len(PANELS))
     series = list(dict.fromkeys(point.series for point in swept.points))
+    shift = (max(float(point.x) for point in swept.points) - min(float(point.x) for point in swept.points)) / 150
     for axes, (name, (label, factor)) in zip(panels, PANELS.items(), strict=True):
         for at, one in enumerate(series):
             points = [point for point in swept.points if point.series == one]
-            _line(axes, points, [getattr(point.means, name) for point in points], factor, at, one)
-        axes.set(xlabel=swept.axis, title=label)
+            estimates = [getattr(point.means, name) for point in points]
+            places = [float(point.x) + shift * (at - len(series) / 2) for point in points]
+            _line(axes, places, estimates, factor, at, one)
+        axes.set_title(label)
+    figure.supxlabel(swept.axis, fontsize="medium")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
 def _line(
-    axes: Axes, points: Sequence[Point], estimates: Sequence[Estimate], factor: float, at: int, label: str
+    axes: Axes, places: Sequence[float], estimates: Sequence[Estimate], factor: float, at: int, label: str
 ) -> None:
     means, reach = [factor * each.mean for each in estimates], [factor * _reach(each) for each in estimates]
-    places = [float(point.x) for point in points]
     axes.errorbar(places, means, yerr=reach, color=colour(at), marker=marker(at), label=label)
 
 
@@ -71,7 +74,8 @@ def _draw_choice(figure: Figure, swept: Swept) -> None:
         )
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.set_xticks(places, [shown(value) for value in values])
-        axes.set(xlabel=swept.axis, title=f"{label},\nagainst {shown(swept.against)}")
+        axes.set_title(f"{label}, against {shown(swept.against)}")
+    figure.supxlabel(swept.axis, fontsize="medium")
     handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
 

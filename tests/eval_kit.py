@@ -1,0 +1,39 @@
+"""Small runs of `kinodex eval`: a library of captions alone, and questions about it in the sketch world's form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from index.library import Library
+from tests.text_kit import text_library
+
+FILMS = ("harbour", "orchard", "desert")
+EACH = 4
+OPTIONS = ("red", "blue", "green", "yellow")
+LINE_S = 2.0
+
+
+def caption_library(folder: Path, films: Sequence[str] = FILMS) -> Library:
+    """Films of half a minute of which only captions are known; in the commands' own space."""
+    captions = {
+        film: [(LINE_S * n, LINE_S * (n + 1), f"a {OPTIONS[(n + at) % 4]} kite over the {film}") for n in range(15)]
+        for at, film in enumerate(films)
+    }
+    return text_library(folder, captions, space="builtin")
+
+
+def write_questions(folder: Path, films: Sequence[str] = FILMS, each: int = EACH) -> Path:
+    """`questions.jsonl`: `each` questions about every film, whose answers the first caption that is meant shows."""
+    rows = [
+        row(f"{film}-{number}", film, f"Which kite is number {number}?") for film in films for number in range(each)
+    ]
+    path = folder / "questions.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    return path
+
+
+def row(question_id: str, film: str, text: str) -> Mapping[str, object]:
+    said = {"question_id": question_id, "video": f"{film}.mp4", "kind": "kite", "question": text}
+    return {**said, "options": OPTIONS, "answer": 0, "evidence": [0.0, LINE_S]}

@@ -1,0 +1,232 @@
+"""`kinodex eval run`: every question is asked of every contender once, whatever ends the run in between."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from jobs.evaluation.folder import ANSWERS, appending, read_items, read_plan, read_records, trace_file
+from jobs.evaluation.progress import Tally, asking_progress
+from tests.chat_server import Behaviour, ChatServer, failing
+from tests.command_kit import Kinodex, bad, runner
+from tests.eval_kit import EACH, FILMS, caption_library, write_questions
+
+UNIFORM = "uniform, as many frames as blind"
+ALL = {f"{film}-{number}" for film in FILMS for number in range(EACH)}
+ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a `library` and `questions.jsonl`."""
+    folder = tmp_path_factory.mktemp("eval")
+    caption_library(folder / "library")
+    write_questions(folder)
+    return folder
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(lambda body: ANSWER) as server:
+        yield server
+
+
+@pytest.fixture
+def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Kinodex:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    return runner(monkeypatch, capsys)
+
+
+def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:
+    questions = place / "questions.jsonl"
+    return ("eval", "sketch", place / "library", "--annotations", questions, "--out", out, *options)
+
+
+def at(server: ChatServer, folder: Path, **settings: object) -> tuple[object, ...]:
+    """Options that ask a server's model, which is not waited for if it fails."""
+    said = {"model": "tester", "base_url": server.base_url, "attempts": 1, **settings}
+    roles = folder / "roles.toml"
+    roles.write_text("[default]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in said.items()))
+    return "--models", roles, "--no-cache"
+
+
+def asked(out: Path, contender: str) -> list[str]:
+    """Which questions a contender has lines for in the file, in order."""
+    lines = (out / ANSWERS).read_text().splitlines()
+    return [each["item_id"] for line in lines if (each := json.loads(line))["contender"] == contender]
+
+
+def test_every_contender_is_asked_every_question_once_and_never_again(place, kinodex, server, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--traces", *at(server, tmp_path))
+    assert kinodex(*options).code == 0
+    out, plan = tmp_path / "run", read_plan(tmp_path / "run")
+    assert [each.name for each in plan.contenders] == ["uniform:frames=3", "blind", "random"]
+    assert {item.item_id for item in read_items(out)} == ALL
+    for contender in plan.contenders:
+        assert sorted(asked(out, contender.name)) == sorted(ALL)
+        assert all(trace_file(out, contender.name, item_id).exists() for item_id in ALL)
+    assert len(server.seen) == 2 * len(ALL)
+    before = (out / ANSWERS).read_bytes()
+    assert kinodex(*options).code == 0
+    assert (out / ANSWERS).read_bytes() == before
+    assert len(server.seen) == 2 * len(ALL)
+
+
+def test_an_answer_keeps_what_was_looked_at_and_what_it_cost(place, kinodex, server, tmp_path):
+    prices = ("--input-price", "1000000", "--output-price", "0")
+    model = ("--model", "tester", "--base-url", server.base_url, "--no-cache", *prices)
+    kinodex(*command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--no-controls", *model))
+    for record in read_records(tmp_path / "run"):
+        assert (record.status, record.option, record.rounds, record.error) == ("answered", 0, 1, "")
+        assert [(each.start_s, each.end_s) for each in record.visited] == [(8.0, 10.0), (14.0, 16.0), (22.0, 24.0)]
+        assert [(each.start_s, each.end_s) for each in record.evidence] == [(8.0, 10.0)]
+        assert record.ledger.cost == record.ledger.input_tokens > 0
+
+
+def test_uniform_gets_as_many_frames_as_the_first_agent_needed(place, kinodex, server, tmp_path):
+    options = ("--agent", "videotree", *at(server, tmp_path))
+    server.reply = lambda body: {"relevances": [{"cluster": 1, "relevance": 3}]} if "relevance" in str(body) else ANSWER
+    kinodex(*command(place, tmp_path / "run", *options, "--limit", "4"))
+    records = read_records(tmp_path / "run")
+    of_tree = [each.ledger.frames for each in records if each.contender == "videotree"]
+    of_uniform = [each for each in records if each.contender == "uniform, as many frames as videotree"]
+    assert len(of_tree) == len(of_uniform) == 4
+    last_of_tree = max(number for number, each in enumerate(records) if each.contender == "videotree")
+    assert last_of_tree < min(number for number, each in enumerate(records) if each in of_uniform)
+    wanted = max(1, round(sum(of_tree) / 4))
+    assert {len(each.visited) for each in of_uniform} == {min(wanted, 15)}
+
+
+def test_a_torn_last_line_is_asked_again_and_nothing_else(place, kinodex, server, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
+    kinodex(*options)
+    answers = tmp_path / "run" / ANSWERS
+    whole = answers.read_bytes()
+    answers.write_bytes(whole[:-20])
+    server.seen.clear()
+    assert kinodex(*options).code == 0
+    assert len(server.seen) == 1
+    assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("--limit", "2"), "limit was None and is now 2"),
+        (("--agent", "random:seed=1"), "contenders was random and is now random, random:seed=1"),
+        (("--no-subtitles",), "subtitles was True and is now False"),
+        (("--max-rounds", "2"), "budget was"),
+    ],
+)
+def test_another_run_does_not_go_into_the_same_folder(place, kinodex, tmp_path, change, says):
+    options = command(place, tmp_path / "run", "--agent", "random", "--no-controls")
+    assert kinodex(*options).code == 0
+    bad(kinodex, *options, *change, code=2, says=says)
+
+
+def test_two_processes_do_not_write_the_same_run(place, kinodex, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "random", "--no-controls")
+    assert kinodex(*options).code == 0
+    with appending(tmp_path / "run" / ANSWERS):
+        bad(kinodex, *options, code=2, says="another process is writing")
+
+
+def refusing(some: str):
+    """A server's reply that refuses the requests in which some text stands."""
+
+    def reply(body: dict) -> dict | Behaviour:
+        return failing(400, "this is not to be asked") if some in json.dumps(body) else ANSWER
+
+    return reply
+
+
+def test_a_refused_question_is_a_record_and_can_be_asked_again(place, kinodex, server, tmp_path):
+    server.reply = refusing("number 2?")
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
+    ran = kinodex(*options)
+    assert ran.code == 0, ran
+    assert "3 without an answer" in ran.out
+    refused = {each.item_id for each in read_records(tmp_path / "run") if each.error}
+    assert refused == {f"{film}-2" for film in FILMS}
+    server.reply = lambda body: ANSWER
+    server.seen.clear()
+    assert kinodex(*options).code == 0
+    assert server.seen == []
+    assert kinodex(*options, "--retry-errors").code == 0
+    assert len(server.seen) == len(refused)
+    assert not any(each.error for each in read_records(tmp_path / "run"))
+
+
+def test_too_many_refusals_end_the_run(place, kinodex, server, tmp_path):
+    server.reply = refusing("number")
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
+    bad(kinodex, *options, "--max-errors", "3", "--at-once", "2", code=5, says="this is not to be asked")
+    assert 3 <= len(asked(tmp_path / "run", "blind")) < len(ALL)
+
+
+def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(place, kinodex, server, tmp_path):
+    def five_then_gone(body: dict) -> dict | Behaviour:
+        return ANSWER if len(server.seen) <= 5 else failing(503, "gone home")
+
+    server.reply = five_then_gone
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
+    bad(kinodex, *options, "--at-once", "1", code=5, says="gone home")
+    assert len(asked(tmp_path / "run", "blind")) == 5
+    server.reply = lambda body: ANSWER
+    assert kinodex(*options).code == 0
+    assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
+
+
+def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
+    write_questions(tmp_path, (*FILMS, "lost"))
+    options = ("--annotations", tmp_path / "questions.jsonl", "--agent", "random", "--no-controls")
+    assert kinodex(*command(place, tmp_path / "run", *options)).code == 0
+    plan = read_plan(tmp_path / "run")
+    assert [(each.video, each.questions) for each in plan.missing] == [("lost.mp4", EACH)]
+    assert (plan.questions, set(plan.items)) == (4 * EACH, ALL)
+    assert plan.index_cost.captions == 15 * len(FILMS)
+
+
+def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
+    out = tmp_path / "run"
+    bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at pictures")
+    bad(kinodex, *command(place, out, "--agent", "videoagent2"), code=2, says="reasons in words")
+    bad(kinodex, *command(place, out, "--agent", "uniform:frame=3"), code=2, says="did you mean 'frames'?")
+    write_questions(tmp_path, ["lost"])
+    elsewhere = ("--annotations", tmp_path / "questions.jsonl")
+    bad(kinodex, *command(place, out, *elsewhere), code=2, says="holds none of the 1 videos")
+    bad(kinodex, *command(place, out, "--agent", "blind", *at(server, tmp_path, model="other")), code=5, says="other")
+    assert asked(out, "blind") == []
+
+
+def test_questions_without_known_answers_are_written_as_they_are_submitted(place, kinodex, tmp_path):
+    rows = [
+        {"q_uid": f"{film}", "google_drive_id": "x", "question": "What?"}
+        | {f"option {n}": f"they do {n}" for n in range(5)}
+        for film in FILMS
+    ]
+    (tmp_path / "questions.json").write_text(json.dumps(rows))
+    options = ("eval", "egoschema-full", place / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
+    assert kinodex(*options, "--agent", "random", "--no-controls").code == 0
+    submitted = json.loads((tmp_path / "run" / "submission-random.json").read_text())
+    assert submitted == {each.item_id: each.option for each in read_records(tmp_path / "run")}
+    assert set(submitted) == set(FILMS)
+
+
+def test_progress_tells_how_far_each_contender_is_off_a_terminal(place, kinodex, server, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
+    assert f"12 of 12 answers; kept in {tmp_path / 'run'}" in kinodex(*options).out
+    first, second, *_ = read_records(tmp_path / "run")
+    console = Console(record=True, width=200, force_terminal=False)
+    tally = Tally({"blind": 12, "random": 12}, Counter(random=12))
+    with asking_progress(console, tally, every_s=0.0) as tell:
+        tell(first)
+        tell(second)
+    lines = console.export_text().splitlines()
+    assert [line.rsplit(", ", 1)[0] for line in lines] == [f"{12 + n} of 24 answers, blind {n}" for n in (1, 2)]
+    assert lines[-1].endswith("left")

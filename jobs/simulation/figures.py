@@ -90,7 +90,7 @@ def _less(values: Sequence[float], others: Sequence[float]) -> list[float]:
 
 def _means(values: Values, clusters: Sequence[str], least: float = -math.inf) -> Means:
     """`least` is the lowest that a mean can be: 0, or without end for differences; shares then end at 1."""
-    most = {name: math.inf if least else 1.0 for name in ("found", "accuracy")}
+    most = dict.fromkeys(("found", "accuracy"), math.inf if least else 1.0)
     return Means(**{name: estimate(values[name], clusters, least, most.get(name, math.inf)) for name in FIGURES})
 
 

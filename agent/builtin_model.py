@@ -63,8 +63,10 @@ class BuiltinModel:
                 return self._decide(request)
             case ChooseFrames():
                 return self._choose(request)
-            case AnswerFrames(question=question, frames=frames):
+            case AnswerFrames(question=question, frames=frames, notes=()):
                 return self._seen(question, frames)
+            case AnswerFrames():
+                return self._seen_or_told(request)
             case DescribeSegment() | ReadFrames() | CaptionFrames() | OverviewVideo() | SkimRange() | FocusClip():
                 return told(self.environment, request)
             case Recall():
@@ -77,7 +79,7 @@ class BuiltinModel:
             case FindMissing():
                 return {"frames": _missing(request)}
             case JudgeRelevance(question=question, notes=notes):
-                levels = [reading.relevance(question, note) for note in notes]
+                levels = reading.relevances(question, notes)
                 return {"clusters": [{"cluster": at + 1, "relevance": level} for at, level in enumerate(levels)]}
             case LocateClips():
                 return {"clips": reading.located(request), "reason": ""}
@@ -141,8 +143,13 @@ class BuiltinModel:
     def _seen(self, question: Question, frames: Sequence[ShownFrame]) -> dict[str, Any]:
         return concluded(question, seeing.judge(self.environment, question, frames), [each.time_s for each in frames])
 
-    def _recall(self, request: Recall) -> dict[str, Any]:
-        """What the frames, else the notes, of the questions before show clearly."""
+    def _seen_or_told(self, request: AnswerFrames) -> dict[str, Any]:
+        """What the frames, else the notes, show clearly; else what the frames show."""
+        clear = self._recall(request)
+        return clear if clear["action"] == "answer" else self._seen(request.question, request.frames)
+
+    def _recall(self, request: Recall | AnswerFrames) -> dict[str, Any]:
+        """What the frames, else the notes, show clearly: of a follow-up question, those of the questions before."""
         seen = seeing.judge(self.environment, request.question, request.frames)
         if seeing.settled(seen):
             return concluded(request.question, seen, [each.time_s for each in request.frames])

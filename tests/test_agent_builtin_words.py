@@ -276,4 +276,4 @@ def test_it_plays_the_baselines_in_the_sketch_world(sketch, script, agent):
 
 
 def test_words_in_one_and_in_many_are_the_same():
-    assert reading.relevance(Question("Is there a boat at sea?"), notes("two boats at sea")[0]) == 3
+    assert reading.relevances(Question("Is there a boat at sea?"), notes("two boats at sea")) == [3]

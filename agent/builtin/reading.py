@@ -1,7 +1,8 @@
 """Judging notes: which statement behind a question shares most words with one of them.
 
 Words only, no meaning: "a red kite in the desert" is found in a note that holds red, kite and desert. A note bears
-on a question if it holds most of the words that the question itself asks about.
+on a question if it holds most of the words that the question itself asks about. Where that leads nowhere and the notes
+are in general English, options are weighed (`weighing`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from agent.builtin import weighing
 from agent.builtin.verdict import SOON_S, Verdict
+from agent.builtin.weighing import SMALL
 from agent.question import Note, Question
 from agent.requests.longvideoagent import LocateClips
 from agent.statements import Statements, statements
@@ -21,19 +24,17 @@ SURE = 0.9
 PARTLY = 0.5
 """The share of a statement's words that makes a note worth following up; an answer takes more."""
 
-# fmt: off
-_SMALL = {
-    "a", "an", "and", "are", "at", "by", "for", "from", "has", "have", "in", "is", "it", "of", "on", "or", "over",
-    "that", "the", "there", "this", "to", "with",
-}
-# fmt: on
-
 
 def judge(question: Question, notes: Sequence[Note]) -> Verdict:
     """Which choice the notes say more than half of; without choices, whether one speaks of the subject.
 
-    Of two that are said alike, none is chosen.
+    Of two that are said alike, none is chosen; in general English, the one whose words the notes hold most of.
     """
+    verdict = _said(question, notes)
+    return weighing.weigh(question, notes) if verdict.choice is None and weighing.is_general(notes) else verdict
+
+
+def _said(question: Question, notes: Sequence[Note]) -> Verdict:
     asked = statements(question)
     bearing = _bearing(asked, notes)
     texts = asked.options or tuple(text for text in (asked.subject,) if text)
@@ -61,11 +62,13 @@ def touches(query: str, text: str) -> bool:
     return any(_held(each, text) >= PARTLY for each in wanted)
 
 
-def relevance(question: Question, note: Note) -> int:
+def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
     """3 for a note that says all of some statement behind the question, 2 for a part of one, else 1."""
-    asked = statements(question)
-    best = max((_share(text, note) for text in asked.queries), default=0.0)
-    return 3 if best >= SURE else 2 if best >= PARTLY else 1
+    if weighing.is_general(notes):
+        return weighing.relevances(question, notes)
+    queries = statements(question).queries
+    shares = [max((_share(text, note) for text in queries), default=0.0) for note in notes]
+    return [3 if best >= SURE else 2 if best >= PARTLY else 1 for best in shares]
 
 
 def moments(text: str, notes: Sequence[Note]) -> list[Note]:
@@ -128,7 +131,7 @@ def _held(text: str, said: str) -> float:
 
 
 def _words(text: str) -> set[str]:
-    return {_singular(word) for word in re.findall(r"[\w-]+", text.casefold())} - _SMALL
+    return {_singular(word) for word in re.findall(r"[\w-]+", text.casefold())} - SMALL
 
 
 def _singular(word: str) -> str:

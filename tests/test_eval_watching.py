@@ -48,6 +48,7 @@ def test_a_round_of_eea_has_both_entropies_and_what_was_explored_next(environmen
         assert kept.intrinsic == reward_entropy([each.reward for each in event.candidates])
         assert kept.fused == reward_entropy([100 * each.fused for each in event.candidates])
     for kept, segment in zip(watcher.rounds, explored[1:], strict=False):
+        assert kept.chosen is not None
         assert (kept.chosen.start_s, kept.chosen.end_s) == (segment.start_s, segment.end_s)
         assert kept.best == kept.chosen, "this policy explores what has the highest score"
     assert (watcher.rounds[-1].chosen, watcher.rounds[-1].best) == (None, None), "the last round ends the search"

@@ -24,7 +24,7 @@ from index.spaces import load_space
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.record import Record
 from jobs.evaluation.watching import Watcher
-from jobs.models import ModelChoice, chosen_models
+from jobs.models import ModelChoice, ModelsFor, chosen_models
 
 ENVIRONMENTS = 256
 """Videos whose vectors are kept in memory: of hours long ones, one takes some megabytes."""
@@ -60,6 +60,8 @@ class Outcome:
 
 
 Ask = Callable[[Contender, Asked], Awaitable[Outcome]]
+EnvironmentOf = Callable[[tuple[str, ...]], Environment]
+"""The environment of some of a library's videos, by their ids."""
 
 
 @asynccontextmanager
@@ -71,21 +73,26 @@ async def asker(setting: Setting) -> AsyncIterator[Ask]:
     """
     environment_of = environments(setting)
     async with chosen_models(setting.choice) as models_for:
+        yield asking(environment_of, models_for, setting.budget, traces=setting.traces)
 
-        async def ask_one(contender: Contender, asked: Asked) -> Outcome:
-            environment = environment_of(asked.video_ids)
-            watcher, lines = Watcher(environment), io.BytesIO()
-            with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace:
 
-                def tell(event: Event) -> None:
-                    watcher(event)
-                    if setting.traces:
-                        trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
+def asking(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget, *, traces: bool = False) -> Ask:
+    """The same function for models that are open already."""
 
-                record = await _record(contender, asked, setting.budget, watcher, models_for(environment), tell)
-            return Outcome(record, lines.getvalue() if setting.traces else None)
+    async def ask_one(contender: Contender, asked: Asked) -> Outcome:
+        environment = environment_of(asked.video_ids)
+        watcher, lines = Watcher(environment), io.BytesIO()
+        with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace:
 
-        yield ask_one
+            def tell(event: Event) -> None:
+                watcher(event)
+                if traces:
+                    trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
+
+            record = await _record(contender, asked, budget, watcher, models_for(environment), tell)
+        return Outcome(record, lines.getvalue() if traces else None)
+
+    return ask_one
 
 
 async def _record(
@@ -122,7 +129,7 @@ async def _record(
     )
 
 
-def environments(setting: Setting) -> Callable[[tuple[str, ...]], Environment]:
+def environments(setting: Setting) -> EnvironmentOf:
     """A function that gives the environment of some of the library's videos; those used last are kept."""
     library = Library.open(setting.library)
     space = load_space(library.space_name, towers="text")

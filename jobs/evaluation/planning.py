@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -42,7 +42,8 @@ class Wanted:
 def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
     """The plan of a run, and the questions that it asks, in the benchmark's order.
 
-    Raises `UsageError` if no question is left, and what an agent raises that cannot play with these settings.
+    Where the benchmark tells no `duration_s` it is the library's, and the clip of a truth goes by the id of its video
+    there. Raises `UsageError` if no question is left, and what an agent raises that cannot play with these settings.
     """
     benchmark = read_benchmark(wanted.benchmark, wanted.annotations)
     library = Library.open(setting.library)
@@ -51,11 +52,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
     matching = match(benchmark.items, list(rows.values()), id_map, benchmark.episodes)
     items = chosen([item for item in benchmark.items if item.video in matching.videos], wanted.limit, wanted.seed)
     if not items:
-        raise UsageError(
-            f"{setting.library} holds none of the {len(matching.missing)} videos that {wanted.annotations} asks about; "
-            f"`kinodex eval check {wanted.benchmark} {wanted.annotations} {setting.library}` says why, "
-            "and --map FILE can name them"
-        )
+        raise _nothing_left(wanted, setting.library, len(matching.missing))
     about = {item.item_id: matching.videos[item.video] for item in items}
     videos = [rows[video_id] for video_id in dict.fromkeys(each for ids in about.values() for each in ids)]
     models = named_models(setting.choice)
@@ -82,7 +79,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
         index_cost=_index_cost(library, videos),
         version=version("kinodex"),
     )
-    return plan, items
+    return plan, _known_here(items, about, rows, id_map)
 
 
 def check_same(begun: Plan, now: Plan, run: Path) -> None:
@@ -111,6 +108,32 @@ def _check(contender: Contender, models: Mapping[str, str], videos: Sequence[Vid
             f"the agent {agent.name} looks at pictures, and of {wordy} of the {len(videos)} videos the library holds "
             "words alone; leave the agent out, or index the videos themselves"
         )
+
+
+def _nothing_left(wanted: Wanted, library: str, missing: int) -> UsageError:
+    return UsageError(
+        f"{library} holds none of the {missing} videos that {wanted.annotations} asks about; "
+        f"`kinodex eval check {wanted.benchmark} {wanted.annotations} {library}` says why, and --map FILE can name them"
+    )
+
+
+def _known_here(
+    items: Sequence[Item],
+    about: Mapping[str, tuple[str, ...]],
+    rows: Mapping[str, VideoRow],
+    id_map: Mapping[str, str] | None,
+) -> tuple[Item, ...]:
+    """The items with what the library knows of their videos."""
+    clips = [replace(item, video=item.truth.clip) for item in items if item.truth.clip is not None]
+    ids = {name: found[0] for name, found in match(clips, list(rows.values()), id_map, episodes=False).videos.items()}
+    return tuple(
+        replace(
+            item,
+            duration_s=item.duration_s or sum(rows[video_id].duration_s for video_id in about[item.item_id]),
+            truth=replace(item.truth, clip=ids.get(item.truth.clip or "", item.truth.clip)),
+        )
+        for item in items
+    )
 
 
 def _digest(files: Sequence[Path]) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from jobs.evaluation.plotting import COLOURS, MARKERS, MUTED, PAPER, colour, marker
 from jobs.evaluation.report import Report, Standing
+from jobs.evaluation.scoring import BEST_JUDGED
 
 MOST_COMPARED = 8
-BEST_JUDGED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,15 @@ class Scale:
         return f"{self.name} ({self.unit})"
 
     def text(self, score: float, sign: bool = False) -> str:
-        return f"{score * self.factor:{'+' if sign else ''}.{self.decimals}f}"
+        """A score, with a real minus where it is negative."""
+        return f"{score * self.factor:{'+' if sign else ''}.{self.decimals}f}".replace("-", "−")
 
 
 def scale_of(report: Report) -> Scale:
     """Per cent of right answers, or the mean score of judged ones."""
-    return Scale("Score", f"0 to {BEST_JUDGED}", BEST_JUDGED, 2) if report.judge else Scale("Accuracy", "%", 100, 1)
+    if report.scoring == "judge":
+        return Scale("Score", f"0 to {BEST_JUDGED}", BEST_JUDGED, 2)
+    return Scale("Accuracy", "%", 100, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +67,23 @@ def compared(report: Report, most: int = MOST_COMPARED) -> list[Standing]:
     """The standings that a crowded plot has room for: agents first, then controls, in the report's order."""
     controls = [each for each in report.standings if each.is_control]
     return (agents_of(report) + controls)[:most]
+
+
+def breakdowns(report: Report) -> tuple[str, ...]:
+    """The breakdowns of a report with more than one category, in its order."""
+    names = {name: None for each in report.standings for name in each.groups}
+    return tuple(name for name in names if len(categories(report, name)) > 1)
+
+
+def categories(report: Report, breakdown: str) -> dict[str, int]:
+    """The categories of a breakdown with the number of questions in each."""
+    counts: dict[str, int] = {}
+    for each in report.standings:
+        for name, estimate in each.groups.get(breakdown, {}).items():
+            counts[name] = max(counts.get(name, 0), estimate.questions)
+    return counts
+
+
+def spoken(breakdown: str) -> str:
+    """A breakdown's name as words."""
+    return breakdown.replace("_", " ")

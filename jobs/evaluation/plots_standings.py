@@ -66,11 +66,10 @@ def draw_against_costs(figure: Figure, report: Report, costs: Mapping[str, str])
     _legend(figure, panels[0], across=3 if len(costs) > 1 else 1)
 
 
-def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
+def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], counts: Mapping[str, int]) -> None:
     """A group a range of lengths, and a line a contender through them."""
     axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
     only_grid(axes, "y")
-    groups = list(shown[0].groups["duration"])
     step = 0.7 / len(shown)
     for n, each in enumerate(shown):
         shift = (n - (len(shown) - 1) / 2) * step
@@ -90,30 +89,25 @@ def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing]) ->
         )
         for number, (x, estimate) in enumerate(held):
             _interval(axes, scale, estimate, x, look, label="" if number else each.name)
-    counts = [shown[0].groups["duration"][name].questions for name in groups]
-    axes.set_xticks(range(len(groups)), [f"{name}\nn = {n:,}" for name, n in zip(groups, counts, strict=True)])
+    axes.set_xticks(range(len(counts)), [f"{name}\nn = {count:,}" for name, count in counts.items()])
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel(scale.label)
     _legend(figure, axes, across=4)
 
 
 def draw_categories(
-    figure: Figure, report: Report, shown: Sequence[Standing], breakdown: str, categories: Sequence[str]
+    figure: Figure, report: Report, shown: Sequence[Standing], breakdown: str, counts: Mapping[str, int]
 ) -> None:
     """A row a category, with every contender's interval in it."""
     axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
     only_grid(axes, "x")
     step = 0.74 / len(shown)
     for n, each in enumerate(shown):
-        labelled = False
-        for y, category in enumerate(categories):
-            if category in each.groups[breakdown]:
-                shift = (n - (len(shown) - 1) / 2) * step
-                label = "" if labelled else each.name
-                _interval(axes, scale, each.groups[breakdown][category], y + shift, drawn[each.name], True, label)
-                labelled = True
-    counts = [shown[0].groups[breakdown][name].questions for name in categories]
-    names = [f"{wrapped(name)}\nn = {count:,}" for name, count in zip(categories, counts, strict=True)]
+        shift = (n - (len(shown) - 1) / 2) * step
+        own = each.groups.get(breakdown, {})
+        for number, (y, name) in enumerate((y, name) for y, name in enumerate(counts) if name in own):
+            _interval(axes, scale, own[name], y + shift, drawn[each.name], True, "" if number else each.name)
+    names = [f"{wrapped(name)}\nn = {count:,}" for name, count in counts.items()]
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     for y in range(1, len(names)):

@@ -62,6 +62,7 @@ def all_sweeps() -> tuple[Sweep, ...]:
             "lookalikes", "Places that only look like evidence", "lookalikes an hour", (0, 3, 6, 15, 40), _alike
         ),
         _conditions("duration", "Length of the videos", "minutes", (5, 30, 60, 100, 180), _long),
+        _conditions("evidence", "Length of the evidence", "times as long", (0.25, 1, 4, 16), _shown_longer),
         _conditions("false-confidence", "Answers too early", "chance at a decision", (0.0, 0.1, 0.2, 0.4), _hasty),
         _choice(
             "anchor-frames",
@@ -153,6 +154,10 @@ def _alike(trial: Trial, an_hour: float) -> Trial:
 
 def _long(trial: Trial, minutes: float) -> Trial:
     return replace(trial, duration_s=60 * minutes)
+
+
+def _shown_longer(trial: Trial, times: float) -> Trial:
+    return replace(trial, longer=times)
 
 
 def _hasty(trial: Trial, chance: float) -> Trial:

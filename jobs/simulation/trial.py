@@ -21,7 +21,10 @@ FRAMES_AT_MOST = 60
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A point of a sweep: `x` on its axis, in the `series` of that name. `duration_s` makes all videos that long."""
+    """A point of a sweep: `x` on its axis, in the `series` of that name.
+
+    `duration_s` makes all videos that long, `longer` every evidence so many times as long.
+    """
 
     x: float | str
     series: str
@@ -31,6 +34,7 @@ class Trial:
     noise: Noise = field(default_factory=Noise)
     halfway: float = HALFWAY
     duration_s: float | None = None
+    longer: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +54,18 @@ class Outcome:
 
 def run_trial(trial: Trial, questions: Sequence[Sought], seed: int) -> list[Outcome]:
     """The outcome of every question, in order; the same for the same arguments."""
-    if trial.duration_s is not None:
-        questions = [_lasting(each, trial.duration_s) for each in questions]
-    return asyncio.run(_all(trial, questions, seed))
+    return asyncio.run(_all(trial, [_stretched(each, trial) for each in questions], seed))
 
 
-def _lasting(sought: Sought, duration_s: float) -> Sought:
-    """The same question about a video of another length, its evidence as long as before and at the same share of it."""
-    moved = []
+def _stretched(sought: Sought, trial: Trial) -> Sought:
+    """The question with the trial's lengths; evidence begins at the same share of the video, or ends with it."""
+    duration_s = trial.duration_s or sought.duration_s
+    evidence = []
     for start_s, end_s in sought.evidence:
-        length_s = min(end_s - start_s, duration_s / 2)
-        start_s *= duration_s / sought.duration_s
-        moved.append((min(start_s, duration_s - length_s), min(start_s, duration_s - length_s) + length_s))
-    return replace(sought, duration_s=duration_s, evidence=tuple(moved))
+        length_s = min(trial.longer * (end_s - start_s), duration_s / 2)
+        moved_s = min(start_s / sought.duration_s * duration_s, duration_s - length_s)
+        evidence.append((moved_s, moved_s + length_s))
+    return replace(sought, duration_s=duration_s, evidence=tuple(evidence))
 
 
 async def _all(trial: Trial, questions: Sequence[Sought], seed: int) -> list[Outcome]:

@@ -73,11 +73,8 @@ def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], co
     step = 0.7 / len(shown)
     for n, each in enumerate(shown):
         shift = (n - (len(shown) - 1) / 2) * step
-        held = [
-            (x + shift, each.groups["duration"][name])
-            for x, name in enumerate(groups)
-            if name in each.groups["duration"]
-        ]
+        own = each.groups.get("duration", {})
+        held = [(x + shift, own[name]) for x, name in enumerate(counts) if name in own]
         look = drawn[each.name]
         axes.plot(
             [x for x, _ in held],

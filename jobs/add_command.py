@@ -178,7 +178,9 @@ def _with_frames(library: Library, names: list[str] | None) -> list[str] | None:
     if names and without:
         raise UsageError(f"got --video {without[0].title}, which was imported as text and has no frames; leave it out")
     if without:
-        print(f"{len(without):,} videos that were imported as text are left out: they have no frames", file=sys.stderr)
+        several = "videos that were imported as text are left out: they have no frames"
+        one = "video that was imported as text is left out: it has no frames"
+        print(f"{len(without):,} {one if len(without) == 1 else several}", file=sys.stderr)
     return [row.video_id for row in rows if row.frames] if names or without else None
 
 

@@ -48,11 +48,12 @@ def captions(
     replace: ReplaceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Captions with times: JSON {video: [caption, ...]}, {second: caption} a file a video, or JSON lines."""
+    """What is seen: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
     from jobs.importing.captions import read_captions
 
     settings = {"source": source.name, "seconds": seconds}
-    _run(read_captions(source, seconds), library, "captions", model, settings, duration, space, replace, json)
+    read = read_captions(source, seconds)
+    _run(source, read, library, "captions", model, settings, duration, space, replace, json)
 
 
 @app.command()
@@ -83,10 +84,11 @@ def transcript(
     known = read_cuts(cuts) if cuts else {}
     settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
     read = read_transcripts(source, clip_seconds, known)
-    _run(read, library, "speech", model, settings, duration, space, replace, json)
+    _run(source, read, library, "speech", model, settings, duration, space, replace, json)
 
 
 def _run(
+    source: Path,
     read: Iterable[Read],
     uri: str,
     kind: Kind,
@@ -106,7 +108,7 @@ def _run(
     texts = _checked(list(read), duration_s)
     library = _library(uri, space)
     with adding_bar(Console(stderr=True), kind) as watch:
-        imported = import_text(library, kind, model, texts, settings, anew, watch)
+        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, anew, watch)
     _show(imported, as_json)
     raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
 
@@ -128,16 +130,17 @@ def _checked(texts: list[Read], duration_s: float | None) -> list[Read]:
 
 def _library(uri: str, space: str | None) -> Library:
     from index.library import Library
-    from index.spaces import DEFAULT_SPACE, load_space
+    from index.spaces import DEFAULT_SPACE
+    from jobs.add_captions import text_tower
     from jobs.settings import library_settings
     from pipeline.ingest import IngestSettings
 
     if Library.exists(uri):
         library = Library.open(uri)
         if space is not None and space != library.space_name:
-            library.check_space(load_space(space, towers="text").fingerprint)
+            library.check_space(text_tower(space).fingerprint)
         return library
-    fingerprint = load_space(space or DEFAULT_SPACE, towers="text").fingerprint
+    fingerprint = text_tower(space or DEFAULT_SPACE).fingerprint
     return Library.create(uri, library_settings(IngestSettings()), fingerprint)
 
 

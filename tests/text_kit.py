@@ -36,7 +36,7 @@ def text_library(
     library = Library.create(str(folder), {"fps": 1.0}, _fingerprint(space))
     for name in dict.fromkeys([*captions, *said]):
         id_, described = text_video_id(name), captions.get(name, ())
-        library.add_segments({id_: [SimpleNamespace(start_s=s, end_s=e, kind="text") for s, e, _ in described]})
+        library.add_segments({id_: [SimpleNamespace(start_s=s, end_s=e, kind="caption") for s, e, _ in described]})
         end_s = max(end_s for _, end_s, _ in (*described, *said.get(name, ())))
         assert library.complete([_row(name, end_s, len(described), space)]) == ()
     _add_captions(library, captions, space)

@@ -33,12 +33,13 @@ def import_text(
     library: Library,
     kind: Kind,
     model: str,
+    source: str,
     read: Iterable[Read],
     settings: Mapping[str, object],
     anew: bool = False,
     watch: Callable[[int, int, Added], None] = lambda done, total, last: None,
 ) -> Imported:
-    """Bring captions or transcripts ("speech") into a library, under the name of who wrote them.
+    """Bring captions or transcripts ("speech") into a library, as `read` from `source`, under their writer's name.
 
     A text is of the video whose title, file stem or id is its name; without one, of a new video that is known by its
     text alone. Videos that have text by this writer are left out, unless `anew`. Bad texts become failure rows.
@@ -49,14 +50,14 @@ def import_text(
         library.sweep()
         before = library.videos()
         texts, unread = _matched(read, before)
-        _tell(library, kind, texts, unread)
+        failed = [_failed(source, each) for each in unread]
+        _tell(library, kind, source, texts, failed)
         new = _write_rows(library, kind, texts, {row.video_id: row for row in before})
         pending = {row.video_id for row in library.pending(kind, model)}
         left_out = 0 if anew else len(texts.keys() - pending)
         stage = ImportedText(kind, model, texts, settings, anew)
         report = add(library, stage, list(texts), watch)
-    outcomes = [*(_failed(each) for each in unread), *report.outcomes]
-    return Imported(replace(report, outcomes=outcomes), new, left_out)
+    return Imported(replace(report, outcomes=[*failed, *report.outcomes]), new, left_out)
 
 
 def _matched(read: Iterable[Read], videos: Sequence[VideoRow]) -> tuple[dict[str, VideoText], list[Unread]]:
@@ -98,17 +99,20 @@ def _write_rows(library: Library, kind: Kind, texts: Mapping[str, VideoText], he
     return len(new)
 
 
-def _tell(library: Library, kind: Kind, texts: Mapping[str, VideoText], unread: Sequence[Unread]) -> None:
-    """Record what could not be read, in place of what an earlier import said of the same names and files."""
-    uris = [_uri(each) for each in unread]
-    library.clear_failures([*uris, *(text_uri(text.name) for text in texts.values())], [kind])
+def _tell(library: Library, kind: Kind, source: str, texts: Mapping[str, VideoText], failed: Sequence[Added]) -> None:
+    """Record what could not be read, in place of what an earlier import said of the source and of these videos."""
+    before = [row.uri for row in library.failures() if row.uri.startswith(_file_uri(source, ""))]
+    library.clear_failures([*before, *(text_uri(text.name) for text in texts.values())], [kind])
     now = datetime.now(UTC)
-    library.add_failures([FailureRow(_uri(each), kind, each.error_class, each.message, 1, now) for each in unread])
+    library.add_failures(
+        [FailureRow(each.uri, kind, each.error_class or "", each.problem or "", 1, now) for each in failed]
+    )
 
 
-def _uri(unread: Unread) -> str:
-    return unread.where if unread.name is None else text_uri(unread.name)
+def _failed(source: str, unread: Unread) -> Added:
+    uri = _file_uri(source, unread.where) if unread.name is None else text_uri(unread.name)
+    return Added("", uri, unread.name or unread.where, 0, unread.message, unread.error_class)
 
 
-def _failed(unread: Unread) -> Added:
-    return Added("", _uri(unread), unread.name or unread.where, 0, unread.message, unread.error_class)
+def _file_uri(source: str, file: str) -> str:
+    return f"{source}#{file}"

@@ -1,0 +1,254 @@
+"""`kinodex import` from end to end: libraries of text alone, text for videos that are there, what is done again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from index.errors import LibraryBusy, SpaceMismatch
+from index.library import Library
+from index.rows import Scope
+from jobs.add_captions import text_tower
+from jobs.importing.captions import read_captions
+from jobs.importing.run import Imported, import_text
+from jobs.importing.text import Read, TextLine, VideoText
+from pipeline.ingest import FrameRow
+from tests.agent_kit import make_library
+from tests.command_kit import Kinodex, bad, runner
+from tests.index_kit import fingerprint, made
+from tests.test_import_forms import written
+from tests.text_kit import text_library, text_video_id
+
+CAPTIONS = {"q-1": ["a red boat on the sea", "a blue car in snow"], "q-2": ["a green tree"]}
+
+
+@pytest.fixture
+def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
+    return runner(monkeypatch, capsys)
+
+
+def told(kinodex: Kinodex, *arguments: object, code: int = 0) -> dict:
+    ran = kinodex(*arguments, "--json")
+    assert ran.code == code, ran
+    printed: dict = json.loads(ran.out)
+    return printed
+
+
+def texts(videos: Mapping[str, Sequence[str]]) -> list[Read]:
+    return [
+        VideoText(name, tuple(TextLine(float(at), at + 1.0, each) for at, each in enumerate(said)))
+        for name, said in videos.items()
+    ]
+
+
+def said(library: Library, name: str) -> list[tuple[float, float, str]]:
+    return [(row.start_s, row.end_s, row.text) for row in library.transcript(library.video(name).video_id)]
+
+
+def bring(library: Library, videos: Mapping[str, Sequence[str]], model: str = "someone", **rest) -> Imported:
+    return import_text(library, "speech", model, "here", texts(videos), {}, **rest)
+
+
+def test_a_library_of_captions_alone(kinodex, tmp_path):
+    source, uri = written(tmp_path / "lavila.json", CAPTIONS), tmp_path / "library"
+    common = ("import", "captions", source, uri, "--model", "lavila")
+    first = told(kinodex, *common, "--space", "builtin")
+    assert (first["added"], first["rows"], first["new_videos"], first["left_out"]) == (2, 3, 2, 0)
+    again = told(kinodex, *common)
+    assert (again["added"], again["new_videos"], again["left_out"]) == (0, 0, 2)
+
+    library = Library.open(str(uri))
+    row = library.video("q-1")
+    assert (row.video_id, row.uri, row.title) == (text_video_id("q-1"), "imported:q-1", "q-1")
+    assert (row.frames, row.duration_s, row.codec, row.width_px) == (0, 2.0, "text", 0)
+    assert [(each.start_s, each.end_s, each.caption) for each in library.segments(row.video_id)] == [
+        (0.0, 1.0, "a red boat on the sea"),
+        (1.0, 2.0, "a blue car in snow"),
+    ]
+    tower = text_tower("builtin")
+    kept = library.caption_vectors(row.video_id)
+    assert kept.frame_no.tolist() == [0, 1]
+    assert kept.time_s.tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(kept.vectors, tower.embed_text(CAPTIONS["q-1"]), atol=1e-3)
+    assert library.audit().problems == ()
+    facts = told(kinodex, "info", uri)
+    assert facts["added"] == [{"stage": "captions", "model": "lavila", "videos": 2, "rows": 3}]
+    assert "captions by lavila: 3 of 2 videos" in kinodex("info", uri).out
+    assert "none, only text" in kinodex("info", uri).out
+    hit = library.search("blue car", tower.embed_text(["blue car"])[0])[0]
+    assert (hit.text, hit.time_s, hit.source) == ("a blue car in snow", 1.0, "caption")
+    bad(kinodex, "frames", uri, "--video", "q-1", "--at", 0, code=2, says="was imported as text and has no frames")
+
+
+def test_new_videos_are_added_and_old_ones_replaced_when_asked(kinodex, tmp_path):
+    uri = tmp_path / "library"
+    common = ("import", "captions", tmp_path / "lavila.json", uri, "--model", "lavila", "--space", "builtin")
+    written(tmp_path / "lavila.json", CAPTIONS)
+    told(kinodex, *common)
+    written(tmp_path / "lavila.json", {"q-1": ["one", "two", "three"], "q-3": ["new"]})
+    assert told(kinodex, *common)["new_videos"] == 1
+    library = Library.open(str(uri))
+    assert [row.text for row in library.captions(library.video("q-1").video_id)] == CAPTIONS["q-1"]
+    replaced = told(kinodex, *common, "--replace")
+    assert (replaced["added"], replaced["rows"], replaced["left_out"]) == (2, 4, 0)
+    assert [row.text for row in library.captions(library.video("q-1").video_id)] == ["one", "two", "three"]
+    assert library.video("q-1").duration_s == 3.0
+    assert library.audit().problems == ()
+
+
+def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
+    uri = tmp_path / "library"
+    common = ("import", "captions", tmp_path / "caps", uri, "--model", "m", "--space", "builtin")
+    written(tmp_path / "caps" / "a_cap.json", {"0": "fine"})
+    written(tmp_path / "caps" / "b_cap.json", "{")
+    written(tmp_path / "caps" / "c_cap.json", {"0": "fine", "1": None})
+    written(tmp_path / "caps" / "d_cap.json", {"0": " "})
+    ran = kinodex(*common)
+    assert ran.code == 3
+    assert "failed b_cap.json: b_cap.json: is no JSON" in ran.out
+    assert "in part c: c_cap.json: 1 left out: c at 1 s: got None" in ran.out
+    assert "added 2 captions to 2 videos" in ran.out
+    library = Library.open(str(uri))
+    failures = [(row.uri, row.stage, row.error_class) for row in library.failures()]
+    assert failures == [
+        (f"{tmp_path}/caps#b_cap.json", "captions", "UnreadableText"),
+        ("imported:c", "captions", "Incomplete"),
+        ("imported:d", "captions", "EmptyText"),
+    ]
+    for name in "bcd":
+        written(tmp_path / "caps" / f"{name}_cap.json", {"0": "fine now"})
+    assert told(kinodex, *common, "--replace")["added"] == 4
+    assert library.failures() == []
+
+
+def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
+    source = written(tmp_path / "film.vtt", "WEBVTT\n\n00:01.000 --> 00:04.000\nHello\n\n00:20.000 --> 00:25.000\nBye")
+    uri = tmp_path / "library"
+    made_of = told(kinodex, "import", "transcript", source, uri, "--space", "builtin", "--duration", 30)
+    assert (made_of["added"], made_of["rows"], made_of["new_videos"]) == (1, 2, 1)
+    library = Library.open(str(uri))
+    row = library.video("film")
+    assert row.duration_s == 30.0
+    assert [(each.start_s, each.end_s) for each in library.segments(row.video_id)] == [(0, 10), (10, 20), (20, 30)]
+    (first, second) = library.transcript(row.video_id)
+    assert (first.text, first.source, first.model, second.start_s) == ("Hello", "imported", "imported", 20.0)
+    assert library.search_transcript("bye")[0].time_s == 20.0
+    assert library.caption_vectors(row.video_id).vectors.shape == (0, text_tower("builtin").dim)
+    assert library.audit().problems == ()
+
+
+def test_what_cannot_be_imported_makes_no_library(kinodex, tmp_path):
+    source, uri = written(tmp_path / "x.json", ["neither"]), tmp_path / "library"
+    common = (source, uri, "--space", "builtin")
+    bad(kinodex, "import", "captions", *common, "--model", "m", code=2, says="got JSON of another form than captions")
+    bad(kinodex, "import", "transcript", *common, code=2, says="got JSON of another form than a transcript")
+    assert not uri.exists()
+    assert kinodex("import", "captions", *common).code == 2  # nobody says who wrote them
+
+
+def test_text_goes_to_the_videos_that_are_there(tmp_path):
+    library = make_library(tmp_path, {"one": ["boat"] * 3, "two": ["car"] * 5})
+    by_id = library.video("two").video_id
+    done = bring(library, {"one": ["a", "b", "c", "d", "e"], by_id: ["z"], "three": ["new"]})
+    assert (done.made, done.left_out, done.report.rows) == (1, 0, 5)
+    assert said(library, "one") == [(0.0, 1.0, "a"), (1.0, 2.0, "b"), (2.0, 3.0, "c")]
+    assert said(library, "two") == [(0.0, 1.0, "z")]
+    (late,) = [each.problem for each in done.report.outcomes if each.problem]
+    assert late == "2 of 5 lines begin after its end at 3 s"
+    assert library.video("one").frames == 3
+    assert library.audit().problems == ()
+
+
+def test_a_name_of_two_videos_and_two_texts_of_one_are_failures(tmp_path):
+    library = make_library(tmp_path, {"a": ["boat"], "dir/a.mp4": ["car"], "b": ["sea"]})
+    video_id = library.video("b").video_id
+    done = bring(library, {"a": ["which?"], "b": ["first"], video_id: ["second"]})
+    assert [(each.title, each.error_class) for each in done.report.outcomes] == [
+        ("a", "UnknownVideo"),
+        (video_id, "RepeatedVideo"),
+        ("b", None),
+    ]
+    assert said(library, "b") == [(0.0, 1.0, "first")]
+
+
+def test_the_newest_writer_is_read_and_captions_of_other_ranges_do_not_pass_for_segments(tmp_path):
+    library = text_library(tmp_path, {"a": [(0.0, 4.0, "a red boat"), (4.0, 8.0, "a blue car")]})
+    video_id = library.video("a").video_id
+    bring(library, {"a": ["first"]}, "one")
+    bring(library, {"a": ["second"]}, "two")
+    assert said(library, "a") == [(0.0, 1.0, "second")]
+    bring(library, {"a": ["third"]}, "one", anew=True)
+    assert said(library, "a") == [(0.0, 1.0, "third")]
+    assert [each.caption for each in library.segments(video_id)] == ["a red boat", "a blue car"]
+
+
+def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
+    videos = {f"video {number}": [f"line {number}", "and on"] for number in range(20)}
+    whole, broken = (make_library(tmp_path / name, {"other": ["sea"]}) for name in ("whole", "broken"))
+    bring(whole, videos)
+
+    def stop(done: int, total: int, last: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bring(broken, videos, watch=stop)
+    assert 0 < len(broken.pending("speech", "someone")) < 20
+    rest = bring(broken, videos)
+    assert (rest.made, rest.left_out + rest.report.added) == (0, 20)
+    assert broken.audit().problems == ()
+    for row in whole.videos():
+        assert said(broken, row.title) == said(whole, row.title)
+        assert broken.segments(row.video_id) == whole.segments(row.video_id)
+
+
+def test_one_at_a_time_and_only_in_the_librarys_own_space(tmp_path):
+    library = make_library(tmp_path / "one", {"one": ["boat"]})
+    with library.lease("ingest", "kinodex ingest"), pytest.raises(LibraryBusy):
+        bring(library, {"one": ["a"]})
+    other = Library.create(str(tmp_path / "other"), {}, fingerprint("builtin"))
+    with pytest.raises(SpaceMismatch, match="got space builtin"):
+        import_text(other, "captions", "m", "here", texts(CAPTIONS), {})
+
+
+def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
+    tower = text_tower("builtin")
+    library = Library.create(str(tmp_path / "mixed"), {"fps": 1.0}, tower.fingerprint)
+    film = made("film", 3, 0)
+    vectors = tower.embed_text(["a red boat", "a green tree", "a blue car"]).astype(np.float16)
+    rows = [FrameRow(n, float(n), 8, 8, b"jpeg", vector) for n, vector in enumerate(vectors)]
+    library.add_frames({"film": rows})
+    assert library.complete([film.video_row("film")]) == ()
+    import_text(library, "captions", "m", "here", texts(CAPTIONS), {})
+    library.refresh()
+
+    text_id = text_video_id("q-1")
+    assert len(library.vectors(text_id).frame_no) == 0
+    assert library.in_memory(text_id).search(vectors[0].astype(np.float32), 3) == []
+    assert library.search_frames(vectors[0], Scope((text_id,))) == []
+    assert {hit.video_id for hit in library.search("a red boat", vectors[0], k=20)} >= {"film", text_id}
+    assert library.audit().problems == ()
+    assert library.sweep() == 0
+    ran = kinodex("add", "detections", library.uri, "--model", tmp_path, "--video", "q-1")
+    assert (ran.code, "has no frames; leave it out" in ran.error_line) == (2, True)
+
+
+def test_further_spaces_and_stages_leave_out_videos_without_frames(kinodex, tmp_path):
+    library = text_library(tmp_path / "library", {"a": [(0.0, 1.0, "a red boat")]})
+    ran = kinodex("add", "vectors", library.uri, "--space", "builtin")
+    assert (ran.code, ran.err.strip()) == (0, "1 video that was imported as text is left out: it has no frames")
+    space = text_tower("builtin")
+    assert library.search_frames(space.embed_text(["boat"])[0], Scope((text_video_id("a"),)), space="builtin") == []
+    assert library.vectors(text_video_id("a"), "builtin").vectors.shape == (0, space.dim)
+
+
+def test_the_real_captions_of_egoschema_and_nextqa(benchmarks):
+    ego = list(read_captions(benchmarks / "egoschema" / "lavila_subset.json", 1.0))
+    nextqa = list(read_captions(benchmarks / "nextqa" / "nextqa_allcaps_1fps.zip", 1.0))
+    for read, videos, lines in ((ego, 500, 90_000), (nextqa, 570, 24_089)):
+        good = [each for each in read if isinstance(each, VideoText)]
+        assert (len(read), len(good), sum(len(each.lines) for each in good)) == (videos, videos, lines)
+        assert not any(each.problem for each in good)
+    assert {each.name for each in nextqa} >= {"4010069381", "4882821564"}

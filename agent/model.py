@@ -93,6 +93,10 @@ class Request(Attempt, Generic[R]):
     def check(self, reply: R) -> None:
         """Raise `InvalidReply` if a well-formed reply is impossible for these inputs."""
 
+    def in_words(self, text: str) -> R | None:
+        """The reply in a text that holds no JSON object, where there is no doubt about it."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Generic[R]):

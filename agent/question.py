@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import string
 from dataclasses import dataclass, field
 
 from agent.errors import BadQuestion
+from agent.extraction import named_option
 
 MAX_OPTIONS = 26
 LATER = {"later": True}
 """Metadata of a field that traces written before do not have: while it has its default, requests keep their keys."""
-_LETTER = re.compile(
-    r"^\W*(?:(?:the\s+)?(?:final\s+|correct\s+|best\s+)?(?:answer|option)\W+(?:is\W+)?)?"
-    r"([A-Z])(?:\W|$)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +53,8 @@ class Question:
         return tuple(zip(string.ascii_uppercase, self.options, strict=False))
 
     def option_index(self, text: str) -> int | None:
-        """The option that `text` names: by its words, else by its letter ("B", "(b) red", "Answer: B")."""
-        folded = text.strip().casefold().rstrip(".")
-        for index, option in enumerate(self.options):
-            if option.strip().casefold().rstrip(".") == folded:
-                return index
-        match = _LETTER.match(text)
-        index = string.ascii_uppercase.index(match[1].upper()) if match else -1
-        # "A red kite" begins with a word, not with a letter that names an option.
-        if match and match[1].upper() in "AI" and re.match(r"\s+\w", text[match.end(1) :]):
-            return None
-        return index if 0 <= index < len(self.options) else None
+        """The one option that `text` names, by its letter or its words: "B", "(b) red", "The answer is B."."""
+        return named_option(text, self.options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,14 +109,19 @@ def read_text(text: str, request: Request[R]) -> R:
 
 
 def read_reply(text: str, request: Request[R]) -> R:
-    """The one reply in `text` that fits the request's schema and passes its check.
+    """The one reply in `text` that fits the request's schema and passes its check, as JSON or else in plain words.
 
     Raises `InvalidReply` saying in one line what is wrong: no JSON, broken JSON, a misfit, or several replies
     that differ.
     """
     problem = "there is no JSON in it"
     fitting: list[R] = []
-    for value in json_values(text):
+    values = list(json_values(text))
+    if not any(isinstance(value, dict) for value in values):
+        reply = request.in_words(after_thought(text))
+        if reply is not None:
+            return reply
+    for value in values:
         try:
             json.dumps(value, ensure_ascii=False).encode()
             reply = request.Reply.model_validate(value)

@@ -23,6 +23,9 @@ class Concluding(Request[Conclusion]):
         if reply.action == "answer":
             check_answer(self.question, reply)
 
+    def in_words(self, text: str) -> Conclusion | None:
+        return None if (said := answer_in_words(self.question, text)) is None else self.Reply.model_validate(said)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerFrames(Concluding):
@@ -75,6 +78,12 @@ def check_answer(question: Question, reply: Answered) -> None:
         raise InvalidReply(f"{given!r} names no option; give a letter from {letters[0]} to {letters[-1]}")
     if not question.options and not (reply.answer or "").strip():
         raise InvalidReply("the answer is empty; say it in a few words")
+
+
+def answer_in_words(question: Question, text: str) -> dict[str, object] | None:
+    """A decision to answer with the option that a text names, as JSON values; None if it names none for certain."""
+    option = question.option_index(text)
+    return None if option is None else {"action": "answer", "option": question.lettered[option][0], "answer": text}
 
 
 def chosen_option(question: Question, reply: Answered) -> int | None:

@@ -9,7 +9,7 @@ from agent.errors import InvalidReply
 from agent.model import Request, ShownFrame
 from agent.question import Question, ScoredSegment, Segment, Video
 from agent.replies import Decision, Queries, SegmentScores
-from agent.requests.answers import check_answer
+from agent.requests.answers import answer_in_words, check_answer
 
 MAX_QUERY_CHARACTERS = 300
 ScoreKind = Literal["fused", "reward", "none"]
@@ -98,6 +98,11 @@ class Decide(Request[Decision]):
             self._check_exploring(reply.segment)
         elif reply.action == "answer":
             check_answer(self.question, reply)
+
+    def in_words(self, text: str) -> Decision | None:
+        undecided = not self.must_answer and "segment" in text.casefold()
+        said = None if undecided else answer_in_words(self.question, text)
+        return None if said is None else Decision.model_validate(said)
 
     def _check_exploring(self, number: int | None) -> None:
         if self.must_answer:

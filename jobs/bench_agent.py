@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +23,7 @@ from agent.variant import changed
 from index.library import Library
 from index.spaces import load_space
 from jobs.config import IngestConfig
+from jobs.evaluation.statistics import clustered_error
 from jobs.ingest import run_ingest
 from jobs.models import ModelChoice, ModelsFor, chosen_models
 from jobs.sample import sample
@@ -171,7 +171,7 @@ def _summed(name: str, tasks: Sequence[Known], answers: Sequence[Answer]) -> Row
         agent=name,
         questions=len(tasks),
         accuracy=statistics.fmean(right),
-        accuracy_error=clustered_error(right, [task.film for task in tasks]),
+        accuracy_error=clustered_error(right, [task.film for task in tasks]) or 0.0,
         evidence_hit=statistics.fmean(hits),
         unanswered=sum(answer.option is None for answer in answers),
         invalid=sum(answer.status == "invalid" for answer in answers),
@@ -187,12 +187,3 @@ def _summed(name: str, tasks: Sequence[Known], answers: Sequence[Answer]) -> Row
             for kind in kinds
         },
     )
-
-
-def clustered_error(values: Sequence[float], clusters: Sequence[str]) -> float:
-    """Standard error of a mean whose values come in clusters (Miller 2024, arXiv 2411.00640, section 2.2)."""
-    mean = statistics.fmean(values)
-    sums: dict[str, float] = {}
-    for value, cluster in zip(values, clusters, strict=True):
-        sums[cluster] = sums.get(cluster, 0.0) + value - mean
-    return math.sqrt(sum(total * total for total in sums.values())) / len(values)

@@ -1,0 +1,62 @@
+"""`kinodex eval report` and `kinodex eval compare`: what runs have come to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.library_commands import JsonOption
+
+RunArgument = Annotated[Path, typer.Argument(help="The folder of a run, as `kinodex eval` wrote it with --out.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]
+
+
+def report(
+    run: RunArgument,
+    markdown: MarkdownOption = False,
+    json: JsonOption = False,
+    page: Annotated[bool, typer.Option(help="Also make report.html and figures/ anew.")] = True,
+) -> None:
+    """Print how a run's agents did, finished or not, and make its report anew."""
+    from jobs.evaluation.report_tables import NOTES, facts, tables
+    from jobs.evaluation.reporting import as_json, report_run
+    from jobs.evaluation.tables import print_all
+
+    made = report_run(run)
+    if json:
+        print(as_json(made).decode(), end="")
+    else:
+        print_all([*facts(made), NOTES], tables(made), markdown)
+    if page:
+        from jobs.evaluation.page import write_page
+
+        write_page(made, run)
+
+
+def compare(
+    run: RunArgument,
+    other: RunArgument,
+    markdown: MarkdownOption = False,
+    json: JsonOption = False,
+    every: Annotated[bool, typer.Option("--every-pair", help="All agents of RUN against all of OTHER.")] = False,
+) -> None:
+    """Hold two runs of a benchmark against each other, on the questions that both answered.
+
+    Agents are paired by name; if no name is in both runs, each is held against each.
+    """
+    from dataclasses import asdict
+
+    from jobs.evaluation import comparing
+    from jobs.evaluation.compare_tables import comparison_facts, comparison_table
+    from jobs.evaluation.report_tables import NOTES
+    from jobs.evaluation.reporting import read_run
+    from jobs.evaluation.tables import print_all
+    from jobs.show import print_json
+
+    compared = comparing.compare(read_run(run), read_run(other), every=every)
+    if json:
+        print_json(asdict(compared))
+    else:
+        print_all([*comparison_facts(compared), NOTES], [comparison_table(compared)], markdown)

@@ -295,6 +295,16 @@ def test_wrong_fields_are_named_with_what_was_there(tmp_path: Path) -> None:
     assert "type: Input should be 'CW', " in what
 
 
+def test_what_is_no_object_is_said_to_be_none(tmp_path: Path) -> None:
+    path = tmp_path / "video_info.meta.jsonl"
+    kit.write_lines(path, [kit.lvbench_row(), kit.lvbench_row(qa=[7])])
+    path.write_text(path.read_text() + "7\n")
+    assert problems(read_benchmark("lvbench", path)) == [
+        ("line 2, question 1", "qa: Input should be an object with fields, got '7'"),
+        ("line 3", "row: Input should be an object with fields, got '7'"),
+    ]
+
+
 def test_options_of_one_text_are_told_apart_and_the_question_stays(tmp_path: Path) -> None:
     benchmark = read(tmp_path, "nextqa", kit.nextqa_row(a1="Scarf", a4="scarf "))
     (item,) = benchmark.items

@@ -98,7 +98,7 @@ def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:
     rows = [row(name, f"/tvqa/{name}.mp4") for name in names]
     assert found("s05e06", rows, episodes=True) == ("s05e06_seg01_clip_01", "s05e06_seg02_clip_00")
     assert found("s05e06", rows) == "no video of the library goes by s05e06"
-    assert found("s05e06", [*rows, row("whole", "/x/s05e06.mkv")], episodes=False) == ("whole",)
+    assert found("s05e06", [*rows, row("whole", "/x/s05e06.mkv")], episodes=True) == ("whole",)
     folders = [row("one", "/tvqa/s05e08/clip_00.mp4"), row("two", "/tvqa/s05e08/clip_01.mp4")]
     assert found("s05e08", folders, episodes=True) == ("one", "two")
 

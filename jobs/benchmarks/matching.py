@@ -32,22 +32,25 @@ def match(
     """Finds each video of the items by what `id_map` calls it, else by its own name.
 
     A library's video goes by its id, its title, and the last one to three parts of its URI, with and without the file
-    ending. `episodes`: all videos whose names begin with the wanted one count, in order of title.
+    ending. `episodes`: where no video goes by a name, all whose names begin with it are it, in order of title.
     """
     known: dict[str, dict[str, VideoRow]] = defaultdict(dict)
+    begun: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     for row in videos:
         for name in _names(row):
-            for called in (name, *(_beginnings(name) if episodes else ())):
-                known[called][row.video_id] = row
+            known[name][row.video_id] = row
+            for beginning in _beginnings(name) if episodes else ():
+                begun[beginning][row.video_id] = row
     found: dict[str, tuple[str, ...]] = {}
     missing = []
     for video, questions in Counter(item.video for item in items).items():
         wanted = (id_map or {}).get(video, video)
-        rows = sorted(known.get(_bare(wanted), {}).values(), key=lambda row: (row.title, row.video_id))
-        if len(rows) == 1 or (rows and episodes):
-            found[video] = tuple(row.video_id for row in rows)
+        same = list(known.get(_bare(wanted), {}).values())
+        parts = sorted(begun.get(wanted, {}).values(), key=lambda row: (row.title, row.video_id))
+        if len(same) == 1 or (parts and not same):
+            found[video] = tuple(row.video_id for row in same or parts)
         else:
-            missing.append(Missing(video, _why(wanted, rows), questions))
+            missing.append(Missing(video, _why(wanted, same), questions))
     return Matching(found, tuple(missing))
 
 

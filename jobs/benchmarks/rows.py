@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from agent.errors import BadQuestion
 from agent.question import Question
@@ -150,8 +151,10 @@ def _text(path: Path) -> str:
 
 def _fields(error: ValidationError) -> str:
     """What pydantic found, in one line: each field, what is wrong with it and what was there."""
-    return "; ".join(
-        f"{'.'.join(map(str, each['loc'])) or 'row'}: {each['msg']}"
-        + ("" if each["type"] == "missing" else f", got {str(each['input'])[:60]!r}")
-        for each in error.errors()
-    )
+    return "; ".join(map(_field, error.errors()))
+
+
+def _field(error: ErrorDetails) -> str:
+    field, kind = ".".join(map(str, error["loc"])) or "row", error["type"]
+    says = "Input should be an object with fields" if kind == "model_type" else error["msg"]
+    return f"{field}: {says}" + ("" if kind == "missing" else f", got {str(error['input'])[:60]!r}")

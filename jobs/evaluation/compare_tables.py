@@ -25,6 +25,8 @@ def comparison_facts(comparison: Comparison) -> list[str]:
     ]
     if comparison.changed:
         lines.append(f"left out: {comparison.changed:,} questions whose ids agree and whose words or truth do not")
+    if comparison.unpaired:
+        lines.append(f"not held against any: {', '.join(comparison.unpaired)}; --every-pair holds all against all")
     if not comparison.differences:
         lines.append("the plans agree in all but their contenders")
     lines += [f"differs: {each.what}: {each.one} / {each.other}" for each in comparison.differences]

@@ -9,8 +9,7 @@ from typing import Any
 
 from jobs.benchmarks.item import Item, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.figures import Questions, pair, standing
-from jobs.evaluation.record import Record
+from jobs.evaluation.figures import Questions, by_contender, pair, standing
 from jobs.evaluation.report import Pair, Standing
 from jobs.evaluation.reporting import Run
 from jobs.evaluation.scoring import Scored
@@ -53,7 +52,7 @@ class Comparison:
     """Two runs of one benchmark. `shared` counts the questions that both ask, `only_one` and `only_other` the rest.
 
     `changed` are questions that have the same id in both and do not ask the same, or have another truth; they are left
-    out.
+    out. `unpaired` are the contenders that were held against none.
     """
 
     title: str
@@ -65,6 +64,7 @@ class Comparison:
     only_one: int
     only_other: int
     changed: int
+    unpaired: tuple[str, ...]
     versus: tuple[Versus, ...]
 
 
@@ -74,7 +74,7 @@ def compare(one: Run, other: Run, *, every: bool = False) -> Comparison:
     `every`: all against all in any case.
 
     Raises:
-        UsageError: the runs are not of one benchmark, or no question is the same in both.
+        UsageError: the runs are not of one benchmark, no question is the same in both, or a record is of neither.
     """
     if one.plan.benchmark != other.plan.benchmark:
         raise UsageError(
@@ -89,6 +89,11 @@ def compare(one: Run, other: Run, *, every: bool = False) -> Comparison:
             f"{one.folder} and {other.folder} have no question in common; compare runs of the same annotations with "
             "the same --limit and --seed"
         )
+    mine, theirs = _answers(one, tuple(a for a, _ in same)), _answers(other, tuple(b for _, b in same))
+    equal = [(name, name) for name in mine if name in theirs]
+    wanted = list(product(mine, theirs)) if every or not equal else equal
+    tried = [_versus(one, other, (a, b), mine[a], theirs[b]) for a, b in wanted]
+    versus = tuple(each for each in tried if each is not None)
     return Comparison(
         title=one.plan.title,
         scoring=one.plan.scoring,
@@ -99,7 +104,8 @@ def compare(one: Run, other: Run, *, every: bool = False) -> Comparison:
         only_one=len(one.items) - len(both),
         only_other=len(other.items) - len(both),
         changed=len(both) - len(same),
-        versus=_all_versus(one, other, [mine for mine, _ in same], [theirs for _, theirs in same], every),
+        unpaired=tuple(sorted({*mine, *theirs} - {name for each in versus for name in (each.pair.a, each.pair.b)})),
+        versus=versus,
     )
 
 
@@ -108,41 +114,27 @@ def _same(mine: Item, theirs: Item) -> bool:
     return known[0] == known[1]
 
 
-def _all_versus(one: Run, other: Run, mine: list[Item], theirs: list[Item], every: bool) -> tuple[Versus, ...]:
-    names = [[each.name for each in run.plan.contenders] for run in (one, other)]
-    equal = [(name, name) for name in names[0] if name in names[1]]
-    wanted = list(product(*names)) if every or not equal else equal
-    found = (_versus(one, other, a, b, mine, theirs) for a, b in wanted)
-    return tuple(each for each in found if each is not None)
-
-
-def _versus(one: Run, other: Run, a: str, b: str, mine: list[Item], theirs: list[Item]) -> Versus | None:
-    """None where the two have no answer to the same question."""
-    first, second = _records(one, a), _records(other, b)
-    answered = first.keys() & second.keys()
-    results = [_scored(one, mine, first, answered), _scored(other, theirs, second, answered)]
-    if not results[0]:
-        return None
-    return Versus(
-        pair(a, b, *results),
-        _standing(one, a, results[0]),
-        _standing(other, b, results[1]),
-    )
-
-
-def _records(run: Run, contender: str) -> dict[str, Record]:
-    return {each.item_id: each for each in run.records if each.contender == contender}
-
-
-def _scored(run: Run, items: list[Item], records: Mapping[str, Record], answered: set[str]) -> list[Scored]:
+def _answers(run: Run, items: tuple[Item, ...]) -> dict[str, dict[str, Scored]]:
+    """The scored answers to some items, by contender and item id, in the order of the plan."""
     verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
-    asked = tuple(item for item in items if item.item_id in answered)
-    return Questions(run.plan.scoring, asked, run.plan.items, verdicts).scored(records)
+    questions = Questions(run.plan.scoring, items, run.plan.items, verdicts)
+    records = by_contender(run.plan, run.items, run.records)
+    return {name: {each.item.item_id: each for each in questions.scored(found)} for name, found in records.items()}
 
 
-def _standing(run: Run, name: str, results: list[Scored]) -> Standing:
-    contender = next(each for each in run.plan.contenders if each.name == name)
-    return standing(contender, run.plan.scoring, results)
+def _versus(
+    one: Run, other: Run, names: tuple[str, str], mine: Mapping[str, Scored], theirs: Mapping[str, Scored]
+) -> Versus | None:
+    """None where the two have answered no question in common."""
+    both = [item_id for item_id in mine if item_id in theirs]
+    if not both:
+        return None
+    results = [[answers[item_id] for item_id in both] for answers in (mine, theirs)]
+    a, b = (
+        standing(next(each for each in run.plan.contenders if each.name == name), run.plan.scoring, answers)
+        for run, name, answers in zip((one, other), names, results, strict=True)
+    )
+    return Versus(pair(*names, *results), a, b)
 
 
 def _differences(one: Run, other: Run) -> tuple[Difference, ...]:

@@ -57,12 +57,12 @@ def make_report(
     Raises:
         UsageError: a record is of a contender or an item that the run does not have.
     """
-    by_contender = _by_contender(plan, items, records)
+    found = by_contender(plan, items, records)
     judge = judgements[-1].judge if judgements else None
     verdicts = {(each.contender, each.item_id): each for each in judgements if each.judge == judge}
     about = Questions(plan.scoring, tuple(items), plan.items, verdicts)
-    entered = [each for each in plan.contenders if by_contender[each.name]]
-    results = {each.name: about.scored(by_contender[each.name]) for each in entered}
+    entered = [each for each in plan.contenders if found[each.name]]
+    results = {each.name: about.scored(found[each.name]) for each in entered}
     unsettled = plan.scoring == "judge" and any(
         each.score is None and each.item.truth.known for result in results.values() for each in result
     )
@@ -81,7 +81,7 @@ def make_report(
         index_cost=plan.index_cost,
         standings=tuple(standing(each, plan.scoring, results[each.name]) for each in entered),
         pairs=tuple(pair(a.name, b.name, results[a.name], results[b.name]) for a, b in combinations(entered, 2)),
-        complete=not unsettled and all(len(by_contender[each.name]) == len(items) for each in plan.contenders),
+        complete=not unsettled and all(len(found[each.name]) == len(items) for each in plan.contenders),
         simulated=simulated,
         scoring=plan.scoring,
         facts=_facts(plan),
@@ -107,6 +107,20 @@ class Questions:
                 score, valid = judged_score(item, record, self.verdicts) if judged else option_score(item, record)
                 results.append(scored(item, record, self.videos[item.item_id], score, valid))
         return results
+
+
+def by_contender(plan: Plan, items: Sequence[Item], records: Iterable[Record]) -> dict[str, dict[str, Record]]:
+    """The records by contender, in the order of the plan, and item id; raises `UsageError` for one of another run."""
+    found: dict[str, dict[str, Record]] = {each.name: {} for each in plan.contenders}
+    known = {item.item_id for item in items}
+    for record in records:
+        if record.contender not in found or record.item_id not in known:
+            raise UsageError(
+                f"got an answer of {record.contender!r} to {record.item_id!r}, and the run has no such contender or "
+                "question; its answers.jsonl is of another run: give the folder as `kinodex eval` wrote it"
+            )
+        found[record.contender][record.item_id] = record
+    return found
 
 
 def standing(contender: Contender, scoring: Scoring, results: Sequence[Scored]) -> Standing:
@@ -172,19 +186,6 @@ def by_group(results: Iterable[Scored]) -> dict[str, dict[str, Estimate]]:
 def chance(scoring: Scoring, items: Sequence[Item]) -> float | None:
     """The accuracy that guessing has on average; None where answers are judged."""
     return fmean(1.0 / len(item.question.options) for item in items) if scoring == "options" and items else None
-
-
-def _by_contender(plan: Plan, items: Sequence[Item], records: Iterable[Record]) -> dict[str, dict[str, Record]]:
-    found: dict[str, dict[str, Record]] = {each.name: {} for each in plan.contenders}
-    known = {item.item_id for item in items}
-    for record in records:
-        if record.contender not in found or record.item_id not in known:
-            raise UsageError(
-                f"got an answer of {record.contender!r} to {record.item_id!r}, and the run has no such contender or "
-                "question; its answers.jsonl is of another run: give the folder as `kinodex eval` wrote it"
-            )
-        found[record.contender][record.item_id] = record
-    return found
 
 
 def _facts(plan: Plan) -> dict[str, str]:

@@ -1,0 +1,95 @@
+"""`kinodex eval run --ray`: the same records as in one process, with workers that die on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from agent.errors import ModelUnknown
+from agent.ledger import Budget
+from jobs.evaluation.asking import Setting, asker
+from jobs.evaluation.contenders import Contender
+from jobs.evaluation.folder import read_records
+from jobs.evaluation.planning import Wanted, planned
+from jobs.evaluation.record import Record
+from jobs.evaluation.run import How, run
+from jobs.models import ModelChoice
+from tests.chat_server import ChatServer
+from tests.cluster_kit import kill, named
+from tests.eval_kit import caption_library, write_questions
+
+pytest.importorskip("ray")
+
+ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
+FILMS = ("harbour",)
+READERS = (Contender("uniform", "uniform", {"frames": 3}), Contender("random", "random"))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("eval")
+    caption_library(folder / "library", FILMS)
+    write_questions(folder, FILMS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    from jobs.ray_crew import connected
+
+    with connected(None):
+        yield
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(lambda body: ANSWER) as server:
+        yield server
+
+
+def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], Record]:
+    """The records of a run by contender and question, without times."""
+    from jobs.evaluation.ray_tasks import ray_asker
+
+    setting = Setting(str(place / "library"), choice, Budget())
+    plan, items = planned(Wanted("sketch", place / "questions.jsonl", READERS), setting)
+    who_asks = ray_asker(setting, 1, None) if ray else asker(setting)
+    run(plan, items, who_asks, out, Console(quiet=True), How(at_once=3))
+    timeless = [
+        replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in read_records(out)
+    ]
+    return {(each.contender, each.item_id): each for each in timeless}
+
+
+def deadly(text: str) -> Callable[[dict], dict]:
+    """A reply that kills all workers when something is first asked."""
+    deaths: list[int] = []
+
+    def reply(body: dict) -> dict:
+        if text in json.dumps(body) and not deaths:
+            deaths.extend(named(os.getpid(), "ray::AskWorker"))
+            for pid in deaths:
+                kill(pid)
+        return ANSWER
+
+    return reply
+
+
+def test_workers_that_die_are_replaced_and_the_records_are_those_of_one_process(place, cluster, server, tmp_path):
+    choice = ModelChoice("tester", server.base_url, cache=False)
+    here = evaluate(place, tmp_path / "here", choice, ray=False)
+    server.reply = deadly("number 1?")
+    assert evaluate(place, tmp_path / "ray", choice, ray=True) == here
+    assert len(here) == 8
+
+
+def test_what_ends_a_run_comes_through(place, cluster, server, tmp_path):
+    choice = ModelChoice("other", server.base_url, cache=False)
+    with pytest.raises(ModelUnknown, match="has no model 'other'"):
+        evaluate(place, tmp_path / "run", choice, ray=True)

@@ -69,16 +69,13 @@ def question(text: str, options: Iterable[str], note: Note) -> Question:
     options = [option.strip() for option in options]
     often = Counter(option.casefold() for option in options)
     repeated = [often[option.casefold()] > 1 for option in options]
-    if any(repeated):
-        same = " and ".join(letter for letter, again in zip(string.ascii_uppercase, repeated, strict=False) if again)
-        note(f"options {same} are of one text; the question is kept, and they are told apart by their letters")
-    return Question(
-        text.strip(),
-        tuple(
-            f"{option} (option {letter})" if again and option else option
-            for letter, option, again in zip(string.ascii_uppercase, options, repeated, strict=False)
-        ),
-    )
+    if not any(repeated):
+        return Question(text.strip(), tuple(options))
+    lettered = list(zip(string.ascii_uppercase, options, repeated, strict=False))
+    same = " and ".join(letter for letter, _, again in lettered if again)
+    note(f"options {same} are of one text; the question is kept, and they are told apart by their letters")
+    told = (f"{option} (option {letter})" if again and option else option for letter, option, again in lettered)
+    return Question(text.strip(), tuple(told))
 
 
 def json_file(path: Path) -> Any:

@@ -110,7 +110,7 @@ def test_every_sweep_holds_what_it_is_compared_with():
     for sweep in all_sweeps():
         if sweep.kind == "choice":
             assert any(trial.x == sweep.against for trial in sweep.trials), sweep.name
-            assert len({trial.series for trial in sweep.trials}) == 12
+            assert len({trial.series for trial in sweep.trials}) == 16
         else:
             assert any(trial.series == sweep.against for trial in sweep.trials), sweep.name
     assert [sweep.name for sweep in chosen_sweeps(["match", "pooling"])] == ["match", "pooling"]

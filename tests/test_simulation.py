@@ -21,7 +21,9 @@ from agent.variants.vca import VCAParameters
 
 SOUGHT = Sought("q", "film", 3600.0, ((1800.0, 1830.0),), option=2)
 PLAIN = Scenery(match=6.0, fits=1.0, lookalikes=0.0)
-FAULTLESS = Noise(reward=0.0, step=0.0, floor=0.0, selection=0.0, suffices=1.0, understands=1.0, false_confidence=0.0)
+FAULTLESS = Noise(
+    reward=0.0, step=0.0, floor=0.0, selection=0.0, suffices=1.0, understands=1.0, false_confidence=0.0, misled=0.0
+)
 
 
 def world_of(scenery: Scenery = PLAIN, sought: Sought = SOUGHT, seed: int = 0) -> World:
@@ -60,9 +62,9 @@ def test_unrelated_frames_are_noise_of_deviation_one_that_lasts_for_a_shot():
 
 def test_lookalikes_match_like_evidence_but_are_not():
     world = world_of(Scenery(match=8.0, fits=0.0, lookalikes=40.0))
-    shared = world.environment.deviations(list(world.first), "film")[world.lookalike > 0]
-    assert world.lookalike.max() > 5
-    assert shared.mean() > 4.0
+    best = world.environment.deviations(list(world.first), "film").max(axis=1)
+    assert world.lookalike.max() > 20
+    assert best[world.lookalike > 0].mean() > 4.0
     assert not (world.evidence & (world.lookalike > 0)).any()
 
 
@@ -118,6 +120,13 @@ def test_nothing_is_answered_before_the_end_without_evidence_or_false_confidence
     assert (unseen.status, unseen.rounds) == ("budget_exhausted", 10)
     hasty = asked(world, replace(FAULTLESS, suffices=0.0, false_confidence=1.0))
     assert (hasty.status, hasty.rounds) == ("answered", 1)
+
+
+def test_a_lookalike_that_fools_can_mislead_into_a_guess():
+    world = world_of(Scenery(match=8.0, fits=0.0, lookalikes=20.0))
+    noise = replace(FAULTLESS, suffices=0.0, fooled=1.0, misled=1.0)
+    assert (asked(world, noise).status, asked(world, noise).rounds) == ("answered", 1)
+    assert asked(world, replace(noise, fooled=0.0)).rounds == 10
 
 
 def test_guesses_are_by_chance():

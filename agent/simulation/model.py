@@ -4,8 +4,9 @@ What it is shown decides what it may use, as with a real model:
 
 - A segment's reward rests on the frames at its borders: 100 for one in the evidence, less the farther it is from it
   (half at `context_s`), 100 for one in a lookalike that fools it; the better border counts, then bias and noise.
-- The policy answers if a frame in its memory suffices, rightly by the chance `understands`; else it guesses by the
-  chance `false_confidence`, and otherwise explores the candidate with the highest score, after some noise.
+- The policy answers if a frame in its memory suffices, rightly by the chance `understands`; else it guesses, by the
+  chance `false_confidence` at any time and by the chance `misled` for a frame of a lookalike that fools it; else it
+  explores the candidate with the highest score, after some noise.
 - Queries that it proposes on seeing frames ought to fit by the chance `discovers`, but always do when a frame shows
   the evidence or what is next to it.
 
@@ -47,8 +48,10 @@ class SimulatedModel:
         chance = np.random.default_rng([*self._seed, 1])
         self._suffices = world.evidence & (chance.random(len(world.evidence)) < noise.suffices)
         fooled = chance.random(int(world.lookalike.max()) + 1) < noise.fooled
+        fooling = (world.lookalike > 0) & fooled[world.lookalike]
+        self._misled = fooling & (chance.random(len(fooling)) < noise.misled)
         closeness = 1 / (1 + world.distance_s / noise.context_s)
-        self._relevance = np.where((world.lookalike > 0) & fooled[world.lookalike], 1.0, closeness)
+        self._relevance = np.where(fooling, 1.0, closeness)
         self._understood = bool(chance.random() < noise.understands)
         self._wrong = (world.sought.option + int(chance.integers(1, world.sought.options))) % world.sought.options
         self._guess = int(chance.integers(world.sought.options))
@@ -98,9 +101,10 @@ class SimulatedModel:
         return {"action": "explore", "segment": self._next(open_ones, 1.0 if request.scores == "fused" else 100.0)}
 
     def _ready(self, frames: Sequence[ShownFrame]) -> bool:
-        """Whether the policy answers now: what it sees suffices, or it believes so."""
+        """Whether the policy answers now: what it sees suffices, or seems to."""
         self._decisions += 1
-        return len(self._sufficient(frames)) > 0 or bool(self._confident[(self._decisions - 1) % DECISIONS])
+        convinced = any(self._suffices[frame.frame_no] or self._misled[frame.frame_no] for frame in frames)
+        return convinced or bool(self._confident[(self._decisions - 1) % DECISIONS])
 
     def _next(self, open_ones: Sequence[ScoredSegment], most: float) -> int:
         """The candidate that looks best; without scores, any. What was divided before is looked into last."""

@@ -16,11 +16,11 @@ class Scenery:
     as its paper reports (docs/simulation.md); a study varies it and says for which values its findings hold.
     """
 
-    match: float = 5.0
+    match: float = 6.0
     """By how many deviations evidence stands out for a query that fits it; shots differ by half of it."""
-    fits: float = 0.65
+    fits: float = 0.7
     """Chance that a query which ought to match the evidence does so at all."""
-    lookalikes: float = 1.5
+    lookalikes: float = 2.0
     """Places an hour that a query matches as well as the evidence, and that are something else."""
     shot_s: float = 6.0
     """Median length of a shot. Frames of one shot share their deviation but for a part."""
@@ -51,21 +51,23 @@ class Noise:
     context_s: float = 60.0
     """At this distance from the evidence a frame looks half as relevant as in it."""
     fooled: float = 0.5
-    """Chance that a place which a query mistakes for the evidence also earns the reward of evidence."""
+    """Chance that a lookalike also earns the reward of evidence."""
+    misled: float = 0.15
+    """Chance that a frame of a lookalike that does so is taken to show what is asked for; a guess follows."""
     selection: float = 0.05
     """Standard deviation of what the policy adds to a candidate's score, of 1, before it takes the highest."""
     suffices: float = 0.5
     """Chance that a frame in the evidence shows what is asked for."""
     understands: float = 0.7
     """Chance that a question whose evidence was seen is answered rightly."""
-    false_confidence: float = 0.2
+    false_confidence: float = 0.17
     """Chance, at every decision, of an answer from frames that do not show it: a guess."""
     discovers: float = 0.2
     """Chance that a query proposed on seeing new frames is one that ought to match the evidence."""
 
     def __post_init__(self) -> None:
         at_least(self, reward=0, step=0, floor=0, selection=0)
-        chances = ("fooled", "suffices", "understands", "false_confidence", "discovers")
+        chances = ("fooled", "misled", "suffices", "understands", "false_confidence", "discovers")
         wrong = next((name for name in chances if not 0 <= getattr(self, name) <= 1), None)
         if wrong is not None:
             raise BadSettings(f"got {wrong}={getattr(self, wrong)}; a chance is from 0 to 1")

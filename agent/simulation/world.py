@@ -67,7 +67,7 @@ class World:
     environment: Environment
     evidence: NDArray[np.bool_]
     lookalike: NDArray[np.int_]
-    """The number of the question's own lookalike that a frame is in, from 1; 0: none."""
+    """The number of the lookalike that a frame is in, from 1, of those that the first queries find; 0: none."""
     distance_s: NDArray[np.float64]
     first: tuple[str, ...]
     later: tuple[tuple[str, ...], tuple[str, ...]]
@@ -82,9 +82,11 @@ def made_world(sought: Sought, scenery: Scenery, seed: int) -> World:
     evidence = _inside(sought.evidence, frames)
     lengths_s = [end_s - start_s for start_s, end_s in sought.evidence] or [10.0]
     shared = _places(chance, scenery.lookalikes * SHARED, frames, lengths_s, evidence)
-    fields = []
+    lookalike, fields = shared.copy(), []
     for number in range(len(names)):
         own = _places(chance, scenery.lookalikes * (1 - SHARED), frames, lengths_s, evidence)
+        if number <= sought.options:
+            lookalike = np.where(own > 0, lookalike.max() + own, lookalike)
         fits = chance.random() < scenery.fits and _ought_to_fit(number, sought)
         matching = (shared > 0) | (own > 0) | (evidence if fits else False)
         fields.append(_noise(chance, shots, scenery.flicker) + matching * _heights(chance, shots, scenery.match))
@@ -95,7 +97,7 @@ def made_world(sought: Sought, scenery: Scenery, seed: int) -> World:
         question=_question(sought),
         environment=_environment(sought, units, names),
         evidence=evidence,
-        lookalike=shared,
+        lookalike=lookalike,
         distance_s=_distances(evidence),
         first=first,
         later=(later[: LATER // 2], later[LATER // 2 :]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -37,6 +37,15 @@ ReplaceOption = Annotated[
 ]
 
 
+class _Into(NamedTuple):
+    """Where text goes: the library, and what makes it and its videos if they are not there."""
+
+    uri: str
+    space: str | None
+    duration_s: float | None
+    anew: bool
+
+
 @app.command()
 def captions(
     source: SourceArgument,
@@ -53,7 +62,7 @@ def captions(
 
     settings = {"source": source.name, "seconds": seconds}
     read = read_captions(source, seconds)
-    _run(source, read, library, "captions", model, settings, duration, space, replace, json)
+    _run("captions", model, source, read, settings, _Into(library, space, duration, replace), json)
 
 
 @app.command()
@@ -84,20 +93,11 @@ def transcript(
     known = read_cuts(cuts) if cuts else {}
     settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
     read = read_transcripts(source, clip_seconds, known)
-    _run(source, read, library, "speech", model, settings, duration, space, replace, json)
+    _run("speech", model, source, read, settings, _Into(library, space, duration, replace), json)
 
 
 def _run(
-    source: Path,
-    read: Iterable[Read],
-    uri: str,
-    kind: Kind,
-    model: str,
-    settings: dict[str, Any],
-    duration_s: float | None,
-    space: str | None,
-    anew: bool,
-    as_json: bool,
+    kind: Kind, model: str, source: Path, read: Iterable[Read], settings: dict[str, Any], into: _Into, as_json: bool
 ) -> None:
     from rich.console import Console
 
@@ -105,10 +105,10 @@ def _run(
     from jobs.errors import OK, SOME_FAILED
     from jobs.importing.run import import_text
 
-    texts = _checked(list(read), duration_s)
-    library = _library(uri, space)
+    texts = _checked(list(read), into.duration_s)
+    library = _library(into.uri, into.space)
     with adding_bar(Console(stderr=True), kind) as watch:
-        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, anew, watch)
+        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, into.anew, watch)
     _show(imported, as_json)
     raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
 

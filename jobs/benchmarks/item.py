@@ -56,7 +56,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark as read: its items in the file's order, and what was wrong with other rows, which are left out.
+    """A benchmark as read: its items in the file's order, and what was wrong with the file, by row.
+
+    A row that cannot be asked is left out; one that can is kept and noted, such as one with two options of one text.
 
     `episodes`: an item's video may be several videos of a library, whose names begin with it.
     """

@@ -108,11 +108,11 @@ def test_bad_rows_are_told_by_number_and_the_others_read(tmp_path):
 
 def test_subtitles_are_named_after_their_videos(tmp_path):
     srt = "1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i>\nthere\n"
-    written(tmp_path / "a film.srt", srt)
+    written(tmp_path / "__a film.srt", srt)
     written(tmp_path / "deep" / "other.en.vtt", "WEBVTT\n\n00:03.000 --> 00:04.000\n<v Mary>Yes")
     written(tmp_path / "notes.txt", "not mine")
     first, second = transcripts(tmp_path)
-    assert first == VideoText("a film", (TextLine(1.0, 2.5, "Hello there"),))
+    assert first == VideoText("__a film", (TextLine(1.0, 2.5, "Hello there"),))
     assert second == VideoText("other", (TextLine(3.0, 4.0, "Yes", None, "Mary", "en"),))
 
 

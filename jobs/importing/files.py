@@ -68,8 +68,9 @@ def _files(source: Path, suffixes: Collection[str]) -> Iterator[_TextFile]:
 
 
 def _is_wanted(name: str, suffixes: Collection[str]) -> bool:
-    parts = PurePosixPath(name).parts
-    return PurePosixPath(name).suffix.lower() in suffixes and not any(part.startswith((".", "__")) for part in parts)
+    path = PurePosixPath(name)
+    hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)  # a video's id may begin with __
+    return path.suffix.lower() in suffixes and not hidden
 
 
 def stem(name: str) -> str:

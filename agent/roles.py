@@ -23,7 +23,7 @@ from agent.errors import BadSettings, KeyMissing
 from agent.pricing import Price
 
 DEFAULT_ROLE = "default"
-ROLES = (DEFAULT_ROLE, "policy", "reward", "vision", "grounding", "captioner")
+ROLES = (DEFAULT_ROLE, "policy", "reward", "vision", "grounding", "captioner", "judge")
 NO_KEY = "no-key"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from jobs import eval_check_command, eval_report_command, eval_run_command, eval_simulate_command
+from jobs import eval_check_command, eval_judge_command, eval_report_command, eval_run_command, eval_simulate_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -14,6 +14,7 @@ app = typer.Typer(
 )
 app.command("run")(eval_run_command.eval_run)
 app.command("check")(eval_check_command.check)
+app.command("judge")(eval_judge_command.judge)
 app.command("report")(eval_report_command.report)
 app.command("compare")(eval_report_command.compare)
 app.command("simulate")(eval_simulate_command.simulate)

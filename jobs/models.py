@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,16 +70,23 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
         local = load_local_model(choice.model.removeprefix(LOCAL))
         yield lambda environment: {"policy": local, "default": BuiltinModel(environment)}
     else:
-        from agent.cache import ResponseCache
-        from agent.openai_model import open_models
+        async with role_models(choice) as models:
+            yield lambda environment: models
 
-        roles = _roles(choice)
-        here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
-        elsewhere = {name: role for name, role in roles.items() if name not in here}
-        cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
-        with cache as opened:
-            async with open_models(elsewhere, cache=opened, sample=choice.sample) as models:
-                yield lambda environment: {**models, **here}
+
+@asynccontextmanager
+async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]:
+    """By role the models of a choice that need no library: behind endpoints, or language models in this process."""
+    from agent.cache import ResponseCache
+    from agent.openai_model import open_models
+
+    roles = _roles(choice)
+    here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
+    elsewhere = {name: role for name, role in roles.items() if name not in here}
+    cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
+    with cache as opened:
+        async with open_models(elsewhere, cache=opened, sample=choice.sample) as models:
+            yield {**models, **here}
 
 
 def _local_model(role: Role) -> Model:

@@ -1,0 +1,118 @@
+"""Free-form answers judged by a model: how much of the true answer each says, from 0 to 3. Who judged is kept with it.
+
+Truth and answers meet here and in `scoring`, after all was asked. A judgement is kept as soon as it is there, so that
+whatever ends the judging, the same command goes on with it; what got no valid score is asked for again then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agent.errors import KeyMissing, ModelRejected, ModelUnknown
+from agent.model import Model
+from agent.requests.judge import JudgeAnswer
+from agent.session import ATTEMPTS, at_once
+from jobs.errors import UsageError
+from jobs.evaluation.folder import JUDGED, appending, read_items, read_judgements, read_plan, read_records
+from jobs.evaluation.record import Judgement
+from jobs.models import BUILTIN, REPLAY, ModelChoice, named_models, role_models
+
+JUDGE = "judge"
+TOGETHER = 32
+"""Answers judged at once, if nothing else is said."""
+MOST_REFUSED = 20
+"""Requests that the endpoint may refuse before the judging ends."""
+
+Case = tuple[str, str, JudgeAnswer]
+"""A contender, the id of an item, and what is asked of the judge."""
+
+
+def judge_answers(run: Path, choice: ModelChoice, told: Callable[[int, int], object]) -> int:
+    """Judge the answers of a run that this judge has given no score yet; `told` hears how many of how many are done.
+
+    Returns how many of them got no valid score now either. Raises `UsageError` for a run that needs no judge or a
+    model that cannot be one, and `ModelError` if the endpoint is gone or refuses too much; what was judged is kept.
+    """
+    if read_plan(run).scoring != "judge":
+        raise UsageError(f"got {run}, whose answers are options and need no judge; `kinodex eval report` scores them")
+    if choice.roles_file is None and (choice.model == BUILTIN or choice.model.startswith(REPLAY)):
+        raise UsageError(
+            f"got {choice.model} as the judge, which has no language; give --model and --base-url, or --models"
+        )
+    with appending(run / JUDGED) as append:
+        judge = judge_name(choice)
+        cases = waiting(run, judge)
+        return asyncio.run(_judge_all(cases, judge, choice, append, told))
+
+
+def judge_name(choice: ModelChoice) -> str:
+    """The name under which judgements are kept: the model, where it is, and how it is asked."""
+    named = named_models(choice)
+    name = named.get(JUDGE) or named.get("default")
+    if name is None:
+        raise UsageError(f"got {choice.roles_file} with no table [judge] and no [default]; say which model judges")
+    return name
+
+
+def waiting(run: Path, judge: str) -> list[Case]:
+    """The answers in words of a run to questions with a true one that have no score by this judge."""
+    scored = {
+        (each.contender, each.item_id)
+        for each in read_judgements(run)
+        if (each.judge, each.score is None) == (judge, False)
+    }
+    items = {item.item_id: item for item in read_items(run)}
+    cases = []
+    for record in read_records(run):
+        item = items[record.item_id]
+        if record.text and item.truth.text and (record.contender, record.item_id) not in scored:
+            request = JudgeAnswer(question=item.question.text, reference=item.truth.text, answer=record.text)
+            cases.append((record.contender, record.item_id, request))
+    return cases
+
+
+async def _judge_all(
+    cases: Sequence[Case],
+    judge: str,
+    choice: ModelChoice,
+    append: Callable[[Judgement], None],
+    told: Callable[[int, int], object],
+) -> int:
+    left = iter(cases)
+    judged: list[Judgement] = []
+    refused: list[ModelRejected] = []
+    async with role_models(choice) as models:
+        model = models.get(JUDGE) or models["default"]
+
+        async def work() -> None:
+            for contender, item_id, request in left:
+                try:
+                    score, reason = await verdict(model, request)
+                except (KeyMissing, ModelUnknown):
+                    raise
+                except ModelRejected as error:  # of what this one answer says, unless it goes on like that
+                    refused.append(error)
+                    if len(refused) == MOST_REFUSED:
+                        raise
+                    score, reason = None, " ".join(str(error).split())
+                judged.append(Judgement(contender, item_id, judge, score, reason))
+                append(judged[-1])
+                told(len(judged), len(cases))
+
+        await at_once([work() for _ in range(min(choice.at_once or TOGETHER, len(cases)))])
+    return sum(each.score is None for each in judged)
+
+
+async def verdict(model: Model, request: JudgeAnswer) -> tuple[int | None, str]:
+    """The score of an answer and why, asked for twice at most; None and what was wrong where there is no valid one."""
+    problem = ""
+    for attempt in range(ATTEMPTS):
+        exchange = await model.ask(request)
+        if exchange.reply is not None:
+            return exchange.reply.score, exchange.reply.reason
+        problem = exchange.invalid or ""
+        request = replace(request, attempt=attempt + 1, complaint=problem, bad_reply=exchange.raw)
+    return None, f"no valid score in {ATTEMPTS} attempts: {problem}"

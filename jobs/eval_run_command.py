@@ -65,6 +65,7 @@ def eval_run(
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = False,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
     retry_errors: Annotated[bool, typer.Option(help="Ask again what got no answer in an earlier run.")] = False,
+    page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
 ) -> None:
     """Ask agents the questions of a benchmark about a library's videos, and report how they did.
 
@@ -72,6 +73,7 @@ def eval_run(
     """
     from agent.ledger import Budget
     from jobs.ask_command import check_cost
+    from jobs.eval_report_command import report
     from jobs.evaluation.asking import Setting
     from jobs.evaluation.contenders import contenders
     from jobs.evaluation.planning import Wanted, planned
@@ -88,6 +90,7 @@ def eval_run(
     plan, items = planned(Wanted(benchmark, annotations, entered, map_, limit, seed), setting)
     who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
     run(plan, items, who_asks, out, console(), How(at_once, max_errors, retry_errors))
+    report(out, page=page)
 
 
 def _who_asks(

@@ -44,7 +44,7 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:
     questions = place / "questions.jsonl"
-    return ("eval", "sketch", place / "library", "--annotations", questions, "--out", out, *options)
+    return ("eval", "sketch", place / "library", "--annotations", questions, "--out", out, "--no-page", *options)
 
 
 def at(server: ChatServer, folder: Path, **settings: object) -> tuple[object, ...]:
@@ -212,7 +212,7 @@ def test_questions_without_known_answers_are_written_as_they_are_submitted(place
     ]
     (tmp_path / "questions.json").write_text(json.dumps(rows))
     options = ("eval", "egoschema-full", place / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
-    assert kinodex(*options, "--agent", "random", "--no-controls").code == 0
+    assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
     submitted = json.loads((tmp_path / "run" / "submission-random.json").read_text())
     assert submitted == {each.item_id: each.option for each in read_records(tmp_path / "run")}
     assert set(submitted) == set(FILMS)

@@ -92,8 +92,10 @@ def templates() -> Environment:
 
 def amount(value: float, cost: str) -> str:
     """An amount of a cost with as many digits as it deserves."""
+    if value == 0:
+        return "0"
     if cost == "cost":
-        return f"{value:,.2f}" if value >= 1 or value == 0 else f"{value:.3g}"
+        return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 
 

@@ -20,6 +20,8 @@ COSTS = {"frames": "Frames shown a question", "tokens": "Tokens a question", "co
 MOST_PAIRS, MOST_CATEGORIES = 20, 30
 TALLEST_IN = 9.0
 """As tall as a plot may be to fit a page of a paper."""
+HEAD_IN, ROW_IN, LINE_IN = 0.8, 0.12, 0.085
+"""Of a plot of categories: its axis and legend, a row's margins, and a contender in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +92,21 @@ def _categories(report: Report) -> Iterator[Plot]:
         held = categories(report, breakdown)
         often = sorted(held, key=lambda name: -held[name])[:MOST_CATEGORIES]
         counts = {name: held[name] for name in held if name in often}
-        shown = compared(report, max(2, min(MOST_COMPARED, int(TALLEST_IN / (0.1 * len(counts))))))
+        shown = compared(report, _room(len(counts)))
         caption = f"{scale.name} by {spoken(breakdown)} with 95 % confidence intervals; n questions in each."
         draw = partial(plots_standings.draw_categories, report=report, shown=shown, breakdown=breakdown, counts=counts)
-        height_in = 0.8 + len(counts) * (0.12 + 0.085 * len(shown))
+        height_in = HEAD_IN + len(counts) * (ROW_IN + LINE_IN * len(shown))
         caption += _left_out(report, len(shown)) + (
             " Rare categories: see the table." if len(counts) < len(held) else ""
         )
         yield Plot(
             f"by_{slug(breakdown)}", f"{scale.name} by {spoken(breakdown)}", caption, draw, COLUMN_IN * 1.4, height_in
         )
+
+
+def _room(rows: int) -> int:
+    """How many contenders there is room for in so many rows of categories."""
+    return max(2, min(MOST_COMPARED, int(((TALLEST_IN - HEAD_IN) / rows - ROW_IN) / LINE_IN)))
 
 
 def _pairs(report: Report) -> Iterator[Plot]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from jobs.evaluation.cast import looks, scale_of
 from jobs.evaluation.plotting import COLOURS, INK, MUTED, PAPER, only_grid, wrapped
 from jobs.evaluation.report import Report, Standing
@@ -12,6 +14,7 @@ from jobs.evaluation.report import Report, Standing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 PANELS_ACROSS = 4
 DEEPEST = 8
@@ -52,6 +55,7 @@ def draw_frames(figure: Figure, report: Report, shown: Sequence[Standing]) -> No
 def draw_rounds(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
     """Bars of shares by round, the right part solid, with the accuracy over each."""
     scale, drawn = scale_of(report), looks(report)
+    last = min(DEEPEST + 1, max(depth.rounds for each in shown for depth in each.depths))
     for axes, each in _panels(figure, shown):
         only_grid(axes, "y")
         hue = drawn[each.name].colour
@@ -66,7 +70,6 @@ def draw_rounds(figure: Figure, report: Report, shown: Sequence[Standing]) -> No
                 ha="center",
                 fontsize=6,
             )
-        last = DEEPEST + 1 if any(depth.rounds > DEEPEST for depth in each.depths) else DEEPEST
         axes.set_xticks(range(1, last + 1), [*map(str, range(1, DEEPEST + 1)), f"{DEEPEST + 1}+"][:last], fontsize=6)
         axes.set_xlim(0.4, last + 0.6)
         axes.set_xlabel("Rounds")
@@ -76,21 +79,17 @@ def draw_rounds(figure: Figure, report: Report, shown: Sequence[Standing]) -> No
 
 def draw_entropy(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
     """Shares of rounds by entropy, which stands upright: before fusion to the left, after it to the right."""
-    import numpy as np
-
     edges = np.linspace(0, 1, ENTROPY_BINS + 1)
+    most = max(_shares(values, edges).max() for each in shown for values in each.entropy.values() if values)
     for axes, each in _panels(figure, shown):
         only_grid(axes, "x")
-        most = 1.0
         for sign, name, hue in ((-1, "intrinsic", COLOURS[1]), (1, "fused", COLOURS[0])):
             values = each.entropy.get(name, ())
-            if not values:
-                continue
-            shares = np.histogram(values, edges)[0] / len(values) * 100
-            most = max(most, float(shares.max()))
-            axes.barh(edges[:-1], sign * shares, height=1 / ENTROPY_BINS, align="edge", color=hue, alpha=0.75, lw=0)
-            reach = (0.5, 1.0) if sign > 0 else (0.0, 0.5)
-            axes.axhline(float(np.mean(values)), *reach, color=hue, linewidth=1.0, linestyle="--")
+            if values:
+                shares = sign * _shares(values, edges)
+                axes.barh(edges[:-1], shares, 1 / ENTROPY_BINS, align="edge", color=hue, alpha=0.75, linewidth=0)
+                reach = (0.5, 1.0) if sign > 0 else (0.0, 0.5)
+                axes.axhline(float(np.mean(values)), *reach, color=hue, linewidth=1.0, linestyle="--")
         axes.axvline(0, color=MUTED, linewidth=0.6)
         axes.set_xlim(-most * 1.1, most * 1.1)
         axes.set_ylim(0, 1)
@@ -101,23 +100,26 @@ def draw_entropy(figure: Figure, report: Report, shown: Sequence[Standing]) -> N
 
 def draw_distance(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
     """The share of rounds whose segment lies within a distance of the truth: explored next, and of highest score."""
-    import numpy as np
-
+    furthest = max(NEAR_S, *(value for each in shown for values in each.distance.values() for value in values))
     for axes, each in _panels(figure, shown):
         for name, hue, line in (("chosen", COLOURS[0], "-"), ("best", COLOURS[1], "--")):
             values = np.sort(np.asarray(each.distance.get(name, ())))
             if len(values):
                 shares = np.arange(1, len(values) + 1) / len(values) * 100
-                axes.step(
-                    [0, *values], [shares[values == 0].max(initial=0), *shares], hue, linestyle=line, where="post"
-                )
+                at_once = shares[values == 0].max(initial=0)
+                axes.step([0, *values], [at_once, *shares], hue, linestyle=line, where="post")
         axes.set_xscale("symlog", linthresh=NEAR_S, linscale=0.6)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, furthest)
         axes.set_ylim(0, 102)
         axes.set_xlabel("Distance (s)")
     figure.axes[0].set_ylabel("Rounds within it (%)")
     _name_lines(figure)
+
+
+def _shares(values: Sequence[float], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Per cent of values in each bin."""
+    return np.histogram(values, edges)[0] / len(values) * 100.0
 
 
 def _name_lines(figure: Figure) -> None:

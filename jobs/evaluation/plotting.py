@@ -54,6 +54,8 @@ def save_plot(
         if simulated:
             _mark(figure)
         figure.savefig(folder / f"{name}.png", dpi=DPI)
+        # Both are laid out alike, and once.
+        figure.set_layout_engine("none")
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     return (folder / f"{name}.svg").read_text(encoding="utf-8")
 

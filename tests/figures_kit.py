@@ -1,0 +1,101 @@
+"""Runs made up in memory: questions with their truth, and what contenders answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agent.answer import Evidence
+from agent.ledger import Budget, Ledger
+from agent.question import Question
+from jobs.benchmarks.item import Item, Truth
+from jobs.evaluation.contenders import contenders
+from jobs.evaluation.folder import ANSWERS, JUDGED, appending, begin_run
+from jobs.evaluation.plan import IndexCost, Plan
+from jobs.evaluation.record import Judgement, Record
+from jobs.evaluation.report import Estimate
+
+FOUR = ("red", "blue", "green", "yellow")
+LIBRARY = "library:"
+"""What the library calls a video: this, and the benchmark's name of it."""
+
+
+def item(name: str, video: str = "v1", option: int | None = 0, options=FOUR, **others) -> Item:
+    """A question with four options of which the first is right; truth and other fields as named."""
+    fields = {key: others.pop(key) for key in ("text", "evidence", "clip") if key in others}
+    return Item(name, video, Question(f"What of {name}?", options), Truth(option, **fields), **others)
+
+
+def spoken(name: str, video: str = "v1", **others) -> Item:
+    """A free-form question."""
+    return item(name, video, None, (), text="a kite", **others)
+
+
+def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) -> Plan:
+    entered = contenders(names, controls=False)
+    fields = {
+        "benchmark": "made-up",
+        "title": "Made up",
+        "annotations": "/data/made-up.json",
+        "annotations_sha256": "0" * 64,
+        "scoring": "options",
+        "library": "/data/library",
+        "space": "words",
+        "contenders": entered,
+        "models": {"default": "builtin"},
+        "budget": Budget(),
+        "subtitles": True,
+        "limit": None,
+        "seed": 0,
+        "questions": len(asked),
+        "items": {each.item_id: (LIBRARY + each.video,) for each in asked},
+        "missing": (),
+        "problems": (),
+        "index_cost": IndexCost(1, 1.0, 3600, 0),
+        "version": "0.1.0",
+    }
+    return Plan(**{**fields, **others})
+
+
+def answer(name: str, option: int | None = 0, contender: str = "eea", **others) -> Record:
+    """What a contender answered to the question of a name; the option is the first if nothing is said."""
+    fields = {
+        "status": "insufficient_evidence" if option is None else "answered",
+        "text": None if option is None else FOUR[option],
+        "reason": "",
+        "rounds": 1,
+        "ledger": Ledger(),
+        "evidence": (),
+    }
+    return Record(contender, name, option=option, **{**fields, **others})
+
+
+def said(name: str, text: str | None, contender: str = "eea", **others) -> Record:
+    """A free-form answer."""
+    return answer(name, None, contender, text=text, **others)
+
+
+def seen(start_s: float, end_s: float, video: str = "v1") -> Evidence:
+    return Evidence(LIBRARY + video, start_s, end_s)
+
+
+def write_run(
+    folder: Path,
+    items: Sequence[Item],
+    answers: Sequence[Record],
+    judgements: Sequence[Judgement] = (),
+    names: Sequence[str] = ("eea",),
+    **others,
+) -> Path:
+    """A run's folder, as `kinodex eval run` leaves it."""
+    begin_run(folder, plan_of(items, names, **others), items)
+    for file, lines in ((ANSWERS, answers), (JUDGED, judgements)):
+        with appending(folder / file) as append:
+            for line in lines:
+                append(line)
+    return folder
+
+
+def means(groups: Mapping[str, Estimate]) -> dict[str, float]:
+    """Accuracies by category, rounded."""
+    return {name: round(each.mean, 4) for name, each in groups.items()}

@@ -130,9 +130,9 @@ def _name_lines(figure: Figure) -> None:
 
 
 def _panels(figure: Figure, shown: Sequence[Standing]) -> Iterator[tuple[Axes, Standing]]:
-    """An axes for each contender under its name, as many rows of them as are needed."""
-    across = min(PANELS_ACROSS, len(shown))
-    down = -(-len(shown) // across)
+    """An axes for each contender under its name, in as few and as even rows as can be."""
+    down = -(-len(shown) // PANELS_ACROSS)
+    across = -(-len(shown) // down)
     grid = list(figure.subplots(down, across, sharey=True, squeeze=False).flat)
     for axes, each in zip(grid, shown, strict=False):
         axes.set_title(wrapped(each.name, 24))

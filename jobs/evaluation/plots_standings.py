@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+FIGURE_SPACE = "\u2007"
 LOG_FROM = 8.0
 """Costs further apart than by this factor are drawn on a logarithmic axis."""
 
@@ -123,7 +124,8 @@ def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
         low, high = pair.difference.low, pair.difference.high
         sure = low is not None and high is not None and (low > 0 or high < 0)
         _interval(axes, scale, pair.difference, y, Look(INK if sure else MUTED, "s"), across=True)
-        text = f"{scale.text(pair.difference.mean, sign=True)}   {p_text(pair.p_value)}"
+        # Spaces as wide as a digit, so that the p-values stand under each other.
+        text = f"{scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)}   {p_text(pair.p_value)}"
         _beside(axes, y, text, INK if sure else MUTED)
     axes.set_yticks(range(len(pairs)), [wrapped(f"{pair.a} − {pair.b}", 36) for pair in pairs], fontsize=6.5)
     axes.set_ylim(len(pairs) - 0.4, -0.6)
@@ -165,7 +167,7 @@ def _interval(
 
 def _beside(axes: Axes, y: float, text: str, hue: str = INK) -> None:
     """A row's figures at the right of the plot."""
-    axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=6.5, color=hue)
+    axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center_baseline", fontsize=6.5, color=hue)
 
 
 def _widen(axes: Axes, values: Sequence[float]) -> None:

@@ -1,0 +1,191 @@
+"""`kinodex eval report` and `kinodex eval compare`, as a user has them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.ledger import Budget, Ledger
+from jobs.benchmarks.item import Problem
+from jobs.errors import UsageError
+from jobs.evaluation.comparing import compare
+from jobs.evaluation.contenders import Contender
+from jobs.evaluation.folder import REPORT
+from jobs.evaluation.plan import Missing
+from jobs.evaluation.record import Judgement
+from jobs.evaluation.reporting import read_report, read_run
+from tests.command_kit import Kinodex, bad, runner
+from tests.figures_kit import answer, item, said, spoken, write_run
+
+ITEMS = [
+    item(name, video, duration_s=90.0, groups={"question_type": ("a | b",)})
+    for name, video in (("a", "v1"), ("b", "v1"), ("c", "v2"), ("d", "v3"))
+]
+
+
+@pytest.fixture
+def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
+    return runner(monkeypatch, capsys)
+
+
+def rows_of(markdown: str, title: str) -> list[list[str]]:
+    """The cells of a Markdown table of this title: heads first."""
+    lines = markdown.partition(f"**{title}**")[2].strip().partition("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.replace("\\|", "¦").strip("|").split("|")] for line in lines]
+    assert set("".join(rows[1])) == {"-", ":"}
+    assert {len(row) for row in rows} == {len(rows[0])}
+    return [rows[0], *rows[2:]]
+
+
+def small_run(folder: Path, right=(True, True, True, False), name: str = "eea", **others) -> Path:
+    records = [
+        answer(each.item_id, 0 if good else 1, name, ledger=Ledger(frames=10, input_tokens=1000, cost=0.25))
+        for each, good in zip(ITEMS, right, strict=True)
+    ]
+    return write_run(folder, ITEMS, records, names=(name,), **others)
+
+
+def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: Path) -> None:
+    missing = tuple(Missing(f"v{number}", "no video of the library goes by it", 3) for number in range(12))
+    problems = (Problem("row 17", "the answer is [E]"),)
+    run = small_run(tmp_path / "run", questions=40, missing=missing, problems=problems)
+    ran = kinodex("eval", "report", run, "--no-page")
+    assert ran.code == 0
+    assert "Made up: 4 of 40 questions about 3 videos; chance 0.250" in ran.out
+    assert "0.750 ± 0.286 [0.00, 1.00]" in ran.out
+    assert "missing: 12" in ran.out and "and 2 more" in ran.out
+    assert "row 17: the answer is [E]" in ran.out
+    assert "NOT COMPLETE" not in ran.out
+    assert read_report(run / REPORT).standings[0].accuracy.mean == 0.75
+    assert not (run / "report.html").exists()
+
+
+def test_markdown_is_a_table_for_papers(kinodex: Kinodex, tmp_path: Path) -> None:
+    out = kinodex("eval", "report", small_run(tmp_path / "run"), "--no-page", "--markdown").out
+    heads, row = rows_of(out, "all questions")
+    assert heads[:6] == ["agent", "accuracy", "evidence", "unanswered", "invalid", "errors"]
+    assert heads[6:] == ["frames", "with kept", "shows", "rounds", "calls", "tokens", "cost", "seconds"]
+    found = dict(zip(heads, row, strict=True))
+    assert (found["frames"], found["tokens"], found["cost"], found["evidence"]) == ("10.0", "1,000", "0.2500", "–")
+    assert rows_of(out, "by question type")[0] == ["agent", "a ¦ b (4)"]
+    assert rows_of(out, "by duration") == [["agent", "< 5 min (4)"], ["eea", "0.750 ± 0.286"]]
+
+
+def test_the_same_report_as_json(kinodex: Kinodex, tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run")
+    told = json.loads(kinodex("eval", "report", run, "--no-page", "--json").out)
+    assert told == json.loads((run / REPORT).read_text())
+    assert told["standings"][0]["groups"]["question_type"]["a | b"]["questions"] == 4
+
+
+def test_many_categories_are_rows(kinodex: Kinodex, tmp_path: Path) -> None:
+    items = [item(str(number), f"v{number}", groups={"task": (f"task {number}",)}) for number in range(3)]
+    run = write_run(tmp_path / "run", items, [answer(each.item_id) for each in items])
+    out = kinodex("eval", "report", run, "--no-page", "--markdown").out
+    assert rows_of(out, "by task")[:2] == [["task", "eea"], ["task 0 (1)", "1.000"]]
+
+
+def test_a_run_under_way_and_one_waiting_for_its_judge_say_so(kinodex: Kinodex, tmp_path: Path) -> None:
+    begun = write_run(tmp_path / "begun", ITEMS, [], names=("eea", "vca"))
+    assert "NOT COMPLETE" in kinodex("eval", "report", begun, "--no-page").out
+    items = [spoken("a"), spoken("b", "v2")]
+    free = write_run(tmp_path / "free", items, [said("a", "a kite"), said("b", "sand")], scoring="judge")
+    out = kinodex("eval", "report", free, "--no-page", "--markdown").out
+    assert "NOT COMPLETE" in out
+    assert rows_of(out, "all questions")[1][1] == "–"
+
+
+def test_judged_answers_have_the_judges_scale(kinodex: Kinodex, tmp_path: Path) -> None:
+    items = [spoken("a"), spoken("b", "v2"), spoken("c", "v3")]
+    records = [said("a", "a kite"), said("b", "sand"), said("c", None)]
+    verdicts = [Judgement("eea", "a", "gpt-4o", 3), Judgement("eea", "b", "gpt-4o", 2)]
+    run = write_run(tmp_path / "run", items, records, verdicts, scoring="judge")
+    out = kinodex("eval", "report", run, "--no-page", "--markdown").out
+    assert "judged by gpt-4o, 0 to 3" in out
+    heads, row = rows_of(out, "all questions")
+    assert heads[1:3] == ["score", "valid ones"]
+    assert row[1].startswith("1.67 ±")
+    assert row[2].startswith("2.50 ±")
+
+
+def test_what_is_no_run_is_refused(kinodex: Kinodex, tmp_path: Path) -> None:
+    bad(kinodex, "eval", "report", tmp_path, "--no-page", code=2, says="give the folder that `kinodex eval` wrote")
+    bad(kinodex, "eval", "compare", tmp_path, tmp_path, code=2, says="give the folder that `kinodex eval` wrote")
+
+
+def test_the_page_is_made_beside_the_report(kinodex: Kinodex, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run = small_run(tmp_path / "run")
+    assert kinodex("eval", "report", run).code == 0
+    assert "Made up" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_two_runs_are_held_against_each_other_by_name(kinodex: Kinodex, tmp_path: Path) -> None:
+    one = small_run(tmp_path / "one", (True, True, True, False))
+    other = small_run(tmp_path / "other", (True, False, False, False), budget=Budget(frames=8), models={"default": "m"})
+    ran = kinodex("eval", "compare", one, other, "--markdown")
+    assert ran.code == 0
+    heads, row = rows_of(ran.out, "on the questions that both answered")
+    found = dict(zip(heads, row, strict=True))
+    assert (found["a"], found["b"], found["questions"]) == ("eea", "eea", "4")
+    assert found["a less b [95 %]"].startswith("+0.500 [")
+    assert (found["only a"], found["only b"], found["frames"]) == ("2", "0", "10.0 / 10.0")
+    assert "differs: models: default builtin / default m" in ran.out
+    assert "differs: budget: none / frames 8" in ran.out
+    assert "library" not in ran.out
+    told = json.loads(kinodex("eval", "compare", one, other, "--json").out)
+    assert told["versus"][0]["pair"]["difference"]["mean"] == 0.5
+
+
+def test_only_questions_that_are_the_same_count(tmp_path: Path) -> None:
+    records = [answer(each.item_id) for each in ITEMS]
+    one = read_run(write_run(tmp_path / "one", ITEMS, records))
+    changed = [ITEMS[1], replace(ITEMS[2], truth=replace(ITEMS[2].truth, option=3)), item("z")]
+    other = read_run(write_run(tmp_path / "other", changed, [answer("b", 1), answer("c", 3), answer("z")]))
+    found = compare(one, other)
+    assert (found.shared, found.changed, found.only_one, found.only_other) == (1, 1, 2, 1)
+    (versus,) = found.versus
+    assert (versus.pair.difference.mean, versus.pair.difference.questions) == (1.0, 1)
+    assert (versus.a.accuracy.mean, versus.b.accuracy.mean) == (1.0, 0.0)
+
+
+def test_names_that_differ_are_held_each_against_each(tmp_path: Path) -> None:
+    runs = []
+    for folder, names in (("one", ("eea", "vca")), ("other", ("videotree",)), ("third", ("vca", "videotree"))):
+        records = [answer(each.item_id, contender=name) for each in ITEMS for name in names]
+        runs.append(read_run(write_run(tmp_path / folder, ITEMS, records, names=names)))
+    one, other, third = runs
+    assert [(each.pair.a, each.pair.b) for each in compare(one, other).versus] == [
+        ("eea", "videotree"),
+        ("vca", "videotree"),
+    ]
+    by_name = compare(one, third)
+    assert [(each.pair.a, each.pair.b) for each in by_name.versus] == [("vca", "vca")]
+    assert by_name.unpaired == ("eea", "videotree")
+    assert len(compare(one, third, every=True).versus) == 4
+
+
+def test_settings_and_judges_that_differ_are_told(tmp_path: Path) -> None:
+    items = [spoken("a"), spoken("b", "v2")]
+    runs = []
+    for judge, rounds in (("gpt-4o", 3), ("qwen", 5)):
+        entered = (Contender("eea", "eea", {"rounds": rounds}),)
+        verdicts = [Judgement("eea", each.item_id, judge, 3) for each in items]
+        records = [said(each.item_id, "a kite") for each in items]
+        folder = write_run(tmp_path / judge, items, records, verdicts, scoring="judge", contenders=entered)
+        runs.append(read_run(folder))
+    told = {each.what: (each.one, each.other) for each in compare(*runs).differences}
+    assert told == {"judge": ("gpt-4o", "qwen"), "settings of eea": ("rounds 3", "rounds 5")}
+
+
+def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
+    one = read_run(small_run(tmp_path / "one"))
+    other = read_run(small_run(tmp_path / "other", benchmark="lvbench"))
+    with pytest.raises(UsageError, match="two runs of one benchmark"):
+        compare(one, other)
+    strange = read_run(write_run(tmp_path / "strange", [item("z")], [answer("z")]))
+    with pytest.raises(UsageError, match="no question in common"):
+        compare(one, strange)

@@ -209,7 +209,7 @@ def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> 
 
 def test_free_answers_are_not_scored_before_they_are_judged() -> None:
     items = [spoken("a"), spoken("b", "v2")]
-    records = [said("a", "a kite"), said("b", None)]
+    records = [said("a", "a kite"), said("b", "")]
     plan = plan_of(items, scoring="judge")
     unjudged = make_report(plan, items, records)
     assert (unjudged.standings[0].accuracy.questions, unjudged.judge, unjudged.complete) == (0, None, False)

@@ -28,7 +28,7 @@ class Run:
 
     @property
     def judge(self) -> str | None:
-        """The judge whose scores count: the last one who was asked."""
+        """The judge whose scores count: the last to begin."""
         return self.judgements[-1].judge if self.judgements else None
 
 

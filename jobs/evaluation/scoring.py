@@ -74,13 +74,13 @@ def judged_score(item: Item, record: Record, verdicts: Verdicts) -> tuple[float 
     verdict = verdicts.get((record.contender, record.item_id))
     if verdict is not None and verdict.score is not None:
         return verdict.score / BEST_JUDGED, True
-    waits = verdict is None and record.text is not None
+    waits = verdict is None and bool(record.text)
     return (None if waits or not verdicts or item.truth.text is None else 0.0), False
 
 
 def answered(record: Record, scoring: Scoring) -> bool:
     """Whether the record holds an answer of the kind that is scored."""
-    return (record.option if scoring == "options" else record.text) is not None
+    return record.option is not None if scoring == "options" else bool(record.text)
 
 
 def _touches(evidence: Sequence[Evidence], among: set[str], ranges: Ranges) -> bool:

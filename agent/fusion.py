@@ -25,7 +25,7 @@ def query_score(
 ) -> float:
     """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`; 0 without anchors.
 
-    With the "sum" in the place of the mean every anchor adds something; "best" is the highest similarity alone.
+    With the "sum" in the place of the mean every anchor adds something, up to 1; "best" is the highest one alone.
     """
     if not similarities:
         return 0.0
@@ -34,7 +34,7 @@ def query_score(
     if pooling == "best":
         return temperature * peak
     pooled = np.exp(scaled - peak).sum() / (len(scaled) if pooling == "mean" else 1)
-    return temperature * (peak + float(np.log(pooled)))
+    return min(1.0, temperature * (peak + float(np.log(pooled))))
 
 
 def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_TEMPERATURE) -> float:

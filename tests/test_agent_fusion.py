@@ -27,6 +27,23 @@ def test_entropy_on_the_scale_of_rewards():
     assert reward_entropy([70.0]) == 0.0
 
 
+def test_anchors_may_add_up_or_count_by_the_best_alone():
+    assert query_score([0.32, 0.2, 0.2], pooling="sum") == pytest.approx(0.367, abs=1e-3)
+    assert query_score([0.32, 0.2, 0.2], pooling="best") == pytest.approx(0.32)
+    for pooling in ("mean", "sum", "best"):
+        assert query_score([0.32], pooling=pooling) == pytest.approx(0.32)
+        assert query_score([], pooling=pooling) == 0.0
+    assert query_score([0.95] * 40, pooling="sum") == 1.0
+
+
+def test_a_higher_temperature_makes_rewards_less_sure():
+    rewards = [80.0, 70.0, 0.0]
+    entropies = [reward_entropy(rewards, temperature) for temperature in (1.0, 10.0, 100.0)]
+    assert entropies == sorted(entropies)
+    assert entropies[0] < 0.01
+    assert entropies[2] > 0.9
+
+
 def test_unknown_rewards_count_as_the_lowest():
     assert reward_entropy([None, None]) == 1.0
     assert reward_entropy([None]) == 1.0

@@ -48,6 +48,8 @@ SAME_DISTANCE_SHARE = 1.4826
 FLAT = 1e-6
 """A deviation of cosines below this is rounding."""
 EXACT_S = 1e-6
+COSINES_KEPT = 256
+"""Texts whose cosines with a video are kept: of hours of film, those of one text are some tens of kilobytes."""
 LEAST_PREFIX = 4
 VIDEOS_NAMED = 5
 
@@ -166,6 +168,8 @@ class Environment:
         """Cosine of every stored frame of a video with a text, in time order."""
         key = (text, video_id)
         if key not in self._cosines:
+            if len(self._cosines) >= COSINES_KEPT:
+                self._cosines.pop(next(iter(self._cosines)))
             self._cosines[key] = self.in_memory(video_id).cosines(self.embed_text(text)).astype(np.float64)
         return self._cosines[key]
 
@@ -183,6 +187,7 @@ class Environment:
         return (cosines - middle) / scale if scale >= FLAT else np.zeros_like(cosines)
 
     def _all_cosines(self, texts: Sequence[str], video_id: str) -> Floats:
+        self.embed_texts(texts)  # all at once, not one by one
         return np.stack([self.cosines(text, video_id) for text in texts], axis=1)
 
     def search(
@@ -235,7 +240,7 @@ class Environment:
         """This environment, of more than `count` videos only those whose frames match the texts best, and `keep`.
 
         Found by the library's index over all videos, so that the vectors of a large library are never all read.
-        Where frames are missing, captions and lines tell too, by rank, since their scores do not compare.
+        Where a video has none, captions and lines tell too, by rank, since their scores and cosines do not compare.
         """
         if len(self.videos) <= count:
             return self
@@ -251,14 +256,14 @@ class Environment:
         return nearest
 
     def _found(self, text: str, k: int) -> Iterator[tuple[str, float]]:
-        """Videos with how well their frames, else also their words, match a text."""
-        vector, everywhere = self.embed_text(text), self._everywhere()
-        frames = self.library.search_frames(vector, everywhere, k, 10.0)
+        """Videos with how well their frames, where some have none also their words, match a text."""
+        everywhere = self._everywhere()
+        frames = self.library.search_frames(self.embed_text(text), everywhere, k, 10.0)
         if self.has_pictures:
             yield from ((hit.video_id, hit.score) for hit in frames)
             return
-        captions = self.library.search_captions(text, vector, everywhere, k)
-        for hits in (frames, captions, self.search_transcript(text, k)):
+        words = [*self.library.search_captions(text, None, everywhere, k), *self.search_transcript(text, k)]
+        for hits in (sorted(words, key=lambda hit: -hit.score), frames):
             yield from ((hit.video_id, -rank) for rank, hit in enumerate(hits))
 
     def _everywhere(self) -> Scope:

@@ -67,29 +67,33 @@ def make_library(folder: Path, films: Mapping[str, Sequence[str]], jpeg: bytes =
     fingerprint = Fingerprint("words", "bag-of-words", "0" * 64, "{}", DIM, True)
     library = Library.create(str(folder), {"fps": 1.0}, fingerprint)
     for title, captions in films.items():
-        video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
-        library.add_frames({video_id: _rows(captions, jpeg)})
-        row = VideoRow(
-            video_id=video_id,
-            uri=title,
-            title=title,
-            start_s=0.0,
-            duration_s=float(len(captions)),
-            fps=25.0,
-            width_px=8,
-            height_px=8,
-            codec="none",
-            frames=len(captions),
-            segments=0,
-            transcript_lines=0,
-            decode_errors=0,
-            sample_fps=1.0,
-            space="words",
-            state="complete",
-            ingested_at=datetime.now(UTC),
-        )
-        assert library.complete([row]) == ()
+        add_film(library, title, captions, jpeg)
     return library
+
+
+def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes = JPEG) -> None:
+    video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
+    library.add_frames({video_id: _rows(captions, jpeg)})
+    row = VideoRow(
+        video_id=video_id,
+        uri=title,
+        title=title,
+        start_s=0.0,
+        duration_s=float(len(captions)),
+        fps=25.0,
+        width_px=8,
+        height_px=8,
+        codec="none",
+        frames=len(captions),
+        segments=0,
+        transcript_lines=0,
+        decode_errors=0,
+        sample_fps=1.0,
+        space="words",
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )
+    assert library.complete([row]) == ()
 
 
 def _rows(captions: Sequence[str], jpeg: bytes) -> list[FrameRow]:

@@ -7,10 +7,12 @@ import itertools
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agent.question import Question
+from agent.builtin import weighing
+from agent.question import Note, Question
 from tests import rules_words
-from tests.rules_judge import Verdict, View, judge, letter, moment, strongest, texts_of, wanted
+from tests.rules_judge import BELIEVABLE, Verdict, View, judge, letter, moment, strongest, texts_of, wanted
 from tests.rules_prompt import Asked, Frame, Part
 from tests.rules_sight import Eyes
 
@@ -50,6 +52,31 @@ def _told(note: Part) -> str:
     return note.text.rpartition("?")[2] if note.source.startswith("focus") else note.text
 
 
+def read_notes(question: Question, notes: list[Part]) -> Verdict:
+    """What notes say; those in general English by the weights of their words, which settles nothing."""
+    verdict, told = judge(question, notes_view(notes)), _as_notes(notes)
+    if verdict.believable or not weighing.is_general(told):
+        return verdict
+    weighed = weighing.weigh(question, told)
+    if weighed.choice is None:
+        return verdict
+    evidence = tuple(notes[number - 1].number for number in weighed.evidence)
+    return Verdict(weighed.choice, question.options[weighed.choice], BELIEVABLE, weighed.lead, evidence)
+
+
+def likeness(question: Question, notes: list[Part]) -> NDArray[np.float64]:
+    """How much notes have to do with a question, 0 to 1: from `HINT` on a little, from `PARTLY` on much."""
+    told = _as_notes(notes)
+    if weighing.is_general(told):
+        return np.array([(0.0, HINT, PARTLY)[level - 1] for level in weighing.relevances(question, told)])
+    matches: NDArray[np.float64] = notes_view(notes).strengths(texts_of(question)).max(axis=1, initial=0.0)
+    return matches
+
+
+def _as_notes(notes: list[Part]) -> list[Note]:
+    return [Note(note.video, note.start_s, note.end_s, note.source, _told(note), note.score) for note in notes]
+
+
 def conclusion(question: Question, verdict: Verdict) -> Reply:
     """The answer, or that there is nothing to answer from: it abstains, it does not guess."""
     if not verdict.believable:
@@ -64,7 +91,7 @@ def answer(sight: Eyes, asked: Asked) -> Reply:
     if "that you cannot see" in asked.text and "Nothing of the video is shown" in asked.text:
         return guess(question)
     seen = judge(question, frames_view(sight, asked.frames)) if asked.frames else Verdict()
-    told = judge(question, notes_view(asked.notes)) if asked.notes else Verdict()
+    told = read_notes(question, asked.notes) if asked.notes else Verdict()
     best = max(seen, told, key=lambda verdict: verdict.strength)
     if "Answer only if" in asked.text and not best.settled:
         best = Verdict()
@@ -182,15 +209,15 @@ def summarize(sight: Eyes, asked: Asked) -> Reply:
 
 def relevances(sight: Eyes, asked: Asked) -> Reply:
     """Clusters by the words of their captions."""
-    notes = asked.notes
-    matches = notes_view(notes).strengths(texts_of(asked.question)).max(axis=1)
+    matches = likeness(asked.question, asked.notes)
     levels = [3 if match >= PARTLY else 2 if match >= HINT else 1 for match in matches]
-    return {"clusters": [{"cluster": n.number, "relevance": level} for n, level in zip(notes, levels, strict=True)]}
+    told = zip(asked.notes, levels, strict=True)
+    return {"clusters": [{"cluster": note.number, "relevance": level} for note, level in told]}
 
 
 def reflect(sight: Eyes, asked: Asked) -> Reply:
     """Sure if the notes settle the question."""
-    verdict = judge(asked.question, notes_view(asked.notes))
+    verdict = read_notes(asked.question, asked.notes)
     level = 3 if verdict.settled or (verdict.strength > 0.9 and verdict.lead > 0) else 2 if verdict.believable else 1
     return {"thought": f"best: {verdict.text} ({verdict.strength:.2f})", "confidence": level}
 

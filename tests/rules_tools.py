@@ -11,7 +11,7 @@ from typing import Any
 from agent.question import Question
 from tests.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
 from tests.rules_prompt import Asked, Part
-from tests.rules_replies import PARTLY, conclusion, notes_view
+from tests.rules_replies import PARTLY, conclusion, likeness, notes_view, read_notes
 from tests.rules_sight import Eyes
 
 Reply = dict[str, Any]
@@ -133,7 +133,7 @@ def focus(sight: Eyes, asked: Asked) -> Reply:
 def assess(sight: Eyes, asked: Asked) -> Reply:
     """The answer of the notes, and a confidence by how strongly and how clearly they tell it."""
     question = asked.question
-    verdict = judge(question, notes_view(asked.notes))
+    verdict = read_notes(question, asked.notes)
     level = 0 if not verdict.believable else 5 if verdict.settled else 4 if verdict.strength > 0.93 else 2
     level = min(level, 2) if verdict.lead <= 0 else level
     said = conclusion(question, verdict)
@@ -210,7 +210,7 @@ def master(sight: Eyes, asked: Asked) -> str:
     """Ground, look, and answer when an observation says it; ground again when it says nothing."""
     question = asked.question
     told = [_told(number, text) for number, text in enumerate(asked.texts[1:], start=1)]
-    verdict = judge(question, notes_view([*clips(asked), *told]))
+    verdict = read_notes(question, [*clips(asked), *told])
     over = "answer now" in asked.texts[-1].casefold()
     if verdict.settled or over:
         said = conclusion(question, verdict)
@@ -238,7 +238,7 @@ def locate(sight: Eyes, asked: Asked) -> Reply:
     """The clip whose words match best and that was not located before, if any does."""
     before = re.findall(r"<clip_(\d+)>", asked.text.partition("Located before:")[2].partition(".")[0])
     rest = [part for part in clips(asked) if str(part.number) not in before]
-    matches = notes_view(rest).strengths(texts_of(asked.question)).max(axis=1, initial=0.0)
+    matches = likeness(asked.question, rest)
     if not rest or matches.max() < PARTLY:
         return {"clips": [], "reason": "no words give a hint"}
     return {"clips": [rest[int(matches.argmax())].number], "reason": "its words match"}

@@ -28,7 +28,7 @@ PARTLY = 0.5
 def judge(question: Question, notes: Sequence[Note]) -> Verdict:
     """Which choice the notes say more than half of; without choices, whether one speaks of the subject.
 
-    Of two that are said alike, none is chosen; in general English, the one whose words the notes hold most of.
+    Of two that are said alike, none is chosen. Failing that, in general English, the one whose words are held most.
     """
     verdict = _said(question, notes)
     return weighing.weigh(question, notes) if verdict.choice is None and weighing.is_general(notes) else verdict

@@ -52,7 +52,8 @@ def make_report(
     """The report of a run, however far it got: its items with their truth, the records, and what a judge said of them.
 
     `items` are those that the plan asks. Their `duration_s` is the benchmark's or else the library's, and their
-    truth's `clip` is the library's video id. Of several judges the last to begin counts. The order of the records does not.
+    truth's `clip` is the library's video id. Of several judges the last to begin counts; the order of the records
+    does not matter.
 
     Raises:
         UsageError: a record is of a contender or an item that the run does not have.

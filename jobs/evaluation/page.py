@@ -29,6 +29,8 @@ COSTS = {
     "seconds": "Seconds",
 }
 MAIN_COSTS = ("frames", "tokens", "cost", "seconds")
+FEW_VIDEOS = 20
+"""With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
 QUESTIONS_A_VIDEO = (10, 100)
 """Over how many questions a video the index is shared out, beside those of the run."""
 
@@ -56,6 +58,7 @@ def write_page(report: Report, folder: Path) -> Path:
             best=best,
             rivals=_rivals(report, best),
             deep=[each for each in agents_of(report) if len(each.depths) > 1],
+            few_videos=FEW_VIDEOS,
             shared=[report.asked / max(report.videos, 1), *QUESTIONS_A_VIDEO],
         )
     )

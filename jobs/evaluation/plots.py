@@ -16,7 +16,7 @@ from jobs.evaluation.report import Report, Standing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COSTS = {"frames": "Frames shown a question", "tokens": "Tokens a question", "cost": "Cost a question"}
+COSTS = {"frames": "Frames shown a question", "tokens": "Tokens a question", "cost": "Money a question"}
 MOST_PAIRS, MOST_CATEGORIES = 20, 30
 TALLEST_IN = 9.0
 """As tall as a plot may be to fit a page of a paper."""
@@ -69,7 +69,9 @@ def _against_costs(report: Report) -> Iterator[Plot]:
     )
     draw = partial(plots_standings.draw_against_costs, report=report, costs=held)
     width_in = PAGE_IN if len(held) > 1 else COLUMN_IN
-    yield Plot("costs", f"{scale.name} against frames, tokens and money", caption, draw, width_in, 3.0)
+    spent = [label.split()[0].lower() for label in held.values()]
+    title = f"{scale.name} against {' and '.join(filter(None, [', '.join(spent[:-1]), spent[-1]]))}"
+    yield Plot("costs", title, caption, draw, width_in, 3.0)
 
 
 def _durations(report: Report) -> Iterator[Plot]:

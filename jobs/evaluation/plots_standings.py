@@ -64,7 +64,7 @@ def draw_against_costs(figure: Figure, report: Report, costs: Mapping[str, str])
             )
         axes.set_xlabel(label)
     panels[0].set_ylabel(scale.label)
-    _legend(figure, panels[0], across=3 if len(costs) > 1 else 1)
+    _legend(figure, panels, across=3 if len(costs) > 1 else 1)
 
 
 def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], counts: Mapping[str, int]) -> None:
@@ -90,7 +90,7 @@ def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], co
     axes.set_xticks(range(len(counts)), [f"{name}\nn = {count:,}" for name, count in counts.items()])
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel(scale.label)
-    _legend(figure, axes, across=4)
+    _legend(figure, [axes], across=4)
 
 
 def draw_categories(
@@ -112,7 +112,7 @@ def draw_categories(
         axes.axhline(y - 0.5, color=MUTED, linewidth=0.3)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(scale.label)
-    _legend(figure, axes, across=2)
+    _legend(figure, [axes], across=2)
 
 
 def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
@@ -172,10 +172,11 @@ def _beside(axes: Axes, y: float, text: str, hue: str = INK) -> None:
 
 def _widen(axes: Axes, values: Sequence[float]) -> None:
     """A logarithmic axis where costs are far apart, else one from 0."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if values and max(values) / min(values) > LOG_FROM:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(values) / min(values) < 100 else (1,)))
         axes.set_xlim(min(values) / 1.6, max(values) * 1.6)
         axes.xaxis.set_minor_formatter(NullFormatter())
     elif values:
@@ -183,10 +184,9 @@ def _widen(axes: Axes, values: Sequence[float]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
 
 
-def _legend(figure: Figure, axes: Axes, across: int) -> None:
-    """The names under the plot, in rows of at most `across` that are as even as can be."""
-    handles, names = axes.get_legend_handles_labels()
-    down = -(-len(names) // across)
-    figure.legend(
-        handles, [wrapped(name, 34) for name in names], loc="outside lower center", ncols=-(-len(names) // down)
-    )
+def _legend(figure: Figure, panels: Sequence[Axes], across: int) -> None:
+    """Every name of some panels once, under the plot, in rows of at most `across` that are as even as can be."""
+    held = {name: handle for axes in panels for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    down = -(-len(held) // across)
+    names = [wrapped(name, 34) for name in held]
+    figure.legend(list(held.values()), names, loc="outside lower center", ncols=-(-len(held) // down))

@@ -17,6 +17,7 @@ from jobs.evaluation.folder import REPORT
 from jobs.evaluation.plan import Missing
 from jobs.evaluation.record import Judgement
 from jobs.evaluation.reporting import read_report, read_run
+from jobs.evaluation.tables import Table, fitting
 from tests.command_kit import Kinodex, bad, runner
 from tests.figures_kit import answer, item, said, spoken, write_run
 
@@ -109,6 +110,22 @@ def test_judged_answers_have_the_judges_scale(kinodex: Kinodex, tmp_path: Path) 
     assert heads[1:3] == ["score", "valid ones"]
     assert row[1].startswith("1.67 ±")
     assert row[2].startswith("2.50 ±")
+
+
+def test_a_wide_table_is_cut_into_parts_that_fit_and_each_has_the_names() -> None:
+    heads = ("a", "b", *(f"figure {number}" for number in range(9)))
+    rows = tuple((name, "視頻代理", *(f"{number}.000" for number in range(9))) for name in ("eea", "vca " * 30))
+    wide = Table("pairs", heads, rows, names=2)
+    assert fitting(wide, 500) == [wide]
+    parts = fitting(wide, 80)
+    assert len(parts) > 1
+    assert [head for part in parts for head in part.heads[2:]] == list(heads[2:])
+    for part in parts:
+        assert [row[:2] for row in part.rows] == [row[:2] for row in rows]
+        assert 40 + 10 * (len(part.heads) - 2) <= 80, "the names take half of the line at most"
+    assert [part.title for part in parts[:2]] == ["pairs", "pairs, continued"]
+    narrow = fitting(wide, 20)
+    assert len(narrow) == 9, "a column is shown whatever the width"
 
 
 def test_what_is_no_run_is_refused(kinodex: Kinodex, tmp_path: Path) -> None:

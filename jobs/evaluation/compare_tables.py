@@ -14,7 +14,7 @@ def comparison_table(comparison: Comparison) -> Table:
     heads = ("a", "b", "a scores", "b scores", "a less b [95 %]", "p", "only a", "only b", "questions")
     scale = scale_of(comparison.scoring)
     rows = tuple(_row(each, scale) for each in comparison.versus)
-    return Table("on the questions that both answered", (*heads, *(COSTS[name][0] for name in SHOWN)), rows)
+    return Table("on the questions that both answered", (*heads, *(COSTS[name][0] for name in SHOWN)), rows, names=2)
 
 
 def comparison_facts(comparison: Comparison) -> list[str]:

@@ -71,7 +71,7 @@ def _pairs(pairs: Sequence[Pair], scale: float) -> Table:
         )
         for pair in pairs
     ]
-    return Table("pairs on the same questions", heads, tuple(rows))
+    return Table("pairs on the same questions", heads, tuple(rows), names=2)
 
 
 def _main(report: Report, scale: float) -> Table:

@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from rich.table import Table as Drawn
 
 NOTHING = "–"
+GAP = 2
+"""Characters between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A title, the heads of the columns, and rows of cells; the first column is a name."""
+    """A title, the heads of the columns, and rows of cells; of the columns so many of the first are names."""
 
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    names: int = 1
 
 
 def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) -> None:
@@ -36,12 +39,32 @@ def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) 
     for line in lines:
         out.print(line, soft_wrap=True, markup=False)
     for table in tables:
-        out.print(_drawn(table))
+        for part in fitting(table, out.width):
+            out.print(_drawn(part))
+
+
+def fitting(table: Table, width: int) -> list[Table]:
+    """A table as one or more of at most so many characters a line, if their columns allow: each begins with the names.
+
+    Names may take half of the line; longer ones are folded.
+    """
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) + GAP for column in zip(table.heads, *table.rows, strict=True)]
+    names = tuple(range(table.names))
+    room = width - sum(min(widths[each], width // 2 // table.names) for each in names) - GAP
+    parts: list[tuple[int, ...]] = [()]
+    for number in range(table.names, len(widths)):
+        if parts[-1] and sum(widths[each] for each in (*parts[-1], number)) > room:
+            parts.append(())
+        parts[-1] += (number,)
+    titles = (table.title, *(f"{table.title}, continued" for _ in parts[1:]))
+    return [_columns(table, title, (*names, *part)) for title, part in zip(titles, parts, strict=True)]
 
 
 def markdown(table: Table) -> str:
     """A table as Markdown, under its title."""
-    heads = [_line(table.heads), "|---" + "|---:" * (len(table.heads) - 1) + "|"]
+    heads = [_line(table.heads), "|---" * table.names + "|---:" * (len(table.heads) - table.names) + "|"]
     return "\n".join([f"**{_plain(table.title)}**", "", *heads, *map(_line, table.rows)])
 
 
@@ -81,6 +104,11 @@ def scale_of(scoring: Scoring) -> float:
     return BEST_JUDGED if scoring == "judge" else 1.0
 
 
+def _columns(table: Table, title: str, columns: Sequence[int]) -> Table:
+    heads, *rows = (tuple(row[each] for each in columns) for row in (table.heads, *table.rows))
+    return Table(title, heads, tuple(rows), table.names)
+
+
 def _drawn(table: Table) -> Drawn:
     from rich import box
     from rich.markup import escape
@@ -90,7 +118,8 @@ def _drawn(table: Table) -> Drawn:
         box=box.SIMPLE_HEAD, title=escape(table.title), title_justify="left", pad_edge=False, collapse_padding=True
     )
     for number, head in enumerate(table.heads):
-        drawn.add_column(escape(head), justify="right" if number else "left", overflow="fold")
+        is_name = number < table.names
+        drawn.add_column(escape(head), justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name)
     for row in table.rows:
         drawn.add_row(*map(escape, row))
     return drawn

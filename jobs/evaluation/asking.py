@@ -10,8 +10,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from agent.ask import ask, default_parameters
-from agent.environment import Environment
+from agent.environment import EmbedText, Environment
 from agent.errors import KeyMissing, ModelRejected, ModelUnknown
 from agent.events import Event
 from agent.ledger import Budget, Ledger
@@ -28,6 +31,8 @@ from jobs.models import ModelChoice, ModelsFor, chosen_models
 
 ENVIRONMENTS = 256
 """Videos whose vectors are kept in memory: of hours long ones, one takes some megabytes."""
+TEXTS = 4096
+"""Texts whose vectors are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +146,25 @@ def environments(setting: Setting) -> EnvironmentOf:
 
         detect = detect_with(library, setting.detector)
 
+    embed_text = _one_by_one(space.embed_text)
+
     @lru_cache(ENVIRONMENTS)
     def environment_of(video_ids: tuple[str, ...]) -> Environment:
-        return Environment(
-            library, [rows[each] for each in video_ids], space.embed_text, detect, subtitles=setting.subtitles
-        )
+        videos = [rows[each] for each in video_ids]
+        return Environment(library, videos, embed_text, detect, subtitles=setting.subtitles)
 
     return environment_of
+
+
+def _one_by_one(embed_text: EmbedText) -> EmbedText:
+    """Embeds each text by itself: so its vector is the same to the last bit, whatever else is asked beside it."""
+
+    @lru_cache(TEXTS)
+    def vector_of(text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = embed_text([text])[0]
+        return vector
+
+    return lambda texts: np.stack([vector_of(text) for text in texts])
 
 
 def unanswered(contender: Contender, asked: Asked, error: str) -> Record:

@@ -12,7 +12,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from index import additions, keeping, sweeping, writing
+from index import additions, keeping, sweeping, upkeep, writing
 from index.captions import CaptionLike, add_captions
 from index.clips import add_clips, forget
 from index.completing import complete
@@ -148,8 +148,23 @@ class Library(LibraryReader):
         return sweeping.sweep(self._tables, self._vectors)
 
     def audit(self) -> sweeping.Audit:
-        """Check that every complete video has all its rows once, and that there are no other rows; reads much."""
+        """Check that every complete video and addition has all its rows, and that there are no others; reads much."""
         return sweeping.audit(self._tables, self._vectors)
+
+    def health(self) -> upkeep.Health:
+        """What an audit finds that no run at work explains, and what the tables take; only reads."""
+        return upkeep.health(self._tables, self._vectors)
+
+    def maintain(
+        self, keep_s: float = PAYING.keep_s, discard_broken: bool = False, tell: upkeep.Tell = lambda step: None
+    ) -> upkeep.Upkeep:
+        """Remove what interrupted runs left, join files, bring indexes up to date, delete states over `keep_s` old.
+
+        Safe beside runs and readers: what a run at work may be writing stays. With `discard_broken`, videos and
+        additions that lost rows go too, so that the next run makes them anew. Raises LibraryBusy if another
+        maintenance is at work, StorageError where the library may only be read.
+        """
+        return upkeep.maintain(self._tables, self._vectors, keep_s, discard_broken, tell)
 
     def add_space(self, fingerprint: Fingerprint) -> None:
         """Make room for another space's vectors; raises LibraryError for the library's own space."""

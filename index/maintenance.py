@@ -80,8 +80,8 @@ def refresh(tables: Tables, when: Thresholds) -> None:
             _index_vectors(tables[name], when)
         for name in ("transcript", "captions"):
             if _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
-                _optimize(tables[name], when)
-        _optimize(tables["leases"], when)  # renewed every few seconds, each time as a new state of the table
+                optimize(tables[name], when)
+        optimize(tables["leases"], when)  # renewed every few seconds, each time as a new state of the table
 
 
 def _index_values(table: Any, column: str, kind: BTree | Bitmap, when: Thresholds) -> None:
@@ -98,7 +98,7 @@ def _index_vectors(table: Any, when: Thresholds) -> None:
             graph = HnswSq(distance_type="cosine")
             patiently(lambda: table.create_index("vector", config=graph, name="by_vector"))
     elif _is_stale(table, "vector", when.stale_rows, when.stale_share):
-        _optimize(table, when)
+        optimize(table, when)
 
 
 def _indexes(table: Any, column: str) -> list[Any]:
@@ -117,9 +117,9 @@ def small_fragments(table: Any) -> int:
 
 def join_fragments(table: Any, many: int, when: Thresholds) -> None:
     if small_fragments(table) > many:
-        _optimize(table, when)
+        optimize(table, when)
 
 
-def _optimize(table: Any, when: Thresholds) -> None:
+def optimize(table: Any, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     patiently(lambda: table.optimize(cleanup_older_than=timedelta(seconds=when.keep_s)))

@@ -1,4 +1,4 @@
-"""Taking away what interrupted ingests left, and checking a whole library against what its videos say.
+"""Taking away what interrupted ingests left, and checking a whole library against what its rows promise.
 
 Only columns of ids and numbers are read, and by a sweep not even those where the numbers of rows are right.
 """
@@ -6,16 +6,17 @@ Only columns of ids and numbers are read, and by a sweep not even those where th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.expr import col
 
+from index.added_rows import AddedAudit, audit_added
 from index.clips import videos_with_clips
 from index.completing import counts_of, is_whole, promises
 from index.counting import Counts, ingested, numbered, rows_by_video
-from index.filters import all_of, equal, one_of, portions
+from index.filters import all_of, equal, few, one_of, portions
 from index.reading import complete_videos
 from index.tables import Tables
 from index.writing import discard
@@ -32,25 +33,47 @@ class Audit:
     """Complete videos with rows that are there twice: readers see each once, and a sweep takes the others away."""
     broken: tuple[str, ...]
     """Complete videos with other rows than they should have: discard them and ingest them again."""
+    added: AddedAudit = field(default_factory=AddedAudit)
+    """The same of what optional stages added."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One line for each video that is not as it should be; none where all is well."""
+        """One line for each thing that is not as it should be; none where all is well."""
         found = {"has rows but is not complete": self.orphans, "has rows twice": self.doubled, "is broken": self.broken}
-        return tuple(f"video {video_id} {problem}" for problem, ids in found.items() for video_id in ids)
+        added = {"without its addition": self.added.leftovers, "other than was added": self.added.broken}
+        return (
+            *(f"video {video_id} {problem}" for problem, ids in found.items() for video_id in ids),
+            *(
+                f"video {video_id} has {each.stage} by {each.model} {problem}"
+                for problem, rows in added.items()
+                for each in rows
+                for video_id in each.video_ids
+            ),
+        )
 
 
 def audit(tables: Tables, vectors_table: str) -> Audit:
     """See Library.audit."""
+    ingested = audit_videos(tables, vectors_table)
+    return replace(ingested, added=audit_added(tables, vectors_table))
+
+
+def audit_videos(tables: Tables, vectors_table: str) -> Audit:
+    """The part of an audit that is about what ingest writes, and clips.
+
+    What is not whole is looked at again, since a run at work may have changed it between two looks.
+    """
     videos = complete_videos(tables)
     held = counts_of(tables, vectors_table)
-    wrong = [row for row in videos.values() if not is_whole(row, held, vectors_table)]
-    once = {name: Counts(counts.distinct, counts.distinct) for name, counts in held.items()}
+    suspects = [row.video_id for row in videos.values() if not is_whole(row, held, vectors_table)]
+    again = counts_of(tables, vectors_table, few(suspects)) if suspects else {}
+    rows = complete_videos(tables, few(suspects)).values() if suspects else ()
+    wrong = [row for row in rows if not is_whole(row, again, vectors_table)]
+    once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
     doubled = sorted(row.video_id for row in wrong if is_whole(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
     stored = videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
-    orphans = sorted(stored.difference(videos))
-    return Audit(len(videos), tuple(orphans), tuple(doubled), tuple(broken))
+    return Audit(len(videos), tuple(sorted(stored.difference(videos))), tuple(doubled), tuple(broken))
 
 
 def sweep(tables: Tables, vectors_table: str) -> int:
@@ -69,6 +92,12 @@ def sweep(tables: Tables, vectors_table: str) -> int:
         promised = zip(ids, videos[columns[name]].to_pylist(), strict=True)
         repaired |= _delete_doubles(tables, name, [id_ for id_, count in promised if held[name][id_] > count])
     return len(orphans) + len(repaired)
+
+
+def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
+    """Keep one of each row of videos that have some twice."""
+    for name in promises(vectors_table):
+        _delete_doubles(tables, name, video_ids)
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:

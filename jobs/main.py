@@ -15,6 +15,7 @@ from jobs import (
     import_command,
     ingest_command,
     library_commands,
+    maintain_command,
     sample_command,
     search_command,
     train_command,
@@ -33,6 +34,7 @@ app.command("info")(library_commands.info)
 app.command("report")(library_commands.report)
 app.command("search")(search_command.search)
 app.command("frames")(library_commands.frames)
+app.command("maintain")(maintain_command.maintain)
 app.command("ask")(ask_command.ask)
 app.command("agents")(agents_command.agents)
 app.add_typer(eval_command.app, name="eval")

@@ -1,0 +1,101 @@
+"""Checking what optional stages added: every row of theirs belongs to a complete addition, and each has its rows.
+
+One scan of ids and models a table; readers never do this.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from lancedb.expr import Expr
+
+from index.additions import STAGE_TABLES, STAGES, discard
+from index.filters import all_of, equal, few, one_of
+from index.other_spaces import space_tables
+from index.reading import complete_videos
+from index.tables import Tables
+
+Key = tuple[str, str]
+"""Video id and model."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRows:
+    """Videos for which a model's rows of one stage are not as they should be; ids are sorted."""
+
+    stage: str
+    model: str
+    video_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedAudit:
+    """What is wrong with additions, by stage and model."""
+
+    leftovers: tuple[AddedRows, ...] = ()
+    """Rows that no complete addition vouches for, or additions to videos that are gone: interrupted runs left them."""
+    broken: tuple[AddedRows, ...] = ()
+    """Complete additions with other rows than they should have: discard them and add them again."""
+
+
+def audit_added(tables: Tables, vectors_table: str, stages: Sequence[str] = STAGES) -> AddedAudit:
+    """Check stages; `vectors_table` is that of the library's own space, which is no addition.
+
+    What seems broken is looked at again, since a run at work may have changed it between two looks.
+    """
+    leftovers: list[AddedRows] = []
+    broken: list[AddedRows] = []
+    for stage in stages:
+        left, wrong = _look(tables, vectors_table, stage, None)
+        if wrong:
+            _, again = _look(tables, vectors_table, stage, few(sorted({video_id for video_id, _ in wrong})))
+            wrong &= again
+        leftovers += _by_model(stage, left)
+        broken += _by_model(stage, wrong)
+    return AddedAudit(tuple(leftovers), tuple(broken))
+
+
+def discard_added(tables: Tables, found: Iterable[AddedRows]) -> None:
+    """Delete these additions and their rows."""
+    for each in found:
+        discard(tables, each.stage, each.model, each.video_ids)
+
+
+def _look(tables: Tables, vectors_table: str, stage: str, video_ids: Sequence[str] | None) -> tuple[set[Key], set[Key]]:
+    """What is left over, and what is broken. Additions are read first: their rows are older than they are."""
+    chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
+    rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]), ["video_id", "model", "rows"])
+    promised = {(row["video_id"], row["model"]): row["rows"] for row in rows.to_pylist()}
+    held = _held(tables, vectors_table, stage, chosen)
+    gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids).keys()
+    stray = {key for key in promised if key[0] in gone}
+    broken = {key for key, count in promised.items() if held[key] != count}
+    return (held.keys() - promised.keys()) | stray, broken - stray
+
+
+def _held(tables: Tables, vectors_table: str, stage: str, chosen: Sequence[Expr]) -> Counter[Key]:
+    """How many rows a stage's tables hold, by video and model."""
+    held: Counter[Key] = Counter()
+    if stage == "vectors":
+        others = {name: space.digest for name, space in space_tables(tables).items() if name != vectors_table}
+        for name, digest in others.items():
+            for batch in tables.batches(name, all_of(chosen), ["video_id"]):
+                counts = batch.column("video_id").value_counts().to_pylist()
+                held.update({(each["values"], digest): each["counts"] for each in counts})
+        return held
+    for batch in tables.batches(STAGE_TABLES[stage], all_of(chosen), ["video_id", "model"]):
+        counts = pa.Table.from_batches([batch]).group_by(["video_id", "model"]).aggregate([([], "count_all")])
+        for row in counts.to_pylist():
+            if row["model"] is not None:  # subtitles have none
+                held[row["video_id"], row["model"]] += row["count_all"]
+    return held
+
+
+def _by_model(stage: str, keys: Iterable[Key]) -> list[AddedRows]:
+    ids: defaultdict[str, list[str]] = defaultdict(list)
+    for video_id, model in keys:
+        ids[model].append(video_id)
+    return [AddedRows(stage, model, tuple(sorted(ids[model]))) for model in sorted(ids)]

@@ -1,0 +1,70 @@
+"""What the tables of a library take and how they are kept: for people and for deciding what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from index.storage import is_local, storage_errors
+from index.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """One index; `unindexed_rows` are new to it, and scanned."""
+
+    name: str
+    columns: tuple[str, ...]
+    kind: str
+    unindexed_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """One table. `data_bytes` are of its newest state, `disk_bytes` of all files: older states, indexes, leftovers."""
+
+    name: str
+    rows: int
+    data_bytes: int
+    disk_bytes: int | None
+    """None in an object store, where counting means listing all of it."""
+    fragments: int
+    versions: int
+    indexes: tuple[IndexFacts, ...]
+
+
+def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
+    """All tables by name."""
+    names = sorted(name for name in tables.names() if tables.has(name))
+    with storage_errors(tables.uri):
+        return tuple(_facts(tables, name) for name in names)
+
+
+def _facts(tables: Tables, name: str) -> TableFacts:
+    table = tables[name]
+    told = table.stats()
+    indexes = [
+        IndexFacts(each.name, tuple(each.columns), str(each.index_type), each.num_unindexed_rows)
+        for each in table.list_indices()
+    ]
+    folder = Path(tables.uri) / f"{name}.lance"
+    return TableFacts(
+        name=name,
+        rows=int(told["num_rows"]),
+        data_bytes=int(told["total_bytes"]),
+        disk_bytes=_disk_bytes(folder) if is_local(tables.uri) else None,
+        fragments=int(told["fragment_stats"]["num_fragments"]),
+        versions=len(table.list_versions()),
+        indexes=tuple(indexes),
+    )
+
+
+def _disk_bytes(folder: Path) -> int:
+    """Bytes of all files; those that a run at work deletes meanwhile count nothing."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total

@@ -62,6 +62,10 @@ class Endpoint:
     def _slots(self) -> asyncio.Semaphore:
         return asyncio.Semaphore(self.role.at_once)
 
+    def open(self) -> None:
+        """Load the client now, which takes a second, not while a first question waits."""
+        self._client  # noqa: B018 - made when it is first looked at
+
     async def close(self) -> None:
         """Close the connections; the next request would open new ones."""
         client = self.__dict__.pop("_client", None)

@@ -18,7 +18,7 @@ from agent.pricing import priced
 from agent.prompts import render
 from agent.roles import Role
 from agent.structured import read, repair_messages, strict_schema, tool_parameters
-from agent.wire import Message, in_turns, turn_messages, user_message
+from agent.wire import Message, in_turns, turn_messages, user_message, with_hashes
 
 
 class OpenAIModel:
@@ -54,6 +54,7 @@ class OpenAIModel:
         await self._endpoint.close()
 
     async def __aenter__(self) -> OpenAIModel:
+        self._endpoint.open()
         return self
 
     async def __aexit__(
@@ -94,8 +95,8 @@ class OpenAIModel:
         anew, and the cache must answer one that has not met the server.
         """
         chosen = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
-        asked = {"messages": ask.messages, "schema": strict_schema(ask.reply), "temperature": ask.temperature}
-        asked["form"] = ask.form
+        asked: dict[str, object] = {"messages": with_hashes(ask.messages), "schema": strict_schema(ask.reply)}
+        asked |= {"temperature": ask.temperature, "form": ask.form}
         if ask.tools:
             asked["tools"] = tool_parameters(ask.tools)
         return cache_key({**chosen, **asked, "attempt": attempt, "sample": self._sample})

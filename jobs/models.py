@@ -30,6 +30,7 @@ class ModelChoice:
     """What the user said about models. `roles_file` is a TOML file with a table a role.
 
     `at_once` is how many requests a role has in flight where its own settings do not say; None: as many as its default.
+    `share` is over how many processes these are shared out.
     """
 
     model: str = BUILTIN
@@ -40,6 +41,7 @@ class ModelChoice:
     cache: bool = True
     sample: int = 0
     at_once: int | None = None
+    share: int = 1
 
 
 ModelsFor = Callable[[Environment], Models]
@@ -123,7 +125,10 @@ def _roles(choice: ModelChoice) -> dict[str, Role]:
     settings = _settings(choice)
     if choice.at_once is not None and isinstance(shared := settings.get(DEFAULT_ROLE), dict):
         shared.setdefault("at_once", choice.at_once)
-    return read_roles(settings)
+    roles = read_roles(settings)
+    return {
+        name: role.model_copy(update={"at_once": max(1, role.at_once // choice.share)}) for name, role in roles.items()
+    }
 
 
 def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,210 @@
+"""What the harness adds to the time that models take: `kinodex bench eval`.
+
+Questions about sketch films are put to agents as `kinodex eval run` puts them, with library, response cache and
+records, but to a server that answers everything after a fixed time. The ideal is what the calls alone would take: the
+questions in their order on as many slots as are asked at once (list scheduling), each for as long as those of its calls
+take that follow one another.
+"""
+
+from __future__ import annotations
+
+import heapq
+import io
+import json
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from agent.ledger import Budget
+from index.library import Library
+from jobs.config import IngestConfig
+from jobs.errors import UsageError
+from jobs.evaluation.asking import Ask, Asked, Outcome, Setting
+from jobs.evaluation.contenders import Contender
+from jobs.evaluation.planning import Wanted, planned
+from jobs.evaluation.run import How, run
+from jobs.models import ModelChoice
+from jobs.stand_in import MODEL, PLAYED, StandIn, stand_in
+
+GOAL = 0.05
+"""What the harness may add to the ideal, as a share of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is asked: so many questions, `at_once` under way together, of a server that takes `latency_s` a call."""
+
+    questions: int = 1000
+    at_once: int = 32
+    latency_s: float = 0.2
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EvalFigures:
+    """How one agent's questions went. `wall_s` is from the first question put to the last answer, without `start_s`.
+
+    `start_s` is what opening the library and the models takes, however many questions follow; `added` is the share of
+    the ideal that the harness adds; `load` is the machine's load average at the end.
+    """
+
+    agent: str
+    questions: int
+    calls: int
+    calls_in_sequence: float
+    processes: int
+    start_s: float
+    ideal_s: float
+    wall_s: float
+    added: float
+    load: float
+
+
+def bench_eval(directory: Path, agents: Sequence[str], load: Load, told: Callable[[str], object]) -> list[EvalFigures]:
+    """Films, library and questions in `directory` (made if not there), then the figures of each agent."""
+    strange = next((agent for agent in agents if agent not in PLAYED), None)
+    if strange is not None:
+        raise UsageError(f"got the agent {strange!r}; the stand-in for a model plays {', '.join(PLAYED)}")
+    films = prepare(directory)
+    figures = []
+    with tempfile.TemporaryDirectory() as scratch:
+        questions = Path(scratch) / "questions.jsonl"
+        _write_questions(films / "questions.jsonl", questions, load.questions)
+        for agent in agents:
+            with stand_in(load.latency_s) as server, _own_cache(Path(scratch) / f"cache-{agent}"):
+                figures.append(_measured(agent, directory / "library", questions, server, load))
+            told(f"{agent}: {figures[-1].added:+.1%}")
+    return figures
+
+
+def prepare(directory: Path, hours: float = 1.0, seed: int = 0) -> Path:
+    """Sketch films with questions, and their library, in a folder; what is there is used. Returns the films' folder."""
+    from jobs.ingest import run_ingest
+    from jobs.sample import sample
+    from pipeline.sources import list_sources
+
+    films = directory / "films"
+    if not (films / "questions.jsonl").exists():
+        sample(films, hours, seed)
+    if not Library.exists(str(directory / "library")):
+        run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(directory / "library"))
+    return films
+
+
+def _write_questions(source: Path, target: Path, count: int) -> None:
+    """So many questions, those of a file again and again, numbered: no two ask the same."""
+    rows = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    with target.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            row = dict(rows[number % len(rows)])
+            row |= {"question_id": str(number), "question": f"{row['question']} ({number})"}
+            file.write(json.dumps(row) + "\n")
+
+
+@contextmanager
+def _own_cache(folder: Path) -> Iterator[None]:
+    """No reply of another run may come from the cache, nor one of this run stay in it."""
+    before = os.environ.get("KINODEX_CACHE")
+    os.environ["KINODEX_CACHE"] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ["KINODEX_CACHE"]
+        if before is not None:
+            os.environ["KINODEX_CACHE"] = before
+
+
+@dataclass(slots=True)
+class _Clock:
+    """When whoever asks was there, and when the last answer came, on the clock of `time.perf_counter`."""
+
+    began_s: float = field(default_factory=time.perf_counter)
+    opened_s: float = 0.0
+    answered_s: float = 0.0
+
+
+@asynccontextmanager
+async def _timed(who_asks: AbstractAsyncContextManager[Ask], clock: _Clock) -> AsyncIterator[Ask]:
+    async with who_asks as ask:
+        clock.opened_s = time.perf_counter()
+
+        async def timed(contender: Contender, asked: Asked) -> Outcome:
+            outcome = await ask(contender, asked)
+            clock.answered_s = time.perf_counter()
+            return outcome
+
+        yield timed
+
+
+def _measured(agent: str, library: Path, questions: Path, server: StandIn, load: Load) -> EvalFigures:
+    # Some agents make two calls side by side: no limit but that of questions may hold them up.
+    choice = ModelChoice(MODEL, server.base_url, at_once=2 * load.at_once)
+    setting = Setting(str(library), choice, Budget())
+    plan, items = planned(Wanted("sketch", questions, (Contender(agent, agent),)), setting)
+    clock = _Clock()
+    out = questions.parent / f"run-{agent}"
+    run(
+        plan,
+        items,
+        _timed(_who_asks(setting, load.processes), clock),
+        out,
+        Console(file=io.StringIO()),
+        How(load.at_once),
+    )
+    calls = server.calls()
+    depths = [calls[item.question.text].in_sequence for item in items]
+    ideal_s, wall_s = ideal(depths, load), clock.answered_s - clock.opened_s
+    return EvalFigures(
+        agent=agent,
+        questions=len(items),
+        calls=sum(each.count for each in calls.values()),
+        calls_in_sequence=sum(depths) / len(depths),
+        processes=load.processes,
+        start_s=clock.opened_s - clock.began_s,
+        ideal_s=ideal_s,
+        wall_s=wall_s,
+        added=wall_s / ideal_s - 1,
+        load=os.getloadavg()[0],
+    )
+
+
+def _who_asks(setting: Setting, processes: int) -> AbstractAsyncContextManager[Ask]:
+    if processes > 1:
+        from jobs.evaluation.processes import process_asker
+
+        return process_asker(setting, processes)
+    from jobs.evaluation.asking import asker
+
+    return asker(setting)
+
+
+def ideal(depths: Sequence[int], load: Load) -> float:
+    """Seconds that questions take on slots that are never idle, if each takes so many calls in sequence."""
+    slots = [0.0] * load.at_once
+    for depth in depths:
+        heapq.heapreplace(slots, slots[0] + depth * load.latency_s)
+    return max(slots)
+
+
+def table(figures: Sequence[EvalFigures], load: Load) -> str:
+    """The figures as Markdown, for people."""
+    lines = [
+        f"{load.questions:,} questions, {load.at_once} at once, {1000 * load.latency_s:.0f} ms a call, "
+        f"{len(os.sched_getaffinity(0))} cores",
+        "",
+        "| agent | calls | in sequence | processes | start s | ideal s | wall s | added | goal | load |",
+        "|---" * 10 + "|",
+    ]
+    for each in figures:
+        verdict = "met" if each.added <= GOAL else "missed"
+        lines.append(
+            f"| {each.agent} | {each.calls:,} | {each.calls_in_sequence:.2f} | {each.processes} | {each.start_s:.1f} "
+            f"| {each.ideal_s:.1f} | {each.wall_s:.1f} | {each.added:+.1%} | {GOAL:.0%}: {verdict} | {each.load:.1f} |"
+        )
+    return "\n".join(lines)

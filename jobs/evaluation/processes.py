@@ -1,0 +1,144 @@
+"""Questions asked by several processes of this machine: what an agent does beside its models keeps one core busy.
+
+Each process puts its questions side by side, as `asking` does. They write nothing: whoever started them keeps records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import count as count_from
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from index.errors import KinodexError
+from jobs.errors import UsageError
+from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker, unanswered
+from jobs.evaluation.contenders import Contender
+
+Job = tuple[int, Contender, Asked]
+
+
+OPENED = 0
+"""The number of the message that a process has opened the library and the models; questions have higher ones."""
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """A process, and by number what it is waited for."""
+
+    process: BaseProcess
+    pipe: Connection
+    waited_for: dict[int, asyncio.Future[Any]]
+
+    def heard(self) -> None:
+        """Take one message, a result or an error; when the process has ended, give up what it was waited for."""
+        try:
+            number, result = self.pipe.recv()
+        except (EOFError, OSError):
+            asyncio.get_running_loop().remove_reader(self.pipe.fileno())
+            given_up, self.waited_for = self.waited_for, {}
+            for future in given_up.values():
+                if not future.done():
+                    future.set_result(None)
+            return
+        future = self.waited_for.pop(number)
+        if isinstance(result, Exception) and not future.done():
+            future.set_exception(result)
+        elif not future.done():
+            future.set_result(result)
+
+
+@asynccontextmanager
+async def process_asker(setting: Setting, count: int) -> AsyncIterator[Ask]:
+    """Give a function as `asker` does, of `count` processes; the limits of requests to models are shared out to them.
+
+    It raises what ends a run. Questions of a process that ended by itself are records with an error.
+    """
+    setting = replace(setting, choice=replace(setting.choice, share=count))
+    members = [_begun(setting) for _ in range(count)]
+    numbers = count_from(OPENED + 1)
+
+    async def ask(contender: Contender, asked: Asked) -> Outcome:
+        alive = [each for each in members if each.process.is_alive()]
+        if not alive:
+            raise UsageError(
+                f"all {count} processes that ask have ended; run again with fewer --workers (out of memory?)"
+            )
+        member = min(alive, key=lambda each: len(each.waited_for))
+        number = next(numbers)
+        future = member.waited_for[number] = asyncio.get_running_loop().create_future()
+        with suppress(BrokenPipeError):  # it ended just now, and `heard` will say so
+            member.pipe.send((number, contender, asked))
+        outcome = await future
+        ended = f"the process that asked ended with status {member.process.exitcode} (out of memory?)"
+        return outcome or Outcome(unanswered(contender, asked, ended))
+
+    try:
+        await asyncio.gather(*(member.waited_for[OPENED] for member in members))
+        yield ask
+    finally:
+        for member in members:
+            asyncio.get_running_loop().remove_reader(member.pipe.fileno())
+            member.pipe.close()  # which ends it
+        for member in members:
+            await asyncio.to_thread(member.process.join)
+
+
+def _begun(setting: Setting) -> _Member:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(setting, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    loop = asyncio.get_running_loop()
+    member = _Member(process, ours, {OPENED: loop.create_future()})
+    loop.add_reader(ours.fileno(), member.heard)
+    return member
+
+
+def _work(setting: Setting, pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it closes the pipe
+    asyncio.run(_serve(setting, pipe))
+
+
+async def _serve(setting: Setting, pipe: Connection) -> None:
+    """Answer questions until the pipe is closed at the other end."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    tasks: set[asyncio.Task[None]] = set()
+    async with AsyncExitStack() as stack:
+        try:
+            ask = await stack.enter_async_context(asker(setting))
+        except KinodexError as error:
+            pipe.send((OPENED, error))
+            return
+
+        async def answer(number: int, contender: Contender, asked: Asked) -> None:
+            try:
+                result: Outcome | Exception = await ask(contender, asked)
+            except Exception as error:  # whatever it is, it is raised where the answer is waited for
+                result = error
+            with suppress(BrokenPipeError):
+                pipe.send((number, result))
+
+        def heard() -> None:
+            try:
+                job: Job = pipe.recv()
+            except EOFError:
+                over.set()
+                return
+            task = loop.create_task(answer(*job))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+        loop.add_reader(pipe.fileno(), heard)
+        pipe.send((OPENED, None))
+        await over.wait()
+        loop.remove_reader(pipe.fileno())
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,177 @@
+"""A stand-in for a language model's server: it thinks of nothing, and answers after a fixed time.
+
+For measuring what lies around the calls of a model. It speaks chat completions over real HTTP in a process of its own,
+and its replies are well-formed: searches go on for some rounds and end with an answer. It plays the agents of `PLAYED`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+PLAYED = ("eea", "vca", "uniform", "blind")
+"""The agents whose requests it can answer."""
+MODEL = "stand-in"
+START_S = 60.0
+"""The longest that its process may take to begin."""
+ROUNDS = 3
+"""How many rounds a search takes on average, about."""
+
+_LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+_QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
+_SEGMENT = re.compile(r"^- Segment (\d+)", re.MULTILINE)
+_OPEN_SEGMENT = re.compile(r"^- Segment (\d+)(?!.*nothing left to see)", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Calls:
+    """What was asked about one question: all calls, and how many of them one after the other."""
+
+    count: int = 0
+    in_sequence: int = 0
+    replied_s: float = 0.0
+    """When the last of those was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A running server."""
+
+    base_url: str
+    _pipe: Connection
+
+    def calls(self) -> dict[str, Calls]:
+        """What was asked until now, by the question's text."""
+        self._pipe.send(None)
+        told: dict[str, Calls] = self._pipe.recv()
+        return told
+
+
+@contextmanager
+def stand_in(latency_s: float) -> Iterator[StandIn]:
+    """A server that takes `latency_s` for every reply, in a process of its own until the block ends."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(latency_s, theirs), daemon=True)
+    process.start()
+    try:
+        if not ours.poll(START_S):
+            raise TimeoutError(f"the stand-in server did not begin within {START_S:.0f} s")
+        yield StandIn(f"http://127.0.0.1:{ours.recv()}/v1", ours)
+    finally:
+        process.terminate()
+        process.join()
+        ours.close()
+
+
+def _serve(latency_s: float, pipe: Connection) -> None:
+    asyncio.run(_Server(latency_s).serve(pipe))
+
+
+@dataclass(slots=True)
+class _Server:
+    latency_s: float
+    calls: dict[str, Calls] = field(default_factory=dict)
+
+    async def serve(self, pipe: Connection) -> None:
+        def asked() -> None:
+            pipe.recv()
+            pipe.send(self.calls)
+
+        asyncio.get_running_loop().add_reader(pipe.fileno(), asked)
+        server = await asyncio.start_server(self.converse, "127.0.0.1", 0)
+        pipe.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, each a fixed time after it arrived, until the client closes it."""
+        now_s = asyncio.get_running_loop().time
+        try:
+            while True:
+                length = _LENGTH.search(await reader.readuntil(b"\r\n\r\n"))
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                due_s = now_s() + self.latency_s
+                request = json.loads(body)
+                said = json.dumps(completion(request)).encode()
+                self._count(prompt_of(request), due_s)
+                await asyncio.sleep(due_s - now_s())
+                head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+                writer.write(f"{head}{len(said)}\r\n\r\n".encode() + said)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    def _count(self, prompt: str, due_s: float) -> None:
+        calls = self.calls.setdefault(_question(prompt), Calls())
+        calls.count += 1
+        if due_s - self.latency_s >= calls.replied_s:
+            calls.in_sequence += 1
+            calls.replied_s = due_s
+
+
+def completion(request: Mapping[str, Any]) -> dict[str, object]:
+    """The chat completion that answers a request."""
+    prompt = prompt_of(request)
+    content = json.dumps(_REPLIES[request["response_format"]["json_schema"]["name"]](prompt))
+    return {
+        "object": "chat.completion",
+        "model": MODEL,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4},
+    }
+
+
+def prompt_of(request: Mapping[str, Any]) -> str:
+    content = request["messages"][0]["content"]
+    return str(content if isinstance(content, str) else content[0]["text"])
+
+
+def _question(prompt: str) -> str:
+    found = _QUESTION.search(prompt)
+    return found[1] if found else ""
+
+
+def _number(text: str, below: int) -> int:
+    """A number from 0 that is the same for the same text, so that a run can be repeated."""
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) % below
+
+
+def _queries(prompt: str) -> dict[str, object]:
+    words = _question(prompt).lower().split()
+    return {"queries": [" ".join([*words[at : at + 6], str(_number(prompt, 1000))]) for at in (0, 3)]}
+
+
+def _scores(prompt: str) -> dict[str, object]:
+    numbers = _SEGMENT.findall(prompt.rpartition("to be scored:")[2])
+    why = "The frames at its borders suggest little of it."
+    return {
+        "segments": [{"segment": each, "explanation": why, "score": _number(prompt + each, 101)} for each in numbers]
+    }
+
+
+def _decision(prompt: str) -> dict[str, object]:
+    left = _OPEN_SEGMENT.findall(prompt)
+    if not left or "This is the last step." in prompt or _number(prompt, ROUNDS) == 0:
+        return _conclusion(prompt)
+    chosen = left[_number(prompt, len(left))]
+    return {"action": "explore", "segment": chosen, "option": None, "answer": None, "evidence": []}
+
+
+def _conclusion(prompt: str) -> dict[str, object]:
+    return {"action": "answer", "segment": None, "option": "A", "answer": "the first", "evidence": [1]}
+
+
+_REPLIES: Mapping[str, Callable[[str], dict[str, object]]] = {
+    "Queries": _queries,
+    "SegmentScores": _scores,
+    "Decision": _decision,
+    "Conclusion": _conclusion,
+}

@@ -33,6 +33,7 @@ EXTRAS = {
     "pysubs2": "ingest",
     "transformers": "hf",
     "scipy": "hf",
+    "mcp": "mcp",
     "matplotlib": "eval",
     "ray": "ray",
     "trl": "train",

@@ -15,6 +15,7 @@ from jobs import (
     import_command,
     ingest_command,
     library_commands,
+    mcp_command,
     maintain_command,
     sample_command,
     search_command,
@@ -37,6 +38,7 @@ app.command("frames")(library_commands.frames)
 app.command("maintain")(maintain_command.maintain)
 app.command("ask")(ask_command.ask)
 app.command("agents")(agents_command.agents)
+app.command("mcp")(mcp_command.mcp)
 app.add_typer(eval_command.app, name="eval")
 app.command("demo")(sample_command.demo)
 app.add_typer(add_command.app, name="add")

@@ -1,0 +1,123 @@
+"""The tool of the MCP server that answers: a question put to an agent, with what the answer rests on and what it cost.
+
+Which model answers is for whoever starts the server to say: a client that could name an endpoint could have frames and
+keys sent there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from agent.answer import Answer
+from agent.ask import ask as run
+from agent.ask import default_parameters
+from agent.environment import Environment
+from agent.events import Event
+from agent.ledger import Budget
+from agent.question import Question
+from agent.variant import changed
+from jobs.mcp_replies import EVIDENCE, Answered, EvidenceLine, fitting, told
+from jobs.mcp_tools import VideoNames
+from jobs.models import ModelsFor
+
+EnvironmentOf = Callable[[list[str] | None], Awaitable[Environment]]
+"""An environment of some videos by name, or of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How questions are answered; a call may choose another agent, and may spend less than `budget` but not more."""
+
+    models: ModelsFor
+    model_names: Mapping[str, str]
+    agent: str
+    budget: Budget
+
+
+def ask_tool(environment_of: EnvironmentOf, asking: Asking) -> Callable[..., Awaitable[CallToolResult]]:
+    """The tool `ask`."""
+
+    async def ask(
+        question: Annotated[str, Field(description="The question, in words.")],
+        context: Context,
+        options: Annotated[list[str] | None, Field(description="2 to 26 choices, of which one is the answer.")] = None,
+        videos: VideoNames = None,
+        agent: Annotated[str | None, Field(description="Which agent; without it, the server's own choice.")] = None,
+        settings: Annotated[
+            dict[str, str | int | float | bool] | None, Field(description="Parameters of the agent by name.")
+        ] = None,
+        max_frames: Annotated[int | None, Field(description="Most different frames that a model is shown.")] = None,
+        max_seconds: Annotated[float | None, Field(description="Most seconds.")] = None,
+    ) -> Annotated[CallToolResult, Answered]:
+        """Have an agent search the videos for the answer to a question, with the time ranges that it rests on.
+
+        The answer's status is answered, insufficient_evidence, budget_exhausted (the best answer so far) or invalid.
+        Look at the evidence with `frames` or `transcript` before you rely on it. At most 50 ranges of evidence.
+        """
+        asked = Question(question, tuple(options or ()))
+        name = agent or asking.agent
+        environment = await environment_of(videos)
+        answer = await run(
+            asked,
+            environment,
+            asking.models(environment),
+            agent=name,
+            parameters=changed(default_parameters(name, environment), settings or {}),
+            budget=_within(asking.budget, max_frames, max_seconds),
+            on_event=_progress(context),
+        )
+        return told(_reply(answer, name, environment, asking.model_names))
+
+    return ask
+
+
+def _within(budget: Budget, frames: int | None, seconds: float | None) -> Budget:
+    """The server's budget, or less where a call wants less."""
+    limits = [each for each in (budget.frames, frames) if each is not None]
+    spans_s = [each for each in (budget.seconds, seconds) if each is not None]
+    return replace(budget, frames=min(limits, default=None), seconds=min(spans_s, default=None))
+
+
+def _progress(context: Context) -> Callable[[Event], None]:
+    """Tells the client of each round as it begins, so that it does not give up waiting."""
+    reported = 0
+    reports: set[asyncio.Task[None]] = set()
+
+    def tell(event: Event) -> None:
+        nonlocal reported
+        number = getattr(event, "round", 0)
+        if number > reported:
+            reported = number
+            report = asyncio.create_task(context.report_progress(number, None, f"round {number}"))
+            reports.add(report)
+            report.add_done_callback(reports.discard)
+
+    return tell
+
+
+def _reply(answer: Answer, agent: str, environment: Environment, models: Mapping[str, str]) -> Answered:
+    titles = {video.video_id: video.title for video in environment.videos}
+    ranges = [
+        EvidenceLine(video_id=each.video_id, title=titles[each.video_id], start_s=each.start_s, end_s=each.end_s)
+        for each in answer.evidence
+    ]
+    evidence = fitting(ranges[:EVIDENCE])
+    return Answered(
+        status=answer.status,
+        answer=answer.text,
+        letter=answer.letter,
+        reason=answer.reason or None,
+        evidence=evidence,
+        rounds=answer.rounds,
+        agent=agent,
+        models=dict(models),
+        ledger=answer.ledger,
+        cut=f"{len(evidence)} of {len(ranges)} ranges of evidence" if len(evidence) < len(ranges) else None,
+    )

@@ -1,0 +1,273 @@
+"""What the tools of the MCP server give back, and how much of it in one call.
+
+An assistant reads a reply into its context, and clients refuse what is too large (Claude Desktop above 1 MB), so every
+reply has limits, and `cut` says what was left out and how to get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, PlainSerializer
+
+from agent.ledger import Ledger
+
+VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
+"""The most videos, segments of an overview, hits, rows of a table, ranges of evidence and frames in one reply."""
+LABELS = 30
+SIDE_PX = 1024
+TEXT_BYTES = 40_000
+"""About as many tokens as a third of them."""
+IMAGE_BYTES = 700_000
+"""Of all JPEGs together; base64 makes a third more of them."""
+CHARACTERS = 1_000
+"""Of one text: a caption, a line, a title."""
+ANSWER_CHARACTERS = 8_000
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def clipped(text: str, most: int = CHARACTERS) -> str:
+    """A text of at most so many characters, and how many it had if they were more."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+Number = Annotated[float, PlainSerializer(lambda value: round(value, 4), return_type=float)]
+"""Seconds, scores and parts of a picture, without digits that mean nothing."""
+Text = Annotated[str, PlainSerializer(clipped, return_type=str)]
+LongText = Annotated[str, PlainSerializer(lambda text: clipped(text, ANSWER_CHARACTERS), return_type=str)]
+
+
+class VideoLine(BaseModel):
+    """A video of a list. `frames` is 0 where only words are known of it."""
+
+    video_id: str
+    title: Text
+    duration_s: Number
+    frames: int
+    segments: int
+
+
+class Stage(BaseModel):
+    """What an optional stage (captions, detections, speech, vectors) added, by which model."""
+
+    stage: str
+    model: Text
+    videos: int
+    rows: int
+
+
+class Videos(BaseModel):
+    """A library in numbers, and some of its videos by title; `found` are those that the filter lets through."""
+
+    library_videos: int
+    library_hours: Number
+    stages: list[Stage]
+    found: int
+    videos: list[VideoLine]
+    cut: str | None = None
+
+
+class SegmentLine(BaseModel):
+    """A shot, window or captioned range [start_s, end_s) of a video."""
+
+    start_s: Number
+    end_s: Number
+    kind: str
+    caption: Text | None = None
+
+
+class VideoFacts(BaseModel):
+    """One video, which covers [start_s, end_s). Without frames, sizes and the codec mean nothing."""
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+    frames: int
+    sample_fps: Number
+    width_px: int
+    height_px: int
+    codec: str
+
+
+class Overview(BaseModel):
+    """One video: facts, segments, and what else the library holds of it."""
+
+    video: VideoFacts
+    captions: int
+    captions_by: Text | None = None
+    transcript_lines: int
+    transcript_from: list[str]
+    transcript_languages: list[str]
+    detected: dict[str, int]
+    """Detections by label, the most frequent first."""
+    segments: list[SegmentLine]
+    cut: str | None = None
+
+
+class Found(BaseModel):
+    """A moment [start_s, end_s) that a search found; the score orders the hits of one search."""
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+    score: Number
+    found_in: str
+    text: Text | None = None
+
+
+class Hits(BaseModel):
+    """The hits of a search, best first."""
+
+    hits: list[Found]
+    cut: str | None = None
+
+
+class Line(BaseModel):
+    """What is said or shown as text in [start_s, end_s)."""
+
+    start_s: Number
+    end_s: Number
+    text: Text
+    speaker: Text | None = None
+
+
+class Transcript(BaseModel):
+    """Transcript lines of a video, in order."""
+
+    video_id: str
+    title: Text
+    lines: list[Line]
+    cut: str | None = None
+
+
+class Caption(BaseModel):
+    """What a model, or whoever else wrote it, says is seen in [start_s, end_s)."""
+
+    start_s: Number
+    end_s: Number
+    text: Text
+    confidence: Number | None = None
+
+
+class Captions(BaseModel):
+    """Captions of a video by one writer, in order."""
+
+    video_id: str
+    title: Text
+    captions_by: Text | None = None
+    captions: list[Caption]
+    cut: str | None = None
+
+
+class Detection(BaseModel):
+    """A thing that a model sees in a frame; `box` is x0, y0, x1, y1 as parts of width and height."""
+
+    time_s: Number
+    label: Text
+    score: Number
+    box: tuple[Number, Number, Number, Number]
+    track_id: int | None = None
+
+
+class Detections(BaseModel):
+    """Detections in a video, by time."""
+
+    video_id: str
+    title: Text
+    detections: list[Detection]
+    cut: str | None = None
+
+
+class Frames(BaseModel):
+    """What stands before the pictures, each of which has its number and time before it."""
+
+    video_id: str
+    title: Text
+    frames: int
+    cut: str | None = None
+
+
+class Shown(BaseModel):
+    """A frame, before its picture."""
+
+    frame_no: int
+    time_s: Number
+
+
+class EvidenceLine(BaseModel):
+    """A time range [start_s, end_s) that was really shown to the model that answered."""
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+
+
+class Answered(BaseModel):
+    """An answer, what it rests on and what it cost; see agent.answer.Answer and agent.ledger.Ledger."""
+
+    status: str
+    answer: Annotated[str, PlainSerializer(lambda text: clipped(text, ANSWER_CHARACTERS), return_type=str)] | None = (
+        None
+    )
+    letter: str | None = None
+    reason: Text | None = None
+    evidence: list[EvidenceLine]
+    rounds: int
+    agent: str
+    models: dict[str, str]
+    ledger: Ledger
+    cut: str | None = None
+
+
+def as_json(reply: BaseModel) -> TextContent:
+    """A reply as text; what is not known is left out."""
+    return TextContent(type="text", text=reply.model_dump_json(exclude_none=True))
+
+
+def told(reply: BaseModel) -> CallToolResult:
+    """A reply as the protocol has it, as text and as data."""
+    return CallToolResult(content=[as_json(reply)], structured_content=reply.model_dump(mode="json", exclude_none=True))
+
+
+def fitting(lines: Sequence[R]) -> list[R]:
+    """The first lines, as many as fit in one reply."""
+    kept: list[R] = []
+    left = TEXT_BYTES
+    for line in lines:
+        left -= len(line.model_dump_json(exclude_none=True).encode())
+        if left < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def page(
+    rows: Sequence[Any], line: type[R], what: str, offset: int = 0, most: int = ROWS
+) -> tuple[list[R], str | None]:
+    """The rows from `offset` on that fit in one reply, as lines of it, and what `cut` says of those after them."""
+    kept = fitting(lines_of(rows[offset : offset + most], line))
+    end = offset + len(kept)
+    if end >= len(rows):
+        return kept, None
+    return kept, f"{what} {offset:,} to {end - 1:,} of {len(rows):,}; call again with offset={end} for the next"
+
+
+def spread(rows: Sequence[Any], line: type[R], most: int) -> list[R]:
+    """Lines of at most so many rows, evenly spread over all of them, as many as fit in one reply."""
+    count = min(most, len(rows))
+    while True:
+        lines = lines_of([rows[number * len(rows) // count] for number in range(count)], line)
+        if len(fitting(lines)) == count:
+            return lines
+        count //= 2
+
+
+def lines_of(rows: Sequence[Any], line: type[R]) -> list[R]:
+    """Rows of a library as lines of a reply, which have some of their fields."""
+    return [line.model_validate(row, from_attributes=True) for row in rows]

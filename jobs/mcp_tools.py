@@ -1,0 +1,243 @@
+"""The tools of the MCP server that read: what a library holds, searched and looked at.
+
+Their docstrings are read by models: they say what a tool does and its limits, which are those of `jobs.mcp_replies`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import Annotated, Literal
+
+from mcp.types import CallToolResult, ContentBlock
+from pydantic import Field
+
+from agent.environment import Environment
+from index.library import Library
+from index.rows import CaptionRow, Hit, Scope, SegmentRow, VideoRow
+from jobs import mcp_replies as replies
+from jobs.errors import UsageError
+from jobs.mcp_pictures import pictures
+from jobs.mcp_replies import fitting, lines_of, page, spread, told
+from jobs.stored_pictures import frames_between
+
+VideoName = Annotated[str, Field(description="A video: its id, the first digits of it, its title or file name.")]
+VideoNames = Annotated[list[str] | None, Field(description="Only these videos, by id or title; without it, all.")]
+FromS = Annotated[float | None, Field(description="Only from this time on, in seconds.")]
+ToS = Annotated[float | None, Field(description="Only before this time, in seconds.")]
+Offset = Annotated[int, Field(ge=0, description="Rows to leave out: to go on where an earlier call was cut.")]
+Only = Annotated[
+    Literal["frames", "transcript", "captions", "detections"] | None,
+    Field(
+        description="frames (by meaning), transcript (by words), captions (by words and meaning), detections (the "
+        "query is a label); without it the first three together."
+    ),
+]
+
+
+class LibraryTools:
+    """The tools over one open library, to be called one at a time: its caches are made for one thread."""
+
+    def __init__(self, library: Library, detector: str | None = None) -> None:
+        self.library = library
+        self._detector = detector
+
+    @cached_property
+    def environment(self) -> Environment:
+        """All videos with the text tower of the library's space, which takes seconds to load and not all tools need.
+
+        Raises SpaceError or SpaceMismatch.
+        """
+        from jobs.ask_command import open_environment
+
+        return open_environment(self.library.uri, detector=self._detector)
+
+    def environment_of(self, videos: list[str] | None) -> Environment:
+        """What an agent may touch: these videos, or all that there are now."""
+        whole = self.environment
+        rows = [self.library.video(name) for name in videos] if videos else self.library.videos()
+        return Environment(whole.library, rows, whole.embed_texts, whole.detect)
+
+    def videos(
+        self,
+        title: Annotated[str, Field(description="Only videos with this in their titles, in any case.")] = "",
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, replies.Videos]:
+        """What the library holds: numbers, what was added to its videos, and the videos with their ids, by title.
+
+        At most 100 videos a call; `cut` then says how to get the next.
+        """
+        facts, rows = self.library.info(), self.library.videos()
+        found = [row for row in rows if title.casefold() in row.title.casefold()]
+        lines, cut = page(found, replies.VideoLine, "videos", offset, replies.VIDEOS)
+        return told(
+            replies.Videos(
+                library_videos=len(rows),
+                library_hours=facts.hours,
+                stages=lines_of(facts.added, replies.Stage),
+                found=len(found),
+                videos=lines,
+                cut=cut,
+            )
+        )
+
+    def overview(
+        self, video: VideoName, start_s: FromS = None, end_s: ToS = None
+    ) -> Annotated[CallToolResult, replies.Overview]:
+        """One video: its facts, its shots or other segments with captions, how much is said, what was detected.
+
+        At most 60 segments, spread evenly over the video, or over its part from start_s to end_s, and 30 labels.
+        """
+        row = self._video(video, start_s, end_s)
+        captions, lines = self.library.captions(row.video_id), self.library.transcript(row.video_id)
+        labels = Counter(each.label for each in self.library.detections(row.video_id))
+        segments = [each for each in self.library.segments(row.video_id) if _in_part(each, start_s, end_s)]
+        shown = spread(segments, replies.SegmentLine, replies.SEGMENTS)
+        cuts = []
+        if len(shown) < len(segments):
+            cuts += [f"{len(shown)} of {len(segments):,} segments, spread evenly; start_s and end_s give a part"]
+        if len(labels) > replies.LABELS:
+            cuts += [f"the {replies.LABELS} most frequent of {len(labels):,} labels"]
+        return told(
+            replies.Overview(
+                video=replies.VideoFacts.model_validate(row, from_attributes=True),
+                captions=len(captions),
+                captions_by=captions[0].model if captions else None,
+                transcript_lines=len(lines),
+                transcript_from=sorted({each.source for each in lines}),
+                transcript_languages=sorted({each.language for each in lines if each.language}),
+                detected=dict(labels.most_common(replies.LABELS)),
+                segments=shown,
+                cut="; ".join(cuts) or None,
+            )
+        )
+
+    def search(
+        self,
+        query: Annotated[str, Field(description="What to look for, in words.")],
+        only: Only = None,
+        videos: VideoNames = None,
+        start_s: FromS = None,
+        end_s: ToS = None,
+        k: Annotated[int, Field(description="Number of hits.")] = 10,
+        min_gap_s: Annotated[float, Field(description="Least seconds between hits of one video.")] = 2.0,
+    ) -> Annotated[CallToolResult, replies.Hits]:
+        """Moments of the videos that match a query, best first: what is seen, said, described or was detected.
+
+        At most 50 hits and 40,000 bytes. Scores order the hits of one search and mean nothing across searches.
+        """
+        ids = tuple(self.library.video(name).video_id for name in videos) if videos else None
+        hits = self._search(query, only, Scope(ids, start_s, end_s), min(k, replies.HITS), min_gap_s)
+        lines = fitting([self._found(hit) for hit in hits])
+        is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
+        cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
+        return told(replies.Hits(hits=lines, cut=cut if is_cut else None))
+
+    def _search(self, query: str, only: str | None, scope: Scope, k: int, min_gap_s: float) -> list[Hit]:
+        if only == "transcript":
+            return self.library.search_transcript(query, scope, k)
+        if only == "detections":
+            return self.library.search_detections(query, 0.0, scope, k, min_gap_s)
+        vector = self.environment.embed_text(query)
+        if only == "frames":
+            return self.library.search_frames(vector, scope, k, min_gap_s)
+        if only == "captions":
+            return self.library.search_captions(query, vector, scope, k)
+        return self.library.search(query, vector, scope, k, min_gap_s)
+
+    def _found(self, hit: Hit) -> replies.Found:
+        return replies.Found(
+            video_id=hit.video_id,
+            title=self.library.video(hit.video_id).title,
+            start_s=hit.time_s,
+            end_s=hit.end_s,
+            score=hit.score,
+            found_in="several" if hit.source == "both" else hit.source,
+            text=hit.text,
+        )
+
+    def frames(
+        self,
+        video: VideoName,
+        times_s: Annotated[
+            list[float] | None, Field(description="Times in seconds: the frames that are on screen then.")
+        ] = None,
+        start_s: FromS = None,
+        end_s: ToS = None,
+        count: Annotated[int, Field(ge=1, description="Without times_s: frames from start_s to end_s.")] = 4,
+        side_px: Annotated[int, Field(ge=16, description="Longest side of a picture, in pixels.")] = 512,
+    ) -> list[ContentBlock]:
+        """Frames of a video as pictures, each after its number and time: at given times, or spread over a part.
+
+        At most 8 frames, of at most 1,024 pixels a side, and of 700,000 bytes together. Each frame comes once, with the
+        time when it appears: fewer come where the picture stands still or was sampled more rarely than asked for.
+        """
+        row = self._video(video, start_s, end_s)
+        if times_s:
+            stored = self.library.frames_at(row.video_id, times_s[: replies.FRAMES], mode="shown")
+            return pictures(row, stored, len(times_s), side_px)
+        first_s = row.start_s if start_s is None else start_s
+        last_s = row.end_s if end_s is None else min(end_s, row.end_s)
+        stored = frames_between(self.library, row, [(first_s, last_s)], min(count, replies.FRAMES))[0]
+        return pictures(row, stored, count, side_px)
+
+    def transcript(
+        self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
+    ) -> Annotated[CallToolResult, replies.Transcript]:
+        """What is said in a video, or in a part of it, line by line: subtitles and recognised speech.
+
+        At most 200 lines and 40,000 bytes a call; `cut` then says how to get the next.
+        """
+        row = self._video(video, start_s, end_s)
+        rows = self.library.transcript(row.video_id, start_s, end_s)
+        lines, cut = page(rows, replies.Line, "lines", offset)
+        return told(replies.Transcript(video_id=row.video_id, title=row.title, lines=lines, cut=cut))
+
+    def captions(
+        self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
+    ) -> Annotated[CallToolResult, replies.Captions]:
+        """What a model, or whoever wrote them, says is seen in a video or in a part of it; none if nobody wrote any.
+
+        At most 200 captions and 40,000 bytes a call; `cut` then says how to get the next.
+        """
+        row = self._video(video, start_s, end_s)
+        rows = [each for each in self.library.captions(row.video_id) if _in_part(each, start_s, end_s)]
+        lines, cut = page(rows, replies.Caption, "captions", offset)
+        return told(
+            replies.Captions(
+                video_id=row.video_id,
+                title=row.title,
+                captions_by=rows[0].model if rows else None,
+                captions=lines,
+                cut=cut,
+            )
+        )
+
+    def detections(
+        self,
+        video: VideoName,
+        label: Annotated[str | None, Field(description="Only of this label; `overview` tells which there are.")] = None,
+        min_score: Annotated[float, Field(description="Least score, 0 to 1.")] = 0.0,
+        start_s: FromS = None,
+        end_s: ToS = None,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, replies.Detections]:
+        """Things detected in a video or in a part of it, with scores, boxes and tracks; none if nobody looked.
+
+        At most 200 detections and 40,000 bytes a call; `cut` then says how to get the next.
+        """
+        row = self._video(video, start_s, end_s)
+        rows = self.library.detections(row.video_id, start_s, end_s, label, min_score)
+        lines, cut = page(rows, replies.Detection, "detections", offset)
+        return told(replies.Detections(video_id=row.video_id, title=row.title, detections=lines, cut=cut))
+
+    def _video(self, name: str, start_s: float | None, end_s: float | None) -> VideoRow:
+        """The video of a name, if the times make a range."""
+        if start_s is not None and end_s is not None and not start_s < end_s:
+            raise UsageError(f"got times from {start_s} to {end_s} s; the end must be after the start")
+        return self.library.video(name)
+
+
+def _in_part(row: SegmentRow | CaptionRow, start_s: float | None, end_s: float | None) -> bool:
+    """Whether a row shares some time with [start_s, end_s)."""
+    return (start_s is None or row.end_s > start_s) and (end_s is None or row.start_s < end_s)

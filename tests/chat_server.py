@@ -20,6 +20,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -252,6 +253,10 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # a client that is cancelled hangs up
+            super().handle()
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name is the base class's
         """Requests are recorded, not printed."""

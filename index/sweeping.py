@@ -96,8 +96,8 @@ def sweep(tables: Tables, vectors_table: str) -> int:
 
 def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
     """Keep one of each row of videos that have some twice."""
-    for name in promises(vectors_table):
-        _delete_doubles(tables, name, video_ids)
+    for name, counts in counts_of(tables, vectors_table, video_ids).items():
+        _delete_doubles(tables, name, [id_ for id_ in counts.rows if counts.rows[id_] > counts.distinct[id_]])
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:

@@ -130,7 +130,8 @@ def _remove_videos(tables: Tables, vectors_table: str, discard_broken: bool) -> 
     found = audit_videos(tables, vectors_table)
     found = found if discard_broken else replace(found, broken=())
     discard(tables, vectors_table, (*found.orphans, *found.broken))
-    delete_doubles(tables, vectors_table, found.doubled)
+    if found.doubled:
+        delete_doubles(tables, vectors_table, found.doubled)
     return found
 
 

@@ -1,0 +1,304 @@
+"""`kinodex maintain`: what is wrong is found, leftovers go, and nobody who is at work is disturbed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lancedb.expr import col, lit
+
+from index.filters import equal
+from index.library import Library
+from index.rows import ClipRow
+from index.schema import vectors_table
+from index.storage import connect
+from index.tables import Tables
+from tests.command_kit import Kinodex, bad, runner
+from tests.index_kit import (
+    SETTINGS,
+    caption,
+    detection,
+    fingerprint,
+    made,
+    other_space,
+    spoken,
+    unit_vectors,
+    vectors_of,
+    write,
+)
+
+OTHER = other_space()
+STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "vectors": OTHER.digest}
+VIDEOS = ("aaaa", "bbbb", "cccc")
+FRAMES = 5
+
+
+@pytest.fixture
+def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
+    return runner(monkeypatch, capsys)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    """Three videos; every stage was added to the first two, and a caption of a part of the first is kept."""
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for seed, video_id in enumerate(VIDEOS):
+        write(library, made(video_id, FRAMES, seed, lines=((0.0, 1.0, "hello"),)))
+    library.add_space(OTHER)
+    for stage in STAGE_MODELS:
+        add(library, stage, *VIDEOS[:2])
+        library.complete_addition(stage, STAGE_MODELS[stage], dict.fromkeys(VIDEOS[:2], rows_of(stage)), {})
+    library.add_clips([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
+    return library
+
+
+@pytest.fixture
+def tables(library: Library) -> Tables:
+    return Tables(library.uri, connect(library.uri))
+
+
+def rows_of(stage: str) -> int:
+    return FRAMES if stage == "vectors" else 2
+
+
+def add(library: Library, stage: str, *video_ids: str) -> None:
+    """Write a stage's rows of videos, and do not complete them."""
+    rows, write_rows = {
+        "captions": ([caption(0, "a kite"), caption(1, "a boat")], library.add_captions),
+        "detections": ([detection(0, "kite", 0.9), detection(0, "kite", 0.8)], library.add_detections),
+        "speech": ([spoken(0, "one"), spoken(1, "two")], library.add_speech),
+        "vectors": (vectors_of(FRAMES, 1), library.add_vectors),
+    }[stage]
+    write_rows({video_id: rows for video_id in video_ids}, OTHER if stage == "vectors" else "m")
+
+
+def checked(kinodex: Kinodex, library: Library, *options: str) -> tuple[int, dict]:
+    ran = kinodex("maintain", library.uri, "--json", *options)
+    return ran.code, json.loads(ran.out)
+
+
+def test_a_library_in_order_stays_so(kinodex: Kinodex, library: Library) -> None:
+    code, told = checked(kinodex, library)
+    assert (code, told["problems"], told["notes"]) == (0, [], [])
+    assert told["health"]["audit"]["videos"] == len(VIDEOS)
+    frames = next(each for each in told["health"]["tables"] if each["name"] == "frames")
+    assert (frames["rows"], frames["fragments"]) == (len(VIDEOS) * FRAMES, 1)
+    assert told["removed"]["orphans"] == told["removed"]["added"]["leftovers"] == []
+    assert library.search_transcript("hello")
+    assert [each.text for each in library.captions("aaaa")] == ["a kite", "a boat"]
+    assert "every row belongs to a complete video or addition" in kinodex("maintain", library.uri).out
+
+
+def test_a_look_changes_nothing_and_maintenance_removes(kinodex: Kinodex, library: Library) -> None:
+    write(library, made("left", 7, seed=8), complete=False)
+    for stage in STAGE_MODELS:
+        add(library, stage, "cccc", "nobody")
+    code, told = checked(kinodex, library, "--check")
+    assert code == 3
+    assert told["health"]["audit"]["orphans"] == ["left"]
+    leftovers = told["health"]["audit"]["added"]["leftovers"]
+    assert [each["stage"] for each in leftovers] == list(STAGE_MODELS)
+    assert all(each["video_ids"] == ["cccc", "nobody"] for each in leftovers)
+    again = kinodex("maintain", library.uri, "--check")
+    assert again.code == 3
+    assert "video nobody has detections by m without its addition" in again.out
+    assert f"`kinodex maintain {library.uri}` removes them" in again.out
+
+    code, told = checked(kinodex, library)
+    assert (code, told["problems"]) == (0, [])
+    assert told["removed"]["orphans"] == ["left"]
+    assert library.audit().problems == ()
+    for stage, model in STAGE_MODELS.items():
+        assert [row.video_id for row in library.pending(stage, model)] == ["cccc"]
+    assert len(library.vectors("aaaa", OTHER.digest).frame_no) == FRAMES
+
+
+def test_sizes_are_told_before_and_after(kinodex: Kinodex, library: Library) -> None:
+    for number in range(6):
+        write(library, made(f"more {number}", 200, seed=number))
+    time.sleep(1.1)
+    done = library.maintain(keep_s=1.0)
+    assert done.before.data_bytes >= done.after.data_bytes
+    assert done.before.disk_bytes is not None
+    assert done.after.disk_bytes is not None
+    assert done.after.disk_bytes < done.before.disk_bytes
+    before, after = ({each.name: each for each in health.tables} for health in (done.before, done.after))
+    assert before["frames"].fragments > after["frames"].fragments == 1
+    assert before["transcript"].indexes[0].unindexed_rows > after["transcript"].indexes[0].unindexed_rows == 0
+
+
+@pytest.mark.parametrize("stage", STAGE_MODELS)
+def test_an_addition_that_lost_rows_is_broken(kinodex: Kinodex, library: Library, tables: Tables, stage: str) -> None:
+    table = {"speech": "transcript", "vectors": vectors_table(OTHER)}.get(stage, stage)
+    of_first = equal("video_id", "aaaa")
+    tables.delete(table, of_first if stage == "vectors" else of_first & equal("model", "m"))
+    code, told = checked(kinodex, library)
+    assert code == 3
+    assert told["problems"] == [f"video aaaa has {stage} by {STAGE_MODELS[stage]} other than was added"]
+    assert "--discard-broken" in kinodex("maintain", library.uri, "--check").out
+    code, told = checked(kinodex, library, "--discard-broken")
+    assert (code, told["problems"]) == (0, [])
+    assert [row.video_id for row in library.pending(stage, STAGE_MODELS[stage])] == ["aaaa", "cccc"]
+
+
+def test_a_broken_video_goes_only_when_asked(kinodex: Kinodex, library: Library, tables: Tables) -> None:
+    tables.delete("frames", equal("video_id", "aaaa") & (col("frame_no") == lit(3)))
+    library.add_frames({"bbbb": made("bbbb", FRAMES, seed=1).frame_rows()[:2]})  # by a run that was taken for dead
+    code, told = checked(kinodex, library)
+    assert (code, told["problems"]) == (3, ["video aaaa is broken"])
+    assert told["removed"]["doubled"] == ["bbbb"]
+    code, told = checked(kinodex, library, "--discard-broken")
+    assert (code, told["removed"]["broken"]) == (0, ["aaaa"])
+    assert [row.video_id for row in library.videos()] == ["bbbb", "cccc"]
+    assert library.audit().problems == ()
+
+
+def test_an_addition_of_a_video_that_is_gone(library: Library, tables: Tables) -> None:
+    tables.delete("videos", equal("video_id", "aaaa"))
+    removed = library.maintain().removed
+    assert removed.orphans == ("aaaa",)
+    assert library.audit().problems == ()
+    assert tables.count("additions", equal("video_id", "aaaa")) == tables.count("clips") == 0
+
+
+DIE = """
+import os, sys
+from index.library import Library
+library = Library.open(sys.argv[1])
+with library.lease("ingest", "a run"), library.lease("add captions", "another run"):
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_run_at_work_may_be_writing_stays(kinodex: Kinodex, library: Library, tables: Tables) -> None:
+    write(library, made("half", 7, seed=8), complete=False)
+    add(library, "captions", "cccc")
+    add(library, "detections", "cccc")
+    with library.lease("ingest", "a run"), library.lease("add captions", "another run"):
+        code, told = checked(kinodex, library, "--check")
+        assert told["problems"] == ["video cccc has detections by m without its addition"]
+        assert [each["lease"] for each in told["health"]["at_work"]] == ["add captions", "ingest"]
+        code, told = checked(kinodex, library)
+        assert (code, told["problems"]) == (0, [])
+        assert "where ingest is at work already: a run" in told["notes"][0]
+        assert "where add captions is at work already: another run" in told["notes"][1]
+        assert tables.count("frames", equal("video_id", "half")) == 7
+        assert tables.count("detections", equal("video_id", "cccc")) == 0
+    assert subprocess.run([sys.executable, "-c", DIE, library.uri], check=False).returncode == -9
+    dead = kinodex("maintain", library.uri, "--check")
+    assert dead.code == 3
+    assert "ended without saying so: another run" in dead.out
+    assert checked(kinodex, library)[0] == 0
+    assert library.audit().problems == ()
+
+
+def test_one_maintenance_at_a_time(kinodex: Kinodex, library: Library) -> None:
+    with library.lease("maintain", "another"):
+        bad(kinodex, "maintain", library.uri, code=4, says="where maintain is at work already: another")
+        assert "at work: another on" in kinodex("maintain", library.uri, "--check").out
+
+
+ROUNDS = 8
+
+
+def _ingest(uri: str) -> None:
+    library = Library.open(uri)
+    with library.lease("ingest", "a run") as lease:
+        for number in range(ROUNDS):
+            videos = [made(f"r{number}v{v}", FRAMES, seed=v, lines=((0.0, 1.0, "hello"),)) for v in range(3)]
+            for video in videos:
+                write(library, video, complete=False)
+                time.sleep(0.02)
+            lease.check()
+            assert library.complete([video.video_row() for video in videos]) == ()
+
+
+def _caption(uri: str, ingested: Event) -> None:
+    library = Library.open(uri)
+    is_last = False
+    with library.lease("add captions", "another run"):
+        while not is_last:
+            is_last = ingested.is_set()
+            pending = [row.video_id for row in library.pending("captions", "m")]
+            if pending:
+                add(library, "captions", *pending)
+                time.sleep(0.05)
+                assert library.complete_addition("captions", "m", dict.fromkeys(pending, 2), {}) == ()
+
+
+def _read(uri: str, ended: Event) -> None:
+    library = Library.open(uri)
+    query = unit_vectors(1, 99)[0].astype(np.float32)
+    while not ended.is_set():
+        for row in library.videos()[-2:]:
+            assert library.vectors(row.video_id).frame_no.tolist() == list(range(FRAMES))
+            assert library.frames(row.video_id, [4])[0].jpeg == f"jpeg {row.video_id} 4".encode()
+            assert len(library.captions(row.video_id)) in (0, 2)
+        assert len(library.search_frames(query, k=3)) == 3
+
+
+def test_beside_an_ingest_a_stage_and_readers(library: Library) -> None:
+    context = get_context("spawn")
+    ingested, ended = context.Event(), context.Event()
+    ingest = context.Process(target=_ingest, args=(library.uri,))
+    others = [
+        context.Process(target=_caption, args=(library.uri, ingested)),
+        context.Process(target=_read, args=(library.uri, ended)),
+    ]
+    for process in (ingest, *others):
+        process.start()
+    rounds = 0
+    while ingest.is_alive():
+        done = library.maintain(keep_s=5.0)
+        assert done.after.problems == ()
+        assert (done.removed.broken, done.removed.added.broken) == ((), ())
+        rounds += 1
+    ingested.set()
+    others[0].join()
+    ended.set()
+    others[1].join()
+    assert [process.exitcode for process in (ingest, *others)] == [0, 0, 0]
+    assert rounds > 2
+    done = library.maintain()
+    assert done.before.audit.problems == ()
+    assert len(library.videos()) == len(VIDEOS) + 3 * ROUNDS
+    assert library.pending("captions", "m") == []
+
+
+LOWLY = """
+import ctypes, os, sys
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)  # else permissions mean nothing to root
+os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
+"""
+LOOK_THEN_MAINTAIN = """
+import sys
+from jobs.main import main
+command = ["kinodex", "maintain", sys.argv[1]]
+for sys.argv in [*command, "--check"], command:
+    try:
+        main()
+    except SystemExit as done:
+        print("exit code", done.code)
+"""
+
+
+def test_what_may_only_be_read(library: Library) -> None:
+    place = Path(library.uri)
+    everything = [place, *place.rglob("*")]
+    for path in everything:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    command = [sys.executable, "-c", LOWLY, LOOK_THEN_MAINTAIN, str(place)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    for path in everything:
+        path.chmod(0o755)
+    assert "every row belongs to a complete video" in ran.stdout
+    assert [line for line in ran.stdout.splitlines() if "exit code" in line] == ["exit code 0", "exit code 4"], ran
+    assert ran.stderr.startswith(f"error: got {place}, which may only be read here")

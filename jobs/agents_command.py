@@ -40,6 +40,7 @@ def _plain(each: Variant) -> dict[str, Any]:
         "roles": each.roles,
         "uses": each.uses,
         "needs_language": each.needs_language,
+        "needs_pictures": each.needs_pictures,
         "parameters": asdict(each.parameters(HOUR_S)),
         "ablations": dict(each.ablations),
     }
@@ -58,14 +59,15 @@ def _show_all(chosen: tuple[Variant, ...]) -> None:
         out.print(f"[bold]{each.name}[/]", highlight=False)
         for line in (
             each.line,
-            f"models: {models}{' (language)' if each.needs_language else ''}; "
+            f"models: {models}{' (language)' if each.needs_language else ''}{' (pictures)' * each.needs_pictures}; "
             f"reads besides frames: {', '.join(each.uses) or 'nothing'}",
             f"defaults: {defaults}",
         ):
             out.print(Padding(line, (0, 0, 0, 4)), highlight=False)
     out.print(
         "\nDefaults are those for an hour-long video; --set NAME=VALUE changes one. Agents marked (language) need a\n"
-        "language model: --model NAME --base-url URL. `kinodex agents NAME` shows one, with its ablations.",
+        "language model: --model NAME --base-url URL. Those marked (pictures) cannot do with imported captions alone.\n"
+        "`kinodex agents NAME` shows one, with its ablations.",
         highlight=False,
     )
 

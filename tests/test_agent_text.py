@@ -246,6 +246,17 @@ def test_uniform_is_given_what_is_said_at_its_frames_times(library):
     assert hidden.asked(AnswerFrames)[0].notes == ()
 
 
+def test_the_built_in_model_goes_by_a_line_where_frames_show_nothing_clearly(library):
+    environment = of(library, "film")
+    question = Question("Which of these appears?", ("velvet", "said at twelve"))
+    answer, _ = asked(environment, question, BuiltinModel(environment), "uniform", UniformParameters(frames=9))
+    assert (answer.text, [part.start_s for part in answer.evidence]) == ("said at twelve", [11.0])
+    seen, _ = asked(environment, KITE, BuiltinModel(environment), "uniform", UniformParameters(frames=9))
+    hidden = of(library, "film", subtitles=False)
+    alone, _ = asked(hidden, KITE, BuiltinModel(hidden), "uniform", UniformParameters(frames=9))
+    assert (seen.status, seen.option, seen.evidence) == (alone.status, alone.option, alone.evidence)
+
+
 def test_uniform_shows_what_it_can_and_reads_the_rest(library):
     model = ScriptedModel(answer_a)
     asked(of(library, "film", "dinner", subtitles=False), KITE, model, "uniform", UniformParameters(frames=6))

@@ -40,7 +40,7 @@ def is_general(notes: Sequence[Note]) -> bool:
 
 
 def weigh(question: Question, notes: Sequence[Note]) -> Verdict:
-    """The option whose words the notes hold most of, of equals the first; none without options, or if no word is held."""
+    """The option whose words the notes hold most of, of equals the first; none if no word of any option is held."""
     told = [stems(note.text) for note in notes]
     share = _by_rarity(told)
     trust = [1.0 if note.confidence is None else note.confidence for note in notes]

@@ -7,7 +7,9 @@ and the checked reply.
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,11 +48,11 @@ def record(event: Event) -> Record:
 
 
 def read_trace(path: Path) -> list[Record]:
-    """All records of a trace, the header first. Raises `NotATrace` for anything else."""
+    """All records of a trace, the header first; its file may be compressed (.gz). Raises `NotATrace` for anything else."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
-    except (OSError, ValueError) as error:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        records = [json.loads(line) for line in content.decode().splitlines()]
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise NotATrace(f"{path} cannot be read as a trace: {error}; give a file written with --trace") from error
     header = records[0] if records else None
     if not isinstance(header, dict) or header.get("event") != RunStarted.__name__:

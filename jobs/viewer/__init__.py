@@ -1,0 +1,1 @@
+"""What a browser draws of traces, runs and libraries: `kinodex view`."""

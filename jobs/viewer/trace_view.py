@@ -1,0 +1,206 @@
+"""A trace as the page draws it: the tree, and round by round what was asked, shown, scored, remembered and paid."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.trace import Record
+from jobs.viewer.bill import Bill, bill_of, rest
+
+CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", "usage", "cached", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame that was shown; `time_s` is the library's presentation time."""
+
+    video_id: str
+    frame_no: int
+    time_s: float
+
+
+@dataclass(slots=True)
+class Node:
+    """A segment `[start_s, end_s)` of the tree: of which parent, made in which round, and opened in which, if ever."""
+
+    number: int
+    video_id: str
+    start_s: float
+    end_s: float
+    parent: int | None
+    depth: int
+    made_in: int
+    opened_in: int | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """A round: what happened in it, and how things stand after it.
+
+    `queries` are new, `anchors` are all there are by then. `opened` are expansions, `scored` the last scores of all
+    candidates. `shown` are the round's different frames, `memory` those kept after it. `acted` are steps of agents that
+    work with tools. `bill` is of this round's calls, `so_far` of all until its end.
+    """
+
+    round: int
+    queries: list[str] = field(default_factory=list)
+    anchors: list[Record] = field(default_factory=list)
+    ranked: list[Record] = field(default_factory=list)
+    opened: list[Record] = field(default_factory=list)
+    scored: Record | None = None
+    shown: list[Frame] = field(default_factory=list)
+    added: list[Frame] = field(default_factory=list)
+    evicted: list[Frame] = field(default_factory=list)
+    memory: list[Frame] = field(default_factory=list)
+    acted: list[Record] = field(default_factory=list)
+    assessed: list[Record] = field(default_factory=list)
+    decided: Record | None = None
+    calls: list[Record] = field(default_factory=list)
+    bill: Bill = field(default_factory=Bill)
+    so_far: Bill = field(default_factory=Bill)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceView:
+    """A whole trace. `answer` is None where the run was cut short.
+
+    `elsewhere` is what the answer's ledger holds beyond the calls, such as frames that a detector saw.
+    """
+
+    agent: str
+    question: Record
+    models: Record
+    parameters: Record
+    budget: Record
+    space: str
+    index_frames: int
+    videos: list[Record]
+    nodes: list[Node]
+    steps: list[Step]
+    answer: Record | None
+    elsewhere: Bill
+
+
+def trace_view(records: Sequence[Record]) -> TraceView:
+    """What `read_trace` gave, ready to be drawn."""
+    header, last = records[0], records[-1]
+    answer = last["answer"] if last["event"] == "Finished" else None
+    steps = _steps(records)
+    spent = steps[-1].so_far if steps else Bill()
+    return TraceView(
+        agent=header["agent"],
+        question=header["question"],
+        models=header["models"],
+        parameters=header["parameters"],
+        budget=header["budget"],
+        space=header["space"],
+        index_frames=header["index_frames"],
+        videos=header["videos"],
+        nodes=_nodes(records),
+        steps=steps,
+        answer=answer,
+        elsewhere=rest(answer["ledger"], spent) if answer else Bill(),
+    )
+
+
+def shown_frames(view: TraceView) -> list[Frame]:
+    """Every frame of a trace once, in the order in which they were shown."""
+    return list(dict.fromkeys(frame for step in view.steps for frame in (*step.shown, *step.added)))
+
+
+def _nodes(records: Sequence[Record]) -> list[Node]:
+    """The segments of the tree, by number."""
+    nodes: dict[int, Node] = {}
+    for event in records:
+        if event["event"] == "Ranked":
+            nodes |= {each["number"]: Node(**each, parent=None, depth=0, made_in=0) for each in event["segments"]}
+        elif event["event"] == "Expanded":
+            given, made_in = event["parent"], event["round"]
+            parent = nodes.setdefault(given["number"], Node(**given, parent=None, depth=0, made_in=0))
+            parent.opened_in = made_in
+            for child in event["children"]:
+                nodes[child["number"]] = Node(**child, parent=parent.number, depth=parent.depth + 1, made_in=made_in)
+    return [nodes[number] for number in sorted(nodes)]
+
+
+def _steps(records: Sequence[Record]) -> list[Step]:
+    """The rounds in order; 0 is what comes before the first."""
+    by_round: defaultdict[int, list[Record]] = defaultdict(list)
+    for event in records[1:]:
+        if event["event"] != "Finished":
+            by_round[event.get("round", 0)].append(event)
+    steps: list[Step] = []
+    known: set[Frame] = set()
+    for number in sorted(by_round):
+        before = steps[-1] if steps else Step(-1)
+        step = Step(number, anchors=before.anchors, memory=list(before.memory))
+        for event in by_round[number]:
+            _take(step, event)
+        step.shown = list(dict.fromkeys(frame for call in step.calls for frame in call["frames"]))
+        step.bill = bill_of(step.calls, known)
+        step.so_far = before.so_far + step.bill
+        known |= set(step.shown)
+        steps.append(step)
+    return steps
+
+
+def _take(step: Step, event: Record) -> None:
+    """Enter an event in its round."""
+    match event["event"]:
+        case "Exchanged":
+            step.calls.append(_call(event))
+        case "QueriesAdded":
+            step.queries += event["queries"]
+            step.anchors = event["anchors"]
+        case "Ranked":
+            scores = event["similarities"]
+            step.ranked = [
+                {"number": each["number"], "similarity": score}
+                for each, score in zip(event["segments"], scores, strict=True)
+            ]
+        case "Expanded":
+            step.opened.append(_expansion(event))
+        case "Scored":
+            step.scored = {"entropy": event["entropy"], "candidates": event["candidates"]}
+        case "Remembered":
+            _remember(step, _frames(event["added"]), _frames(event["evicted"]))
+        case "Acted":
+            step.acted.append(_bare(event))
+        case "Assessed":
+            step.assessed.append(_bare(event))
+        case "Decided":
+            step.decided = _bare(event)
+
+
+def _call(event: Record) -> Record:
+    inputs = event["inputs"]
+    turns = [{"speaker": turn["speaker"], "text": turn["text"]} for turn in inputs.get("turns", ())]
+    told = {name: event[name] for name in CALL_FIELDS}
+    return told | {"attempt": inputs.get("attempt", 0), "frames": _frames(inputs.get("frames", ())), "turns": turns}
+
+
+def _expansion(event: Record) -> Record:
+    return {
+        "parent": event["parent"]["number"],
+        "children": [each["number"] for each in event["children"]],
+        "frames": _frames(event["frames"]),
+        "anchor_frame_nos": event["anchor_frame_nos"],
+    }
+
+
+def _remember(step: Step, added: list[Frame], evicted: list[Frame]) -> None:
+    step.added += added
+    step.evicted += evicted
+    kept = [frame for frame in dict.fromkeys((*step.memory, *added)) if frame not in evicted]
+    step.memory = sorted(kept, key=lambda frame: (frame.video_id, frame.time_s))
+
+
+def _frames(given: Iterable[Record]) -> list[Frame]:
+    return [Frame(each["video_id"], each["frame_no"], each["time_s"]) for each in given]
+
+
+def _bare(event: Record) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if name not in ("event", "round")}

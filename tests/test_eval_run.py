@@ -192,6 +192,20 @@ def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
     assert plan.index_cost.captions == 15 * len(FILMS)
 
 
+def test_an_episode_is_all_its_clips_and_the_true_one_goes_by_its_id(kinodex, tmp_path):
+    clips = [f"s05e06_seg02_clip_{number:02d}" for number in (0, 1)]
+    library = caption_library(tmp_path / "library", clips)
+    ids = {row.title: row.video_id for row in library.videos()}
+    said = {"qid": 1, "q": "Who?", **{f"a{n}": f"person {n}" for n in range(5)}, "answer": "a1", "ts": [1.0, 2.5]}
+    rows = [{**said, "episode_name": "s05e06", "occur_clip": clips[1]}]
+    (tmp_path / "LongTVQA_val.json").write_text(json.dumps(rows))
+    options = ("eval", "longtvqa", tmp_path / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
+    assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
+    (item,) = read_items(tmp_path / "run")
+    assert read_plan(tmp_path / "run").items == {"1": tuple(ids[clip] for clip in clips)}
+    assert (item.truth.clip, item.duration_s) == (ids[clips[1]], 60.0)
+
+
 def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
     out = tmp_path / "run"
     bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at pictures")

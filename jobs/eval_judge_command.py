@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.eval_report_command import MarkdownOption, RunArgument, report
+from jobs.eval_report_command import MarkdownOption, PageOption, RunArgument, report
 
 SHOW_EVERY = 100
 
@@ -23,6 +23,7 @@ def judge(
     sample: Annotated[int, typer.Option(help="Tells repetitions apart: another number asks the judge anew.")] = 0,
     at_once: Annotated[int, typer.Option(min=1, help="Answers judged at once.")] = 32,
     markdown: MarkdownOption = False,
+    page: PageOption = True,
 ) -> None:
     """Have a model score a run's free-form answers from 0 to 3, then report. It goes on where it was ended."""
     import sys
@@ -38,4 +39,4 @@ def judge(
     without = judge_answers(run, choice, told)
     if without:
         print(f"{without:,} answers got no valid score; the same command asks for those again", file=sys.stderr)
-    report(run, markdown)
+    report(run, markdown, page=page)

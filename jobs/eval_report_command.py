@@ -11,13 +11,14 @@ from jobs.library_commands import JsonOption
 
 RunArgument = Annotated[Path, typer.Argument(help="The folder of a run, as `kinodex eval` wrote it with --out.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]
+PageOption = Annotated[bool, typer.Option(help="Also make report.html and figures/ anew.")]
 
 
 def report(
     run: RunArgument,
     markdown: MarkdownOption = False,
     json: JsonOption = False,
-    page: Annotated[bool, typer.Option(help="Also make report.html and figures/ anew.")] = True,
+    page: PageOption = True,
 ) -> None:
     """Print how a run's agents did, finished or not, and make its report anew."""
     from jobs.evaluation.report_tables import NOTES, facts, tables

@@ -27,15 +27,20 @@ class OpenAIModel:
     One `ask` is one completion. A reply that cannot be used is an `Exchange` with `invalid`; asked again with
     that as `complaint` and the reply as `bad_reply` (as a session does), the model is shown both. `sample`
     tells repetitions of a whole run apart in the cache, since equal requests may have different replies.
+    A reply from the cache costs nothing, or with `charge_cached` what it would cost anew: for figures that must not
+    hang on what was asked before.
 
     Raises `KeyMissing` when it is made; `ask` raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
     """
 
-    def __init__(self, role: Role, *, cache: ResponseCache | None = None, sample: int = 0) -> None:
+    def __init__(
+        self, role: Role, *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
+    ) -> None:
         self.role = role
         self._endpoint = Endpoint(role)
         self._cache = cache
         self._sample = sample
+        self._charge_cached = charge_cached
 
     @property
     def name(self) -> str:
@@ -46,7 +51,7 @@ class OpenAIModel:
         completion, cached = await self._completion(request)
         reply, invalid = self._read(completion, request)
         usage = self._usage(completion)
-        if cached:
+        if cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
         return Exchange(reply, invalid, usage, cached, completion.text, time.perf_counter() - started)
 
@@ -119,11 +124,14 @@ class OpenAIModel:
 
 @asynccontextmanager
 async def open_models(
-    roles: Mapping[str, Role], *, cache: ResponseCache | None = None, sample: int = 0
+    roles: Mapping[str, Role], *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
 ) -> AsyncIterator[dict[str, OpenAIModel]]:
     """A model for each role, as `agent.ask` takes them, closed at the end."""
     async with AsyncExitStack() as stack:
-        models = {name: OpenAIModel(role, cache=cache, sample=sample) for name, role in roles.items()}
+        models = {
+            name: OpenAIModel(role, cache=cache, sample=sample, charge_cached=charge_cached)
+            for name, role in roles.items()
+        }
         for model in models.values():
             await stack.enter_async_context(model)
         yield models

@@ -40,7 +40,9 @@ def eval_run(
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
     input_price: Annotated[float, typer.Option(help="Money for a million input tokens.")] = 0.0,
     output_price: Annotated[float, typer.Option(help="Money for a million output tokens.")] = 0.0,
-    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
+    cache: Annotated[
+        bool, typer.Option(help="Keep replies on disk and use them again; the figures count their cost as if anew.")
+    ] = True,
     sample: Annotated[int, typer.Option(help="Tells repetitions apart: another number asks models anew.")] = 0,
     detector: Annotated[
         str | None, typer.Option(help="Finds things that the library's detections do not tell: a hub id or a folder.")
@@ -58,10 +60,12 @@ def eval_run(
     max_cost: Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")] = None,
     at_once: Annotated[int, typer.Option(min=1, help="Questions, and requests to a model, under way together.")] = 32,
     ray: Annotated[
-        bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or in this process.")
+        bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")
     ] = False,
     ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; implies --ray.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Ray actors. Default: one a core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that ask. Default: this one; by Ray, one a core.")
+    ] = None,
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = False,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
     retry_errors: Annotated[bool, typer.Option(help="Ask again what got no answer in an earlier run.")] = False,
@@ -81,7 +85,7 @@ def eval_run(
     from jobs.models import BUILTIN, ModelChoice
     from jobs.show import console
 
-    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once)
+    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once, charge_cached=True)
     check_cost(choice, max_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     speechless = models is None and model == BUILTIN
@@ -100,6 +104,14 @@ def _who_asks(
         from jobs.evaluation.ray_tasks import ray_asker
 
         return ray_asker(setting, workers, address)
+    if workers is not None and workers > 1:
+        from jobs.evaluation.processes import process_asker
+
+        return process_asker(setting, workers)
+    if workers is not None and workers > 1:
+        from jobs.evaluation.processes import process_asker
+
+        return process_asker(setting, workers)
     from jobs.evaluation.asking import asker
 
     return asker(setting)

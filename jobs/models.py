@@ -30,7 +30,7 @@ class ModelChoice:
     """What the user said about models. `roles_file` is a TOML file with a table a role.
 
     `at_once` is how many requests a role has in flight where its own settings do not say; None: as many as its default.
-    `share` is over how many processes these are shared out.
+    `share` is over how many processes these are shared out. `charge_cached`: replies from the cache cost as if anew.
     """
 
     model: str = BUILTIN
@@ -42,6 +42,7 @@ class ModelChoice:
     sample: int = 0
     at_once: int | None = None
     share: int = 1
+    charge_cached: bool = False
 
 
 ModelsFor = Callable[[Environment], Models]
@@ -87,7 +88,9 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
     elsewhere = {name: role for name, role in roles.items() if name not in here}
     cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
     with cache as opened:
-        async with open_models(elsewhere, cache=opened, sample=choice.sample) as models:
+        async with open_models(
+            elsewhere, cache=opened, sample=choice.sample, charge_cached=choice.charge_cached
+        ) as models:
             yield {**models, **here}
 
 

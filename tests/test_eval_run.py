@@ -88,6 +88,16 @@ def test_an_answer_keeps_what_was_looked_at_and_what_it_cost(place, kinodex, ser
         assert record.ledger.cost == record.ledger.input_tokens > 0
 
 
+def test_replies_from_the_cache_cost_what_they_would_anew(place, kinodex, server, tmp_path):
+    model = ("--model", "tester", "--base-url", server.base_url, "--input-price", "1000000")
+    for name in ("anew", "cached"):
+        kinodex(*command(place, tmp_path / name, "--agent", "blind", "--no-controls", "--at-once", "1", *model))
+    anew, cached = read_records(tmp_path / "anew"), read_records(tmp_path / "cached")
+    assert len(server.seen) == EACH, "no video is shown, so the questions about each are the same"
+    assert [each.ledger.cost for each in cached] == [each.ledger.cost for each in anew]
+    assert all(each.ledger.cached_calls == each.ledger.calls == 1 and each.ledger.cost > 0 for each in cached)
+
+
 def test_uniform_gets_as_many_frames_as_the_first_agent_needed(place, kinodex, server, tmp_path):
     options = ("--agent", "videotree", *at(server, tmp_path))
     server.reply = lambda body: {"relevances": [{"cluster": 1, "relevance": 3}]} if "relevance" in str(body) else ANSWER

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from index.errors import KinodexError
@@ -47,9 +47,13 @@ class _Member:
 
 @asynccontextmanager
 async def ray_asker(setting: Setting, workers: int | None, address: str | None) -> AsyncIterator[Ask]:
-    """Give a function as `asker` does, of so many actors (None: one a core) at `address`, or on a Ray started here."""
+    """Give a function as `asker` does, of so many actors (None: one a core) at `address`, or on a Ray started here.
+
+    The limits of requests to models are shared out to them.
+    """
     with connected(address):
-        crew = _Crew(setting, workers or max(int(room().get("CPU", 1)), 1))
+        size = workers or max(int(room().get("CPU", 1)), 1)
+        crew = _Crew(replace(setting, choice=replace(setting.choice, share=size)), size)
         try:
             yield crew.ask
         finally:

@@ -6,6 +6,10 @@ Left open by the paper and decided here: the softmax behind the entropy is taken
 rewards and query scores are mixed on one 0 to 1 scale; with one candidate the entropy is 0; a candidate
 without a reward counts as the lowest, 0, and if none has one the entropy is 1; a segment without anchors
 has the lowest query score, 0.
+
+The paper's formula pools anchors by the mean, so that a weak anchor lowers the score of a strong one, although its
+prompt calls the score how many relevant clips a segment holds (Table 9). Here they are summed, as that says: in
+simulated search it shows evidence more often, and on sketch films it needs no more frames (docs/simulation.md).
 """
 
 from __future__ import annotations
@@ -18,14 +22,15 @@ import numpy as np
 QUERY_TEMPERATURE = 0.1
 REWARD_TEMPERATURE = 1.0
 Pooling = Literal["mean", "sum", "best"]
+POOLING: Pooling = "sum"
 
 
 def query_score(
-    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = "mean"
+    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = POOLING
 ) -> float:
-    """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`; 0 without anchors.
+    """Softmax pooling of a segment's anchors, `tau * log(sum(exp(phi / tau)))`, 1 at most; 0 without anchors.
 
-    With the "sum" in the place of the mean every anchor adds something, up to 1; "best" is the highest one alone.
+    "mean" has the mean in the place of the sum, as the paper; "best" is the highest similarity alone.
     """
     if not similarities:
         return 0.0

@@ -12,11 +12,10 @@ from agent.memory import Memory
 from agent.model import ShownFrame
 
 
-def test_query_score_is_a_soft_maximum():
+def test_query_score_is_a_soft_maximum_to_which_every_anchor_adds():
     assert query_score([0.32]) == pytest.approx(0.32)
-    # log-mean-exp falls when weaker anchors join.
-    assert query_score([0.32, 0.2, 0.2]) == pytest.approx(0.257, abs=1e-3)
-    assert query_score([1.0, 1.0]) == pytest.approx(1.0)
+    assert query_score([0.32, 0.2, 0.2]) == pytest.approx(0.367, abs=1e-3)
+    assert query_score([0.95] * 40) == 1.0
     assert query_score([]) == 0.0
 
 
@@ -27,13 +26,14 @@ def test_entropy_on_the_scale_of_rewards():
     assert reward_entropy([70.0]) == 0.0
 
 
-def test_anchors_may_add_up_or_count_by_the_best_alone():
-    assert query_score([0.32, 0.2, 0.2], pooling="sum") == pytest.approx(0.367, abs=1e-3)
+def test_anchors_may_be_averaged_or_count_by_the_best_alone():
+    # log-mean-exp, the paper's formula, falls when weaker anchors join.
+    assert query_score([0.32, 0.2, 0.2], pooling="mean") == pytest.approx(0.257, abs=1e-3)
+    assert query_score([1.0, 1.0], pooling="mean") == pytest.approx(1.0)
     assert query_score([0.32, 0.2, 0.2], pooling="best") == pytest.approx(0.32)
-    for pooling in ("mean", "sum", "best"):
+    for pooling in ("mean", "best"):
         assert query_score([0.32], pooling=pooling) == pytest.approx(0.32)
         assert query_score([], pooling=pooling) == 0.0
-    assert query_score([0.95] * 40, pooling="sum") == 1.0
 
 
 def test_a_higher_temperature_makes_rewards_less_sure():

@@ -29,7 +29,7 @@ from agent.coverage import Times, cover, spread
 from agent.environment import Environment, Match
 from agent.errors import BadSettings
 from agent.events import CandidateScore, Expanded, QueriesAdded, Scored
-from agent.fusion import QUERY_TEMPERATURE, REWARD_TEMPERATURE, Pooling, fuse, query_score, reward_entropy
+from agent.fusion import POOLING, QUERY_TEMPERATURE, REWARD_TEMPERATURE, Pooling, fuse, query_score, reward_entropy
 from agent.model import ShownFrame
 from agent.question import ScoredSegment, Segment
 from agent.remembering import first_memory, last_word, remember
@@ -52,7 +52,7 @@ class EEAParameters:
     """How many of them may be anchors: B_s."""
     memory: int = 16
     query_temperature: float = QUERY_TEMPERATURE
-    pooling: Pooling = "mean"
+    pooling: Pooling = POOLING
     """How the anchors of a segment make its query score."""
     reward_temperature: float = REWARD_TEMPERATURE
     """Of the softmax whose entropy weighs rewards against query scores, in points of reward."""

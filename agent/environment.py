@@ -112,7 +112,7 @@ class Environment:
 
     def pictured(self, video_id: str) -> bool:
         """Whether the library holds frames of a video, not words alone."""
-        return next(video.has_pictures for video in self.videos if video.video_id == video_id)
+        return all(video.has_pictures for video in self.videos if video.video_id == video_id)
 
     def vectors(self, video_id: str) -> FrameVectors:
         """All frame vectors of a video, in time order."""

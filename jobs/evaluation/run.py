@@ -132,12 +132,17 @@ async def _ask_all(
 
 
 def _equalled(contender: Contender, done: dict[Key, Record]) -> Contender:
-    """A contender with the frames that it is to get: as many as the other one needed on average."""
+    """A contender with the frames that it is to get: as many as the other one needed on average.
+
+    Of videos without pictures that is as many captions as the other one read in the place of frames.
+    """
     if contender.frames_of is None:
         return contender
-    others = [record for record in done.values() if record.contender == contender.frames_of and not record.error]
-    frames = max(1, round(fmean(record.ledger.frames for record in others))) if others else 1
-    return replace(contender, settings={**contender.settings, "frames": frames})
+    bills = [each.ledger for each in done.values() if each.contender == contender.frames_of and not each.error]
+    needed = fmean(bill.frames for bill in bills) if bills else 0.0
+    if bills and not needed:
+        needed = fmean(bill.frames_with_kept for bill in bills)
+    return replace(contender, settings={**contender.settings, "frames": max(1, round(needed))})
 
 
 def _jobs(contenders: Sequence[Contender], questions: Sequence[Asked], asking: _Asking) -> list[Job]:

@@ -73,6 +73,12 @@ class IngestConfig(BaseModel):
     check_content: bool = Field(
         default=False, description="whether known sources are read again though they look unchanged"
     )
+    metrics_port: int | None = Field(
+        default=None, ge=1, le=65535, description="where this process tells Prometheus how it goes"
+    )
+    metrics_host: str = Field(
+        default="127.0.0.1", min_length=1, description="from where it may be asked; 0.0.0.0: everywhere"
+    )
     frames_a_commit: int = Field(default=2048, ge=1, description="frames that a worker gathers before it writes them")
 
     def settings(self) -> IngestSettings:

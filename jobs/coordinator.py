@@ -65,9 +65,9 @@ class Coordinator:
         sources: Sequence[Source],
         stamps: Mapping[str, Stamp | None],
         rules: Rules,
-        watch: Callable[[Progress], None],
+        watches: Sequence[Callable[[Progress], None]],
     ) -> None:
-        self._library, self._lease, self._crew, self._rules, self._watch = library, lease, crew, rules, watch
+        self._library, self._lease, self._crew, self._rules, self._watches = library, lease, crew, rules, watches
         self._stamps = stamps
         self._settler = Settler(library, stamps)
         self._complete = library.video_ids()
@@ -99,8 +99,14 @@ class Coordinator:
                 self._take(finished)
             if self._settler.is_due or not self._in_flight:
                 self._settle()
-            self._watch(self._progress())
+            self._tell()
         self._settle()
+        self._tell()
+
+    def _tell(self) -> None:
+        progress = self._progress()
+        for watch in self._watches:
+            watch(progress)
 
     def _hand_out(self) -> bool:
         """Give idle workers what there is; says whether anything is left to be handed out."""
@@ -274,19 +280,25 @@ class Coordinator:
                 self._read_whole(claim)
 
     def _progress(self) -> Progress:
-        frames, video_s = self._crew.seen()
+        frames, video_s = self._crew.seen()  # on Ray, as of a moment ago
         busy = utilisation(self.seconds, self._crew, time.monotonic() - self._began)
         return Progress(
             done=len(self._settler.outcomes),
             total=self._total,
             failed=self._settler.failed,
-            frames=frames,
-            video_s=video_s,
+            frames=max(frames, self._settler.frames),
+            video_s=max(video_s, self._settler.video_s),
             bytes_done=self._settler.bytes_done,
             bytes_total=self._bytes_total,
             busy=busy,
             bottleneck=max(busy, key=lambda stage: busy[stage]) if any(busy.values()) else None,
             current=self._current,
+            states=dict(self._settler.states),
+            failures=dict(self._settler.failures),
+            seconds=dict(self.seconds),
+            queues={"identify": len(self._unknown), "read": len(self._readable), "running": self._in_flight},
+            workers={"reader": self._crew.readers, "embedder": self._crew.embedders},
+            retried=self.retried,
         )
 
 

@@ -35,6 +35,8 @@ EXTRAS = {
     "scipy": "hf",
     "mcp": "mcp",
     "matplotlib": "eval",
+    "prometheus_client": "metrics",
+    "pynvml": "metrics",
     "ray": "ray",
     "trl": "train",
     "datasets": "train",

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -44,11 +44,12 @@ Watch = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Those who will do the work: the fingerprint of their space, and how they begin."""
+    """Those who will do the work: the fingerprint of their space, how they begin, and who else is told how it goes."""
 
     fingerprint: Fingerprint
     on_gpu: bool
     begin: Callable[[Assignment], AbstractContextManager[Crew]]
+    watch: Watch | None = None
 
 
 def run_ingest(
@@ -60,12 +61,13 @@ def run_ingest(
     or UsageError before anything is read. What was complete before stays complete.
     """
     settings = config.settings()
-    with _ready(config) as ready:
+    with _served(config) as served, _ready(config) as ready:
+        watches = [each for each in (served, ready.watch, watch) if each is not None]
         library = Library.open_or_create(uri, library_settings(settings), ready.fingerprint)
         with library.lease(LEASE, "kinodex ingest") as lease:
             library.sweep()
             _close_broken_runs(library)
-            report = _under_lease(config, settings, sources, library, lease, ready, watch)
+            report = _under_lease(config, settings, sources, library, lease, ready, watches)
             library.refresh()
             library.add_run(_run_row(report, "stopped" if report.stopped else "done"))
     return report
@@ -78,7 +80,7 @@ def _under_lease(
     library: Library,
     lease: Lease,
     ready: _Ready,
-    watch: Watch,
+    watches: Sequence[Watch],
 ) -> Report:
     began, started_at = time.monotonic(), datetime.now(UTC)
     stamps = {source.uri: _stamp(source) for source in sources}
@@ -105,7 +107,7 @@ def _under_lease(
         with _kept_fresh(library.uri), ready.begin(assignment) as crew:
             bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
             rules = Rules(settings, bundle, 0 if config.fail_fast else config.max_failures)
-            coordinator = Coordinator(library, lease, crew, todo, stamps, rules, watch)
+            coordinator = Coordinator(library, lease, crew, todo, stamps, rules, watches)
             coordinator.run()
             report = _with_figures(report, coordinator, crew, time.monotonic() - began)
     return replace(report, seconds=time.monotonic() - began)
@@ -146,6 +148,15 @@ def _kept_fresh(uri: str) -> Iterator[None]:
     refreshing.result()
 
 
+def _served(config: IngestConfig) -> AbstractContextManager[Watch | None]:
+    """The endpoint for Prometheus, if one is wanted."""
+    if config.metrics_port is None:
+        return nullcontext()
+    from jobs.metrics import served
+
+    return served(config.metrics_host, config.metrics_port)
+
+
 @contextmanager
 def _ready(config: IngestConfig) -> Iterator[_Ready]:
     """Those who will embed, here or on Ray, with the model loaded."""
@@ -167,12 +178,13 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
 
         yield _Ready(space.fingerprint, space.device_type == "cuda", begin)
         return
+    from jobs.metrics import fed_to_ray
     from jobs.ray_crew import connected, ray_crew
     from jobs.ray_embedders import Sizes
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     with connected(config.ray_address), ray_crew(config.space, config.device, sizes, config.decoder) as crew:
-        yield _Ready(crew.fingerprint(), crew.is_on_gpu, crew.begin)
+        yield _Ready(crew.fingerprint(), crew.is_on_gpu, crew.begin, fed_to_ray())
 
 
 def _stamp(source: Source) -> Stamp | None:

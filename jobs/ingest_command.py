@@ -31,6 +31,7 @@ def ingest(
     fail_fast: options.FailFastOption = None,
     max_failures: options.MaxFailuresOption = None,
     check_content: options.CheckContentOption = None,
+    metrics_port: options.MetricsOption = None,
     setting: options.SetOption = None,
     config: options.ConfigOption = None,
     print_config: options.PrintConfigOption = False,
@@ -58,6 +59,7 @@ def ingest(
         "fail_fast": fail_fast,
         "max_failures": max_failures,
         "check_content": check_content,
+        "metrics_port": metrics_port,
     }
     resolved = resolve(flags, _pairs(setting or []), os.environ, config, held_settings(library))
     if print_config:

@@ -52,6 +52,10 @@ CheckContentOption = Annotated[
     bool | None,
     typer.Option("--check-content", help="Read known sources again, though size and time of change are as before."),
 ]
+MetricsOption = Annotated[
+    int | None,
+    typer.Option("--metrics-port", help="Serve metrics for Prometheus here while this runs. Default: not at all."),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any setting that --print-config shows; may be repeated."),

@@ -40,6 +40,17 @@ class Progress:
     busy: Mapping[str, float]
     bottleneck: str | None
     current: str
+    states: Mapping[str, int] = field(default_factory=dict)
+    """Sources by what became of them."""
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """Sources that failed, by the class of the error."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """As `seconds_by_stage` of the report, of the tasks that ended so far."""
+    queues: Mapping[str, int] = field(default_factory=dict)
+    """Tasks: those that wait to `identify` or `read`, and those `running`."""
+    workers: Mapping[str, int] = field(default_factory=dict)
+    """How many there are: `reader`, `embedder`."""
+    retried: int = 0
 
 
 @dataclass(frozen=True, slots=True)

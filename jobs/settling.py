@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -84,7 +85,10 @@ class Settler:
     library: Library
     stamps: Mapping[str, Stamp | None]
     outcomes: list[Outcome] = field(default_factory=list)
-    failed: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    frames: int = 0
+    video_s: float = 0.0
     bytes_done: int = 0
     _videos: list[ReadVideo] = field(default_factory=list)
     _sources: list[SourceRow] = field(default_factory=list)
@@ -105,8 +109,12 @@ class Settler:
         self._failures.append(_failure(source, stage, error_class, message))
         if stage != "fetch":  # what could not be fetched is tried again by the next run
             self._known(source, "")
-        self.failed += 1
+        self.failures[error_class] += 1
         self._ended(source, "failed", problem=message, error_class=error_class)
+
+    @property
+    def failed(self) -> int:
+        return self.states["failed"]
 
     @property
     def is_due(self) -> bool:
@@ -165,6 +173,9 @@ class Settler:
     ) -> None:
         stamp = self.stamps.get(source.uri)
         self.bytes_done += stamp.size_bytes if stamp is not None else 0
+        self.states[state] += 1
+        self.frames += frames
+        self.video_s += duration_s
         self.outcomes.append(
             Outcome(source.uri, source.title, state, video_id, frames, duration_s, decode_errors, problem, error_class)
         )

@@ -65,7 +65,7 @@ def test_what_is_printed_can_be_given_back_and_says_where_from(tmp_path: Path) -
 
 
 def test_every_setting_can_come_from_the_environment() -> None:
-    config = IngestConfig(batch_size=4, ray_address="auto", workers=2, embedders=1, max_failures=0)
+    config = IngestConfig(batch_size=4, ray_address="auto", workers=2, embedders=1, max_failures=0, metrics_port=9464)
     told = {f"KINODEX_INGEST_{name.upper()}": str(value) for name, value in config}
     assert layered(environment=told).config == config
     assert layered(environment={"KINODEX_INGEST_FPS": ""}).config == IngestConfig()

@@ -11,12 +11,13 @@ from jobs import (
     agents_command,
     ask_command,
     bench_command,
+    doctor_command,
     eval_command,
     import_command,
     ingest_command,
     library_commands,
-    mcp_command,
     maintain_command,
+    mcp_command,
     sample_command,
     search_command,
     train_command,
@@ -36,6 +37,7 @@ app.command("report")(library_commands.report)
 app.command("search")(search_command.search)
 app.command("frames")(library_commands.frames)
 app.command("maintain")(maintain_command.maintain)
+app.command("doctor")(doctor_command.doctor)
 app.command("ask")(ask_command.ask)
 app.command("agents")(agents_command.agents)
 app.command("mcp")(mcp_command.mcp)

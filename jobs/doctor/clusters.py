@@ -1,0 +1,42 @@
+"""Ray: whether it is installed, and what a cluster offers where one is named."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from importlib.metadata import version
+from typing import Any
+
+from jobs.doctor.finding import Finding
+from jobs.errors import UsageError
+
+SECTION = "Ray"
+NAME = "cluster"
+
+
+def clusters(address: str | None) -> list[Finding]:
+    """The cluster at `address`, or at RAY_ADDRESS; "local" starts one here. Without either nothing is started."""
+    if importlib.util.find_spec("ray") is None:
+        todo = "pip install 'kinodex[ray]'; --local needs none"
+        return [Finding(SECTION, NAME, "missing", "ray is not installed", todo)]
+    named = address or os.environ.get("RAY_ADDRESS")
+    if not named:
+        said = f"ray {version('ray')}, none named"
+        return [Finding(SECTION, NAME, "missing", said, "--ray local tries one here, --ray HOST:PORT one there")]
+    return [_cluster(named)]
+
+
+def _cluster(address: str) -> Finding:
+    import ray
+
+    from jobs.ray_crew import connected
+
+    api: Any = ray
+    try:
+        with connected(address):
+            has = api.cluster_resources()
+            nodes = len([node for node in api.nodes() if node["Alive"]])
+    except UsageError as error:
+        return Finding(SECTION, NAME, "broken", str(error), "start it, or name another")
+    offers = f"{has.get('CPU', 0):g} CPUs, {has.get('GPU', 0):g} GPUs, {has.get('memory', 0) / 1e9:.1f} GB"
+    return Finding(SECTION, NAME, "ok", f"ray {version('ray')} at {address}: nodes: {nodes}, {offers}")

@@ -1,0 +1,79 @@
+"""Decoders, each tried on a film of a few seconds that is drawn on the spot, in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from jobs.bench_load import Lost, alone_within
+from jobs.doctor.finding import Finding
+from pipeline.decoders import DECODERS
+from pipeline.errors import PipelineError
+
+SECTION = "decoders"
+PACKAGES = {"pyav": "av", "decord": "decord", "torchcodec": "torchcodec", "nvdec": "torchcodec"}
+EXTRAS = {"pyav": "ingest", "decord": "decord", "torchcodec": "torchcodec", "nvdec": "torchcodec"}
+LIMIT_S = 60.0
+"""decord may hang, and loading torch from a slow disk takes its time."""
+
+
+def decoders() -> list[Finding]:
+    """All of them. Without PyAV, which also makes the film, the others cannot be tried either."""
+    absent = {name: _absent(name) for name in DECODERS}
+    here = [name for name in DECODERS if absent[name] is None]
+    with _film(here) as film, ThreadPoolExecutor(max(len(here), 1)) as pool:
+        tried = dict(zip(here, pool.map(lambda name: _tried(name, film), here), strict=True))
+    return [absent[name] or tried[name] for name in DECODERS]
+
+
+def _absent(name: str) -> Finding | None:
+    """Why a decoder cannot even be tried."""
+    if importlib.util.find_spec("av") is None and name != "pyav":
+        return Finding(SECTION, name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
+    if importlib.util.find_spec(PACKAGES[name]) is None:
+        return Finding(SECTION, name, "missing", "not installed", f"pip install 'kinodex[{EXTRAS[name]}]'")
+    if name == "nvdec" and shutil.which("nvidia-smi") is None:
+        return Finding(SECTION, name, "missing", "no NVIDIA GPU", "PyAV reads everything; --decoder auto takes it")
+    return None
+
+
+@contextmanager
+def _film(needed: list[str]) -> Iterator[Path]:
+    """A film for as long as this lasts; none is drawn where nobody looks at it."""
+    with tempfile.TemporaryDirectory(prefix="kinodex-doctor-") as folder:
+        path = Path(folder) / "film.mp4"
+        if needed:
+            from pipeline.sketch.film import write_script
+            from pipeline.sketch.shoot import shoot
+
+            script = write_script("doctor", 30.0, seed=0)
+            shoot(replace(script, shots=script.shots[:1]), path)
+        yield path
+
+
+def _tried(name: str, film: Path) -> Finding:
+    todo = f"pip install -U 'kinodex[{EXTRAS[name]}]'; see docs/decoders.md"
+    try:
+        frames, reason = alone_within(LIMIT_S, read_film, str(film), name)
+    except Lost as error:
+        return Finding(SECTION, name, "broken", str(error), todo)
+    except (PipelineError, ImportError, OSError) as error:
+        return Finding(SECTION, name, "broken", f"{type(error).__name__}: {error}", todo)
+    if reason is not None:
+        return Finding(SECTION, name, "broken", f"PyAV had to take over ({reason})", todo)
+    return Finding(SECTION, name, "ok", f"read {frames} frames of a film that was drawn for it")
+
+
+def read_film(film: str, decoder: str) -> tuple[int, str | None]:
+    """How many frames a decoder gave at 4 a second, and why PyAV had to take over, if it had; run in a process."""
+    from pipeline.decode import open_video
+
+    with open_video(Path(film), decoder=decoder) as video:
+        frames = sum(1 for _ in video.samples(4.0))
+        return frames, video.fell_back

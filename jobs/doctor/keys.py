@@ -1,0 +1,26 @@
+"""Keys: which are set, by name; a value is never looked at further than that."""
+
+from __future__ import annotations
+
+import os
+
+from jobs.doctor.finding import Finding
+
+SECTION = "keys"
+FOR = {
+    "OPENAI_API_KEY": "language models, but those of a private network",
+    "HF_TOKEN": "models of the hub that ask for consent",
+    "AWS_ACCESS_KEY_ID": "s3://, if no profile or role gives access",
+    "AWS_SECRET_ACCESS_KEY": "the same",
+}
+
+
+def keys(further: str | None = None) -> list[Finding]:
+    """The variables that kinodex and its libraries read, and one further."""
+    wanted = FOR if further is None or further in FOR else {further: "the endpoint", **FOR}
+    return [
+        Finding(SECTION, name, "ok", f"set ({what})")
+        if os.environ.get(name, "").strip()
+        else Finding(SECTION, name, "missing", f"not set ({what})", f"export {name}=... where it is needed")
+        for name, what in wanted.items()
+    ]

@@ -1,0 +1,105 @@
+"""Models: the built-in one really loaded, and what the hub's cache holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from index.errors import KinodexError
+from jobs.doctor.finding import Finding
+from jobs.doctor.machine import gigabytes
+
+if TYPE_CHECKING:
+    from huggingface_hub import CachedRepoInfo
+
+SECTION = "models"
+LISTED = 12
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
+
+
+def models() -> list[Finding]:
+    builtin = _builtin()
+    cached = _cached()
+    return [builtin, _hub(), *_listed(cached), _default_space({each.repo_id for each in cached})]
+
+
+def _builtin() -> Finding:
+    from index.spaces import load_space
+
+    try:
+        dim = load_space("builtin", device="cpu").embed_text(["a red kite"]).shape[1]
+    except (KinodexError, ImportError, OSError, RuntimeError) as error:
+        todo = "pip install -U --force-reinstall kinodex, and torch and torchvision of one build"
+        return Finding(SECTION, "builtin", "broken", f"{type(error).__name__}: {error}", todo)
+    return Finding(SECTION, "builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows only the sketch world")
+
+
+def _hub() -> Finding:
+    from huggingface_hub.constants import ENDPOINT
+
+    from index.hub import quick_hub
+
+    with quick_hub() as answers:
+        if answers:
+            return Finding(SECTION, "hub", "ok", f"{ENDPOINT} answers: models that are not here can be fetched")
+    todo = "only cached models and folders load; unset HF_HUB_OFFLINE, or copy models here (local-dir:PATH)"
+    return Finding(SECTION, "hub", "missing", f"{ENDPOINT} is not reached", todo)
+
+
+def _cached() -> list[CachedRepoInfo]:
+    """The models in the hub's cache, the largest first."""
+    from huggingface_hub import scan_cache_dir
+    from huggingface_hub.errors import CacheNotFound
+
+    try:
+        repos = scan_cache_dir().repos
+    except CacheNotFound:
+        return []
+    return sorted((each for each in repos if each.repo_type == "model"), key=lambda each: -each.size_on_disk)
+
+
+def _listed(cached: Iterable[CachedRepoInfo]) -> list[Finding]:
+    found = [_model(each) for each in cached]
+    if len(found) > LISTED:
+        rest = Finding(SECTION, "further", "ok", f"{len(found) - LISTED} smaller models in the cache")
+        return [*found[:LISTED], rest]
+    if not found:
+        todo = "they are fetched when first named, or copied here and named as folders"
+        return [Finding(SECTION, "cached", "missing", "none in the hub's cache", todo)]
+    return found
+
+
+def _model(repo: CachedRepoInfo) -> Finding:
+    """Which kind of model it is, and whether its weights came with it."""
+    files = {file.file_name: file for revision in repo.revisions for file in revision.files}
+    kind = "open_clip" if "open_clip_config.json" in files else "other"
+    if kind == "other" and "config.json" in files:
+        kind = f"transformers, {_architecture(files['config.json'].file_path)}"
+    said = f"{gigabytes(repo.size_on_disk)} ({kind})"
+    if not any(name.endswith(WEIGHTS) for name in files):
+        return Finding(SECTION, repo.repo_id, "missing", f"{said} without weights", "it is fetched when first used")
+    return Finding(SECTION, repo.repo_id, "ok", said)
+
+
+def _architecture(config: Path) -> str:
+    try:
+        told = json.loads(config.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "config unreadable"
+    return str((told.get("architectures") or [told.get("model_type", "unknown")])[0])
+
+
+def _default_space(cached: set[str]) -> Finding:
+    from index.spaces import DEFAULT_SPACE, import_open_clip
+
+    architecture, _, tag = DEFAULT_SPACE.partition("/")
+    told = import_open_clip().get_pretrained_cfg(architecture, tag)
+    repo = str(told.get("hf_hub", "")).strip("/")
+    if repo in cached:
+        return Finding(SECTION, "default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
+    said = f"{DEFAULT_SPACE} is not cached"
+    return Finding(
+        SECTION, "default space", "missing", said, f"fetched at the first ingest ({repo}), or --space builtin"
+    )

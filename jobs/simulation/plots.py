@@ -42,15 +42,15 @@ def _draw_conditions(figure: Figure, swept: Swept) -> None:
             places = [float(point.x) + shift * (at - len(series) / 2) for point in points]
             _line(axes, places, estimates, factor, at, one)
         axes.set_title(label)
-    figure.supxlabel(swept.axis, fontsize="medium")
+    panels[1].set_xlabel(swept.axis)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
 def _line(
     axes: Axes, places: Sequence[float], estimates: Sequence[Estimate], factor: float, at: int, label: str
 ) -> None:
-    means, reach = [factor * each.mean for each in estimates], [factor * _reach(each) for each in estimates]
-    axes.errorbar(places, means, yerr=reach, color=colour(at), marker=marker(at), label=label)
+    means = [factor * each.mean for each in estimates]
+    axes.errorbar(places, means, yerr=_reach(estimates, factor), color=colour(at), marker=marker(at), label=label)
 
 
 def _draw_choice(figure: Figure, swept: Swept) -> None:
@@ -67,7 +67,7 @@ def _draw_choice(figure: Figure, swept: Swept) -> None:
         axes.errorbar(
             places,
             [factor * each.mean for each in pooled],
-            yerr=[factor * _reach(each) for each in pooled],
+            yerr=_reach(pooled, factor),
             color=colour(0),
             marker=marker(0),
             label="all worlds",
@@ -75,7 +75,7 @@ def _draw_choice(figure: Figure, swept: Swept) -> None:
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.set_xticks(places, [shown(value) for value in values])
         axes.set_title(f"{label}, against {shown(swept.against)}")
-    figure.supxlabel(swept.axis, fontsize="medium")
+    panels[1].set_xlabel(swept.axis)
     handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
 
@@ -85,5 +85,8 @@ def shown(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _reach(each: Estimate) -> float:
-    return 0.0 if each.high is None else each.high - each.mean
+def _reach(estimates: Sequence[Estimate], factor: float) -> list[list[float]]:
+    """How far the 95 % intervals reach below and above the means."""
+    below = [0.0 if each.low is None else factor * (each.mean - each.low) for each in estimates]
+    above = [0.0 if each.high is None else factor * (each.high - each.mean) for each in estimates]
+    return [below, above]

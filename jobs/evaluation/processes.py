@@ -35,6 +35,7 @@ class _Member:
     process: BaseProcess
     pipe: Connection
     waited_for: dict[int, asyncio.Future[Any]]
+    ended: bool = False
 
     def heard(self) -> None:
         """Take one message, a result or an error; when the process has ended, give up what it was waited for."""
@@ -42,8 +43,8 @@ class _Member:
             number, result = self.pipe.recv()
         except (EOFError, OSError):
             asyncio.get_running_loop().remove_reader(self.pipe.fileno())
-            given_up, self.waited_for = self.waited_for, {}
-            for future in given_up.values():
+            self.ended = True
+            for future in self.waited_for.values():
                 if not future.done():
                     future.set_result(None)
             return
@@ -65,7 +66,7 @@ async def process_asker(setting: Setting, count: int) -> AsyncIterator[Ask]:
     numbers = count_from(OPENED + 1)
 
     async def ask(contender: Contender, asked: Asked) -> Outcome:
-        alive = [each for each in members if each.process.is_alive()]
+        alive = [each for each in members if not each.ended]
         if not alive:
             raise UsageError(
                 f"all {count} processes that ask have ended; run again with fewer --workers (out of memory?)"
@@ -75,9 +76,12 @@ async def process_asker(setting: Setting, count: int) -> AsyncIterator[Ask]:
         future = member.waited_for[number] = asyncio.get_running_loop().create_future()
         with suppress(BrokenPipeError):  # it ended just now, and `heard` will say so
             member.pipe.send((number, contender, asked))
-        outcome = await future
+        outcome: Outcome | None = await future
+        if outcome is not None:
+            return outcome
+        await asyncio.to_thread(member.process.join)
         ended = f"the process that asked ended with status {member.process.exitcode} (out of memory?)"
-        return outcome or Outcome(unanswered(contender, asked, ended))
+        return Outcome(unanswered(contender, asked, ended))
 
     try:
         await asyncio.gather(*(member.waited_for[OPENED] for member in members))

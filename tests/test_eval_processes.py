@@ -1,0 +1,119 @@
+"""Questions asked by several processes: the same records as by one, errors that come through, a process that dies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ModelUnknown
+from agent.ledger import Budget, Ledger
+from index.errors import NotALibrary
+from jobs.errors import UsageError
+from jobs.evaluation.asking import Asked, Outcome, Setting, asker
+from jobs.evaluation.contenders import Contender
+from jobs.evaluation.processes import process_asker
+from jobs.models import ModelChoice
+from jobs.truth import read_known
+from tests.chat_server import ChatServer, hanging
+from tests.eval_kit import caption_library, write_questions
+
+ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
+READER = Contender("uniform", "uniform", {"frames": 3})
+PROCESSES = 2
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("eval")
+    caption_library(folder / "library", ("harbour",))
+    write_questions(folder, ("harbour",))
+    return folder
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(lambda body: ANSWER) as server:
+        yield server
+
+
+def setting_of(place: Path, server: ChatServer, **choice: object) -> Setting:
+    chosen = ModelChoice("tester", server.base_url, cache=False, at_once=8)
+    return Setting(str(place / "library"), replace(chosen, **choice), Budget())
+
+
+def questions(place: Path, count: int) -> list[Asked]:
+    from index.library import Library
+
+    [video] = Library.open(str(place / "library")).videos()
+    known = read_known(place / "questions.jsonl")
+    return [Asked(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
+
+
+async def all_asked(who_asks, asked: list[Asked]) -> list[Outcome]:
+    async with who_asks as ask:
+        return list(await asyncio.gather(*(ask(READER, each) for each in asked)))
+
+
+def without_times(outcome: Outcome) -> object:
+    ledger = replace(outcome.record.ledger, seconds=0.0, model_seconds=0.0)
+    return replace(outcome.record, ledger=ledger)
+
+
+def test_the_records_are_those_of_one_process(place: Path, server: ChatServer) -> None:
+    setting, asked = setting_of(place, server), questions(place, 8)
+    shared = asyncio.run(all_asked(process_asker(setting, PROCESSES), asked))
+    assert children() == []
+    alone = asyncio.run(all_asked(asker(setting), asked))
+    assert [*map(without_times, shared)] == [*map(without_times, alone)]
+    assert {each.record.status for each in shared} == {"answered"}
+    assert len(server.seen) == 2 * len(asked)
+
+
+def test_one_limit_of_requests_holds_for_all_processes(place: Path, server: ChatServer) -> None:
+    server.reply = lambda body: replace(hanging(0.1), content=json.dumps(ANSWER))
+    asyncio.run(all_asked(process_asker(setting_of(place, server, at_once=4), PROCESSES), questions(place, 16)))
+    assert 2 < server.most_at_once <= 4
+
+
+def test_what_ends_a_run_comes_through(place: Path, server: ChatServer) -> None:
+    with pytest.raises(ModelUnknown, match="nobody"):
+        asyncio.run(all_asked(process_asker(setting_of(place, server, model="nobody"), 1), questions(place, 2)))
+    with pytest.raises(NotALibrary):
+        asyncio.run(all_asked(process_asker(replace(setting_of(place, server), library="none"), 1), []))
+
+
+def test_questions_of_a_process_that_died_are_records_with_an_error(place: Path, server: ChatServer) -> None:
+    async def run() -> list[Outcome]:
+        async with process_asker(setting_of(place, server), PROCESSES) as ask:
+            asked = questions(place, 4)
+            first = await ask(READER, asked[0])
+            server.reply = lambda body: hanging(2.0)
+            under_way = [asyncio.create_task(ask(READER, each)) for each in asked[1:]]
+            while len(server.seen) < len(asked):
+                await asyncio.sleep(0.05)
+            server.reply = lambda body: ANSWER
+            for child in children():
+                os.kill(child, signal.SIGKILL)
+            lost = [await each for each in under_way]
+            with pytest.raises(UsageError, match="all 2 processes that ask have ended"):
+                await ask(READER, asked[0])
+            return [first, *lost]
+
+    first, *lost = asyncio.run(run())
+    assert first.record.option == 0
+    assert {(each.record.option, each.record.ledger) for each in lost} == {(None, Ledger())}
+    assert all("ended with status -9" in each.record.error for each in lost)
+
+
+def children() -> list[int]:
+    """The processes that ask: of this one's, those that multiprocessing began, not its resource tracker."""
+    from multiprocessing import active_children
+
+    return [child.pid for child in active_children() if child.pid is not None]

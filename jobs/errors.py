@@ -17,7 +17,8 @@ Each room owns its part of the tree, because the rooms do not know each other; h
     ├── ModelUnusable                   a model of an optional stage that cannot be had          2
     └── VideoError, SubtitleError, ...  what a file holds; in an ingest these are failure rows   3
 
-Exit code 0 is success and 3 says that some videos of a batch failed and the rest is indexed. Anything that is not in
+Exit code 0 is success and 3 says that some of it is not as it should be: some videos of a batch failed and the rest is
+indexed, a library lacks rows (`maintain`), what a machine needs is not there (`doctor`). Anything that is not in
 this tree is a fault of the program: it keeps its traceback and exits with 1.
 """
 

@@ -58,6 +58,11 @@ def test_an_annotation_file_gives_lengths_and_time_references(tmp_path):
     assert len(read_questions(annotation_file(tmp_path), 1, seed=0)) == 1
 
 
+def test_an_annotation_file_without_times_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"no question has a time reference|no question of LVBench can be read"):
+        read_questions(annotation_file(tmp_path, time_reference=""), 10, seed=0)
+
+
 def test_a_trial_says_when_evidence_was_first_shown():
     questions = made_questions(10, seed=0)
     outcomes = run_trial(Trial(16.0, "uniform", "uniform", {"frames": 64}), questions, seed=0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from agent.ask import ask
+from agent.environment import HALFWAY
 from agent.errors import BadSettings, NeedsLanguage
 from agent.question import ScoredSegment, Segment
 from agent.requests.answers import AnswerFrames
@@ -50,6 +51,16 @@ def test_evidence_stands_out_for_queries_that_fit_and_for_no_other():
     assert heights["subject of q"] > 3.5
     assert heights["option 2 of q"] > 3.5
     assert max(abs(heights[f"option {wrong} of q"]) for wrong in (0, 1, 3)) < 2.0
+
+
+def test_the_calibration_of_a_search_can_be_changed():
+    environment = world_of().environment
+    usual = environment.search(["subject of q"], "film", 1, 8.0)[0]
+    environment.halfway = 3.0
+    eased = environment.search(["subject of q"], "film", 1, 8.0)[0]
+    assert eased.time_s == usual.time_s
+    deviation = HALFWAY * usual.similarity / (1 - usual.similarity)
+    assert eased.similarity == pytest.approx(deviation / (deviation + 3.0))
 
 
 def test_unrelated_frames_are_noise_of_deviation_one_that_lasts_for_a_shot():

@@ -1,0 +1,1 @@
+"""Search studied without videos or models: a model that knows the evidence, and videos made by arithmetic."""

@@ -43,15 +43,18 @@ class Tally:
     def told(self) -> str:
         """All in one line."""
         done, total = self.done.total(), sum(self.total.values())
-        parts = [f"{done:,} of {total:,} answers"]
-        parts += [f"{name} {self.done[name]:,}" for name in self.total if 0 < self.done[name] < self.total[name]]
-        if self.cost:
-            parts.append(f"cost {self.cost:.2f}")
+        under_way = [name for name in self.total if 0 < self.done[name] < self.total[name]]
+        counts = [f"{done:,} of {total:,} answers", *(f"{name} {self.done[name]:,}" for name in under_way)]
+        return ", ".join([*counts, *filter(None, [self.aside()])])
+
+    def aside(self) -> str:
+        """What this run cost, what got no answer, and the time left."""
+        parts = [f"cost {self.cost:.2f}"] if self.cost else []
         if self.errors:
             parts.append(f"{self.errors:,} without an answer")
         if self.fresh and not self.complete:
-            seconds = time.monotonic() - self.began
-            parts.append(f"{duration(seconds * (total - done) / self.fresh)} left")
+            left = sum(self.total.values()) - self.done.total()
+            parts.append(f"{duration((time.monotonic() - self.began) * left / self.fresh)} left")
         return ", ".join(parts)
 
 
@@ -76,7 +79,7 @@ def _bars(console: Console, tally: Tally) -> Iterator[Tell]:
             tally.count(record)
             bar.start_task(rows[record.contender])
             bar.update(rows[record.contender], completed=tally.done[record.contender])
-            bar.update(whole, completed=tally.done.total(), text=tally.told())
+            bar.update(whole, completed=tally.done.total(), text=tally.aside())
 
         yield tell
 

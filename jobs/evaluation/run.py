@@ -134,14 +134,12 @@ async def _ask_all(
 def _equalled(contender: Contender, done: dict[Key, Record]) -> Contender:
     """A contender with the frames that it is to get: as many as the other one needed on average.
 
-    Of videos without pictures that is as many captions as the other one read in the place of frames.
+    Those behind kept captions count, whoever paid for them; of videos without pictures, captions count as frames.
     """
     if contender.frames_of is None:
         return contender
     bills = [each.ledger for each in done.values() if each.contender == contender.frames_of and not each.error]
-    needed = fmean(bill.frames for bill in bills) if bills else 0.0
-    if bills and not needed:
-        needed = fmean(bill.frames_with_kept for bill in bills)
+    needed = fmean(bill.frames_with_kept for bill in bills) if bills else 1.0
     return replace(contender, settings={**contender.settings, "frames": max(1, round(needed))})
 
 

@@ -48,7 +48,7 @@ def record(event: Event) -> Record:
 
 
 def read_trace(path: Path) -> list[Record]:
-    """All records of a trace, the header first; its file may be compressed (.gz). Raises `NotATrace` for anything else."""
+    """All records of a trace, header first; its file may be compressed (.gz). Raises `NotATrace` for anything else."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         records = [json.loads(line) for line in content.decode().splitlines()]

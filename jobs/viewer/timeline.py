@@ -29,11 +29,7 @@ class Curve:
 
 def shots(library: Library, video_ids: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
     """The library's segments of each video as `[start_s, end_s)`; none where there are too many to be seen."""
-    spans = {
-        each: [(row.start_s, row.end_s) for row in library.segments(each)]
-        for each in video_ids
-        if each in _held(library)
-    }
+    spans = {each: [(row.start_s, row.end_s) for row in library.segments(each)] for each in video_ids}
     return {video_id: found for video_id, found in spans.items() if len(found) <= MOST_SPANS}
 
 
@@ -55,7 +51,3 @@ def _curve(query: str, video_id: str, times_s: NDArray[np.float64], similarity: 
     firsts = np.arange(0, len(times_s), max(width, 1))
     best = np.maximum.reduceat(similarity, firsts)
     return Curve(query, video_id, times_s[firsts].round(2).tolist(), (100 * best).round().astype(int).tolist())
-
-
-def _held(library: Library) -> set[str]:
-    return {row.video_id for row in library.videos()}

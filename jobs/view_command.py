@@ -1,0 +1,72 @@
+"""`kinodex view`: what an agent did, what a run came to, and what is in a library, in a browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from jobs.viewer.collection import Collection
+
+
+def view(
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRACE|RUN|LIBRARY...",
+            help="Traces, folders of `kinodex eval`, libraries; a trace's frames come from the library given with it.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Write the traces, with their frames, into this one HTML file instead.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")] = 8700,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Look at traces, runs and libraries in a browser, until Ctrl-C."""
+    from jobs.viewer.collection import Collection
+    from jobs.viewer.given import told_apart
+
+    given = told_apart(places)
+    for uri in given.lost:
+        print(f"no library at {uri}, which a run was asked of: its frames are missing", file=sys.stderr)
+    collection = Collection(given)
+    assert collection.home  # traces that cannot be read are told now, not in the browser
+    if out is not None:
+        _write(collection, out)
+    else:
+        _serve(collection, host, port, browser)
+
+
+def _write(collection: Collection, out: Path) -> None:
+    from jobs.errors import UsageError
+    from jobs.viewer.one_file import one_file
+
+    text, left_out = one_file(collection)
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {out}: {error.strerror}; give --out a file that you may write") from error
+    missing = f"; {left_out} frames did not fit" if left_out else ""
+    print(f"{out}: {len(text) / 1e6:.1f} MB{missing}")
+
+
+def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:
+    import webbrowser
+
+    from jobs.listening import listen
+    from jobs.viewer.server import LOOPBACK, serve
+
+    listener = listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listener.getsockname()[1]}/"
+    print(f"{address} (Ctrl-C ends it)", file=sys.stderr)
+    if host not in LOOPBACK:
+        print(f"warning: whoever reaches {host} can see all of this: there is no password", file=sys.stderr)
+    if browser:
+        webbrowser.open(address)
+    serve(collection, listener, [*LOOPBACK, "[::1]", host] if host in LOOPBACK else ["*"])

@@ -1,0 +1,184 @@
+"""What the page asks for, by key: of the traces, runs and libraries that were given, and of nothing else.
+
+A key is made of numbers alone, so no name that comes from a browser ever becomes a path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agent.environment import Environment
+from agent.trace import read_trace
+from index.errors import KinodexError
+from index.library import Library
+from jobs.evaluation.folder import trace_file
+from jobs.evaluation.reporting import Run
+from jobs.viewer.given import Given
+from jobs.viewer.library_view import Asked, found, library_view, video_view
+from jobs.viewer.run_view import run_view, truth_of
+from jobs.viewer.timeline import curves, shots
+from jobs.viewer.trace_view import TraceView, trace_view
+
+TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
+
+
+class NotGiven(KinodexError):
+    """The page asks for what was not given."""
+
+
+class Collection:
+    """Everything that was given, opened; to be used from one thread."""
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self._environments: dict[str, Environment] = {}
+        self._views: dict[str, TraceView] = {}
+
+    @cached_property
+    def home(self) -> dict[str, Any]:
+        """What there is to see, with the keys to ask for it by."""
+        given = self.given
+        return {
+            "traces": [self._heading(f"t{number}") for number in range(len(given.traces))],
+            "runs": [
+                {"key": number, "title": run.plan.title, "folder": run.folder.name, "answers": len(run.records)}
+                for number, run in enumerate(given.runs)
+            ],
+            "libraries": [
+                {"key": number, "uri": library.uri, "videos": len(library.video_ids())}
+                for number, library in enumerate(given.libraries)
+            ],
+            "lost": given.lost,
+        }
+
+    def trace(self, key: str) -> dict[str, Any]:
+        """A trace with the number of the library that holds its frames, if any, the shots, and what is true."""
+        view = self.view(key)
+        number = self._library_of(view)
+        video_ids = [video["video_id"] for video in view.videos]
+        return {
+            "key": key,
+            "name": self._name(key),
+            "trace": view,
+            "library": number,
+            "shots": {} if number is None else shots(self.given.libraries[number], video_ids),
+            "truth": self._truth(key),
+        }
+
+    def curves(self, key: str) -> list[Any]:
+        """How well the queries of a trace match its videos; none without its library."""
+        view = self.view(key)
+        number = self._library_of(view)
+        if number is None or not any(step.queries for step in view.steps):
+            return []
+        return list(curves(view, self._environment(number, tuple(video["video_id"] for video in view.videos))))
+
+    def run(self, number: int) -> dict[str, Any]:
+        """A run: how its contenders stand, and every question with everybody's answer."""
+        return run_view(self._run(number))
+
+    def run_folder(self, number: int) -> Path:
+        return self._run(number).folder
+
+    def library(self, number: int) -> dict[str, Any]:
+        return library_view(self._library(number))
+
+    def video(self, number: int, video_id: str) -> dict[str, Any]:
+        """Raises UnknownVideo."""
+        return video_view(self._library(number), video_id)
+
+    def search(self, number: int, asked: Asked) -> list[dict[str, Any]]:
+        """The hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
+        library = self._library(number)
+        return found(library, asked, lambda text: self._environment(number, ()).embed_text(text))
+
+    def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
+        """A frame's JPEG; raises UnknownVideo or TimeOutside."""
+        return self._library(number).frames(video_id, [frame_no])[0].jpeg
+
+    def trace_keys(self) -> list[str]:
+        """The keys of all traces that were given one by one."""
+        return [f"t{number}" for number in range(len(self.given.traces))]
+
+    def view(self, key: str) -> TraceView:
+        """A trace; raises NotATrace or NotGiven."""
+        if key not in self._views:
+            self._views[key] = trace_view(read_trace(self._trace_path(key)))
+        return self._views[key]
+
+    def _trace_path(self, key: str) -> Path:
+        match = TRACE_KEY.fullmatch(key)
+        if match is None:
+            raise NotGiven(f"got {key!r}, which is no key of a trace")
+        if match[1] is not None:
+            return _at(self.given.traces, int(match[1]), "trace")
+        run = self._run(int(match[2]))
+        contender = _at(run.plan.contenders, int(match[3]), "contender")
+        item = _at(run.items, int(match[4]), "question")
+        return trace_file(run.folder, contender.name, item.item_id)
+
+    def _heading(self, key: str) -> dict[str, Any]:
+        view = self.view(key)
+        answer = view.answer or {}
+        return {
+            "key": key,
+            "name": self._name(key),
+            "agent": view.agent,
+            "question": view.question,
+            "videos": [video["title"] for video in view.videos],
+            "status": answer.get("status"),
+            "text": answer.get("text"),
+        }
+
+    def _name(self, key: str) -> str:
+        path = self._trace_path(key)
+        return path.name if key.startswith("t") else f"{path.parent.name}/{path.name}"
+
+    def _truth(self, key: str) -> dict[str, Any] | None:
+        match = TRACE_KEY.fullmatch(key)
+        if match is None or match[2] is None:
+            return None
+        run = self._run(int(match[2]))
+        return truth_of(run, run.items[int(match[4])])
+
+    def _library_of(self, view: TraceView) -> int | None:
+        """The first library that holds all videos of a trace."""
+        wanted = {video["video_id"] for video in view.videos}
+        return next((n for n, each in enumerate(self.given.libraries) if wanted <= each.video_ids()), None)
+
+    def _environment(self, number: int, video_ids: tuple[str, ...]) -> Environment:
+        """The videos of a library with its text tower, which takes seconds to load, the first time."""
+        from jobs.ask_command import open_environment
+
+        library = self._library(number)
+        whole = self._environments.get(library.uri)
+        if whole is None:
+            whole = self._environments[library.uri] = open_environment(library.uri)
+        if not video_ids:
+            return whole
+        rows = [library.video(each) for each in video_ids]
+        return Environment(whole.library, rows, whole.embed_texts)
+
+    def _run(self, number: int) -> Run:
+        return _at(self.given.runs, number, "run")
+
+    def _library(self, number: int) -> Library:
+        return _at(self.given.libraries, number, "library")
+
+
+def _at(given: Sequence[Any], number: int, what: str) -> Any:
+    if not 0 <= number < len(given):
+        raise NotGiven(f"got {what} {number}; {len(given)} were given")
+    return given[number]
+
+
+def numbers(given: Mapping[str, str], *names: str) -> list[float | None]:
+    """Numbers of a query string, None where one is not given; raises NotGiven for what is no number."""
+    try:
+        return [float(given[name]) if given.get(name) else None for name in names]
+    except ValueError as error:
+        raise NotGiven(f"{error}; give a number") from error

@@ -1,0 +1,106 @@
+"""A library as the page draws it: its videos, one of them with all that is known of it, and what a search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.errors import QueryError
+from index.library import Library
+from index.rows import Hit, Scope
+
+EmbedText = Callable[[str], NDArray[np.float32]]
+MOST_VIDEOS = 2000
+MOST_HITS = 100
+MIN_GAP_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search: for what, in which kind of thing (see `_hits`), in which video, in `[start_s, end_s)`."""
+
+    text: str
+    kind: str = "together"
+    video_id: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    most: int = 40
+
+
+def library_view(library: Library) -> dict[str, Any]:
+    """Counts, the videos by title and the failures, at most `MOST_VIDEOS` of each."""
+    return {
+        "facts": library.info(),
+        "videos": library.videos()[:MOST_VIDEOS],
+        "failures": library.failures()[:MOST_VIDEOS],
+        "most": MOST_VIDEOS,
+    }
+
+
+def video_view(library: Library, video_id: str) -> dict[str, Any]:
+    """A video with the times of its frames, segments, captions, transcript and detections. Raises UnknownVideo."""
+    row = library.video(video_id)
+    stored = library.vectors(video_id) if row.frames else None
+    return {
+        "video": row,
+        "frame_nos": [] if stored is None else stored.frame_no.tolist(),
+        "times_s": [] if stored is None else stored.time_s.tolist(),
+        "segments": library.segments(video_id),
+        "captions": library.captions(video_id),
+        "transcript": library.transcript(video_id),
+        "detections": library.detections(video_id),
+    }
+
+
+def found(library: Library, asked: Asked, embed: EmbedText) -> list[dict[str, Any]]:
+    """The best hits, each with the title of its video and the frame that is on screen then, if there is one.
+
+    Raises QueryError for a search that makes no sense, and UnknownVideo.
+    """
+    if not asked.text.strip():
+        raise QueryError("the search is empty; give some words to look for")
+    titles = {row.video_id: row.title for row in library.videos()}
+    return [
+        {
+            "video_id": hit.video_id,
+            "title": titles[hit.video_id],
+            "start_s": hit.time_s,
+            "end_s": hit.end_s,
+            "frame_no": _frame_no(library, hit),
+            "score": hit.score,
+            "source": hit.source,
+            "text": hit.text,
+        }
+        for hit in _hits(library, asked, embed)
+    ]
+
+
+def _hits(library: Library, asked: Asked, embed: EmbedText) -> list[Hit]:
+    ids = None if asked.video_id is None else (library.video(asked.video_id).video_id,)
+    scope, k, text = Scope(ids, asked.start_s, asked.end_s), min(asked.most, MOST_HITS), asked.text
+    match asked.kind:
+        case "together":
+            return library.search(text, embed(text), scope, k, MIN_GAP_S)
+        case "frames":
+            return library.search_frames(embed(text), scope, k, MIN_GAP_S)
+        case "transcript":
+            return library.search_transcript(text, scope, k)
+        case "captions":
+            return library.search_captions(text, embed(text), scope, k)
+        case "detections":
+            return library.search_detections(text, 0.0, scope, k, MIN_GAP_S)
+    raise QueryError(f"got kind {asked.kind!r}; it is together, frames, transcript, captions or detections")
+
+
+def _frame_no(library: Library, hit: Hit) -> int | None:
+    if hit.frame_no is not None:
+        return hit.frame_no
+    row = library.video(hit.video_id)
+    if not row.frames:
+        return None
+    middle_s = min(max((hit.time_s + hit.end_s) / 2, row.start_s), row.end_s - 1e-6)
+    return library.frames_at(hit.video_id, [middle_s])[0].frame_no

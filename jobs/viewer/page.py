@@ -1,0 +1,101 @@
+"""The page: one HTML document whose modules come from the server, or lie in it together with the data and pictures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+
+from jobs.evaluation.page import TEMPLATES as REPORT_TEMPLATES
+
+PAGE = Path(__file__).with_name("page")
+PREFIX = "viewer/"
+_START = 'import "viewer/main.js";'
+
+
+@cache
+def modules() -> dict[str, str]:
+    """The page's JavaScript modules by name, such as main.js."""
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(PAGE.glob("*.js"))}
+
+
+@cache
+def style() -> str:
+    """The colours and cards of the evaluation's report, and what the viewer adds."""
+    sheets = (REPORT_TEMPLATES / "page.css", PAGE / "viewer.css")
+    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+
+
+def served_page() -> tuple[str, str]:
+    """The page that a server gives, and its Content-Security-Policy: it may load only from that server."""
+    where = _import_map({name: f"/page/{name}" for name in modules()})
+    policy = (
+        f"default-src 'none'; script-src 'self' '{_hash(where)}' '{_hash(_START)}'; style-src 'self'; "
+        "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return _document('<link rel="stylesheet" href="/page/viewer.css">', where, "", ""), policy
+
+
+def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
+    """The page as one file: `data` by the paths that it would ask a server for, JPEGs by "library/video/frame"."""
+    where = _import_map({name: _data_url("text/javascript", text.encode()) for name, text in modules().items()})
+    policy = (
+        f"default-src 'none'; script-src data: '{_hash(where)}' '{_hash(_START)}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    held = {"data": data, "pictures": {name: _data_url("image/jpeg", jpeg) for name, jpeg in pictures.items()}}
+    return _document(
+        f"<style>{style()}</style>",
+        where,
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        f'<script type="application/json" id="held">{_in_script(as_json(held).decode())}</script>',
+    )
+
+
+def as_json(value: Any) -> bytes:
+    """Dataclasses, pydantic's own types and JSON values as JSON."""
+    return to_json(value, inf_nan_mode="null")
+
+
+def _document(style_tag: str, import_map: str, policy: str, held: str) -> str:
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{policy}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>kinodex view</title>
+{style_tag}
+<script type="importmap">{import_map}</script>
+</head>
+<body>
+<div id="page"><p class="quiet loading">Loading…</p></div>
+<noscript>This page draws itself with JavaScript, which is switched off here.</noscript>
+{held}
+<script type="module">{_START}</script>
+</body>
+</html>
+"""
+
+
+def _import_map(places: Mapping[str, str]) -> str:
+    return json.dumps({"imports": {PREFIX + name: place for name, place in places.items()}})
+
+
+def _data_url(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _in_script(text: str) -> str:
+    """JSON that no HTML parser mistakes for the end of its element, whatever its strings hold."""
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _hash(script: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}"

@@ -1,0 +1,40 @@
+// Elements are made with text as text: nothing here or elsewhere reads a string as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element: `given` are attributes, event listeners (onclick), or `style` as CSS properties. */
+export function el(tag, given = {}, ...children) {
+  return filled(document.createElement(tag), given, children);
+}
+
+/** The same for SVG. */
+export function svg(tag, given = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), given, children);
+}
+
+function filled(element, given, children) {
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [property, set] of Object.entries(value)) element.style.setProperty(property, set);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** Says something for a moment, to eyes and to screen readers. */
+export function tell(text) {
+  const note = el("div", { class: "toast", role: "status" }, text);
+  document.body.append(note);
+  setTimeout(() => note.remove(), 2500);
+}
+
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(`Copied: ${text}`);
+  } catch {
+    tell(`This browser does not let a page copy: ${text}`);
+  }
+}

@@ -1,0 +1,45 @@
+// The ledger adding up: what each round cost, and that the rounds make the answer's bill.
+
+import { el } from "viewer/dom.js";
+import { amount } from "viewer/words.js";
+
+const COLUMNS = {
+  calls: "Calls",
+  cached_calls: "Cached",
+  invalid_replies: "Invalid",
+  frames: "New frames",
+  frame_shows: "Frame shows",
+  input_tokens: "Tokens in",
+  output_tokens: "Tokens out",
+  cached_tokens: "Tokens cached",
+  cost: "Cost",
+  model_seconds: "Model seconds",
+};
+
+export function ledger({ steps, elsewhere, answer }, at) {
+  const total = answer?.ledger ?? steps.at(-1).so_far;
+  const columns = Object.keys(COLUMNS).filter((name) => total[name] || elsewhere[name]);
+  const extra = columns.some((name) => elsewhere[name]);
+  const row = (name, bill, className) => el("tr", { class: className }, el("th", { scope: "row" }, name), columns.map((column) => el("td", {}, amount(bill[column] ?? 0))));
+  return [
+    el("h2", {}, "Ledger"),
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        {},
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Round"), columns.map((column) => el("th", { scope: "col" }, COLUMNS[column])))),
+        el(
+          "tbody",
+          {},
+          steps.map((step, number) => row(step.round === 0 ? "before 1" : step.round, step.bill, number === at ? "now" : number > at ? "later" : "")),
+          row(`up to ${steps[at].round === 0 ? "round 1" : `round ${steps[at].round}`}`, steps[at].so_far, "sum"),
+          extra ? row("beside the calls", elsewhere, "") : null,
+          answer ? row("the answer’s ledger", total, "sum") : null,
+        ),
+      ),
+    ),
+    answer ? el("p", { class: "quiet" }, `${amount(total.frames)} different frames of ${amount(total.index_frames)} in the index; ${amount(total.seconds)} s on the clock.`) : null,
+  ].filter(Boolean);
+}

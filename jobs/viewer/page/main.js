@@ -1,0 +1,67 @@
+// Which view the address asks for. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0 and #/library/0/video/ID.
+
+import { el } from "viewer/dom.js";
+import { home } from "viewer/home.js";
+import { library } from "viewer/library.js";
+import { run } from "viewer/run.js";
+import { alone, load } from "viewer/source.js";
+import { traces } from "viewer/traces.js";
+import { video } from "viewer/video.js";
+
+const page = document.getElementById("page");
+let onKey = () => {};
+let asked = 0;
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input:not([type=range]), select, textarea, dialog");
+  if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) onKey(event);
+});
+window.addEventListener("hashchange", draw);
+
+async function draw() {
+  const mine = (asked += 1);
+  const [kind, key, , inner] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  onKey = () => {};
+  try {
+    const there = await load("home");
+    const views = {
+      trace: () => traces(key.split(",")),
+      run: () => run(key),
+      library: () => (inner ? video(key, inner) : library(key)),
+    };
+    const view = await (views[kind] ?? (() => only(there) ?? home(there)))();
+    if (mine !== asked) return;
+    onKey = view.onKey ?? onKey;
+    document.title = `${view.title} · kinodex view`;
+    page.replaceChildren(top(there, view), el("main", {}, view.element));
+    view.ready?.();
+  } catch (error) {
+    page.replaceChildren(el("main", {}, el("div", { class: "banner", role: "alert" }, error.message), el("a", { href: "#/" }, "Back to the start")));
+    throw error;
+  }
+  window.scrollTo(0, 0);
+}
+
+/** The one thing there is to see, if it is one; null otherwise. */
+function only({ traces: given, runs, libraries }) {
+  const questions = new Set(given.map((each) => JSON.stringify([each.question, each.videos])));
+  if (questions.size === 1 && !runs.length) return traces(given.map((each) => each.key));
+  if (!given.length && runs.length === 1) return run("0");
+  return !given.length && !runs.length && libraries.length === 1 ? library("0") : null;
+}
+
+function top(there, view) {
+  const links = [
+    ...there.runs.map((each) => [`#/run/${each.key}`, each.title]),
+    ...there.libraries.map((each) => [`#/library/${each.key}`, each.uri.replace(/\/$/, "").split("/").pop()]),
+  ];
+  return el(
+    "header",
+    { class: "top" },
+    el("a", { href: "#/", class: "brand" }, "kinodex"),
+    el("nav", { "aria-label": "What there is" }, links.map(([href, name]) => el("a", { href, "aria-current": view.here === href ? "page" : null }, name))),
+    alone ? el("span", { class: "quiet" }, "one file, no network") : null,
+  );
+}
+
+draw();

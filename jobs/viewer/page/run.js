@@ -1,0 +1,110 @@
+// A run of `kinodex eval`: who stands where, and every question with everybody's answer, each opening its trace.
+
+import { el } from "viewer/dom.js";
+import { load } from "viewer/source.js";
+import { amount, letter, plural, spoken } from "viewer/words.js";
+
+const AT_FIRST = 200;
+const COSTS = { frames: "Frames", calls: "Calls", tokens: "Tokens", cost: "Cost", seconds: "Seconds" };
+
+export async function run(key) {
+  const told = await load(`runs/${key}`);
+  const by = told.scoring === "judge" ? [3, 2] : [100, 1];
+  const element = el(
+    "div",
+    {},
+    told.complete ? null : el("div", { class: "banner", role: "note" }, "Not complete: some questions have not been asked of every contender."),
+    el("h1", {}, told.title),
+    el("p", { class: "quiet" }, `${plural(told.asked, "question")} about ${plural(told.videos, "video")} of ${told.library}; ${Object.entries(told.models).map(([role, model]) => `${role} ${model}`).join(", ")}`),
+    told.has_page ? el("p", {}, el("a", { href: `/reports/${key}/report.html`, target: "_blank", rel: "noopener" }, "The whole report, with its plots")) : null,
+    el("h2", {}, "Contenders"),
+    standings(told, by),
+    questions(key, told),
+  );
+  return { title: told.title, element, here: `#/run/${key}` };
+}
+
+function standings(told, [most, digits]) {
+  const costs = Object.keys(COSTS).filter((name) => told.standings.some((each) => each.costs[name]));
+  const points = (value) => (value === null || value === undefined ? "–" : (value * most).toFixed(digits));
+  return el(
+    "div",
+    { class: "scroll card", tabindex: 0, "data-scrolls": true, role: "region", "aria-label": "Contenders" },
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, ["Contender", most === 100 ? "Accuracy (%)" : "Score", "95 % interval", "No answer", ...costs.map((name) => COSTS[name])].map((name) => el("th", { scope: "col" }, name)))),
+      el(
+        "tbody",
+        {},
+        told.standings.map((each) =>
+          el(
+            "tr",
+            { class: each.is_control ? "control" : "" },
+            el("th", { scope: "row" }, each.name),
+            el("td", {}, each.accuracy.questions ? points(each.accuracy.mean) : "–"),
+            el("td", {}, each.accuracy.low === null ? "–" : `${points(each.accuracy.low)} to ${points(each.accuracy.high)}`),
+            el("td", {}, amount(each.unanswered)),
+            costs.map((name) => el("td", {}, amount(each.costs[name] ?? 0))),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function questions(key, told) {
+  const body = el("tbody");
+  const count = el("span", { class: "quiet" });
+  const words = el("input", { type: "search", placeholder: "words of a question, a video", "aria-label": "Only questions with these words" });
+  const which = el("select", { "aria-label": "Which questions" }, el("option", { value: "" }, "all"), el("option", { value: "differ" }, "contenders differ"), told.contenders.map((name, at) => el("option", { value: at }, `${name} is wrong`)));
+  const groups = [...new Set(told.questions.flatMap((each) => Object.entries(each.groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`))))].sort();
+  const group = el("select", { "aria-label": "Which category" }, el("option", { value: "" }, "every category"), groups.map((name) => el("option", { value: name }, name)));
+  let limit = AT_FIRST;
+  const more = el("button", { type: "button", class: "plain", onclick: () => ((limit = Infinity), draw()) }, "Show all");
+  const draw = () => {
+    const found = told.questions.map((each, at) => [each, at]).filter(([each]) => wanted(each, words.value, which.value, group.value));
+    body.replaceChildren(...found.slice(0, limit).map(([each, at]) => line(key, told, each, at)));
+    count.replaceChildren(plural(found.length, "question"));
+    more.hidden = found.length <= limit;
+  };
+  [words, which, group].forEach((each) => each.addEventListener("input", draw));
+  draw();
+  return [
+    el("div", { class: "row" }, el("h2", {}, "Questions"), words, which, groups.length ? group : null, count),
+    el(
+      "div",
+      { class: "scroll card", tabindex: 0, "data-scrolls": true, role: "region", "aria-label": "Questions" },
+      el("table", { class: "questions" }, el("thead", {}, el("tr", {}, ["Question", ...told.contenders].map((name) => el("th", { scope: "col" }, name)))), body),
+    ),
+    more,
+  ];
+}
+
+function wanted(each, words, which, group) {
+  const text = `${each.question.text} ${each.video} ${each.item_id}`.toLowerCase();
+  const scores = each.answers.map((answer) => answer?.score ?? null);
+  const kinds = Object.entries(each.groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`));
+  const shown = which === "" || (which === "differ" ? new Set(scores).size > 1 : scores[Number(which)] !== null && scores[Number(which)] < 1);
+  return shown && text.includes(words.toLowerCase()) && (group === "" || kinds.includes(group));
+}
+
+function line(key, told, each, at) {
+  const traced = each.answers.map((answer, number) => (answer?.has_trace ? `r${key}-${number}-${at}` : null)).filter(Boolean);
+  const truth = each.truth.option !== null ? `${letter(each.truth.option)}. ${each.question.options[each.truth.option]}` : each.truth.text;
+  return el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, traced.length ? el("a", { href: `#/trace/${traced.slice(0, 4).join(",")}`, title: "Open the first traces side by side" }, each.question.text) : each.question.text, el("small", {}, [each.video, truth ? `true: ${truth}` : null].filter(Boolean).join(" · "))),
+    each.answers.map((answer, number) => cell(`r${key}-${number}-${at}`, told.contenders[number], each, answer)),
+  );
+}
+
+function cell(key, contender, { question }, answer) {
+  if (answer === null) return el("td", { class: "quiet" }, "–");
+  const said = answer.option === null ? spoken(answer.error ? "error" : answer.text ?? answer.status ?? "none") : letter(answer.option);
+  const marks = answer.score === null ? ["", ""] : answer.score === 1 ? ["good", "✓"] : answer.score === 0 ? ["bad", "✗"] : ["", answer.score.toFixed(2)];
+  const words = `${contender}: ${answer.error || answer.text || spoken(answer.status ?? "none")}`;
+  const inner = el("span", { class: `tag ${marks[0]}`, title: words }, `${marks[1]} ${answer.option === null && question.options.length ? "none" : said.slice(0, 24)}`);
+  return el("td", {}, answer.has_trace ? el("a", { href: `#/trace/${key}`, "aria-label": `Trace of ${words}` }, inner) : inner);
+}

@@ -1,0 +1,18 @@
+// How candidates stand after each round.
+
+/** For each step a map of every segment's last score by then, with the step that gave it. */
+export function scoresAt(steps) {
+  let scores = new Map();
+  return steps.map((step, at) => {
+    const ranked = step.ranked.map((each) => [each.number, { number: each.number, reward: null, query_score: each.similarity, fused: each.similarity, explanation: "", at }]);
+    const scored = (step.scored?.candidates ?? []).map((each) => [each.number, { ...each, at }]);
+    scores = new Map([...scores, ...ranked, ...scored]);
+    return scores;
+  });
+}
+
+/** The segments that there are after a round. */
+export const present = (nodes, round) => nodes.filter((node) => node.made_in <= round);
+
+/** Whether a segment is still whole after a round. */
+export const isOpen = (node, round) => node.opened_in === null || node.opened_in > round;

@@ -1,0 +1,224 @@
+// The video's time line: matches of the queries, shots, frames shown, the tree, and what the answer rests on.
+
+import { el, svg } from "viewer/dom.js";
+import { isOpen, present } from "viewer/state.js";
+import { clock, plural, shortClock, span } from "viewer/words.js";
+
+const GUTTER = 74;
+const NARROW = 560;
+const ROW = 24;
+const CURVE = 64;
+const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
+
+/** The time line of the video that `state` is about; `act` holds its width in px and what clicks do. */
+export function timeline(told, state, scores, act) {
+  const { trace } = told;
+  const video = trace.videos.find((each) => each.video_id === state.video) ?? trace.videos[0];
+  if (!video) return el("p", { class: "quiet" }, "No video was searched.");
+  const canvas = new Canvas(video, state.window, act.width);
+  const step = trace.steps[state.at];
+  const here = (each) => each.video_id === video.video_id;
+  canvas.axis();
+  if (step) {
+    matches(canvas, told, state, step, here);
+    shown(canvas, trace, state.at, here);
+    tree(canvas, trace, state, scores[state.at] ?? new Map(), here, act);
+    looked(canvas, trace, state.at, here);
+  }
+  spans(canvas, "evidence", (trace.answer?.evidence ?? []).filter(here), "evidence-span");
+  spans(canvas, "truth", (told.truth?.evidence ?? []).filter(here), "truth-span");
+  return el("div", {}, heading(told, state, video, act), canvas.drawn(`Time line of ${video.title}`), queries(trace, state, act));
+}
+
+/** An SVG that grows downwards, row by row, with time from left to right. */
+class Canvas {
+  constructor(video, window, width) {
+    this.videoId = video.video_id;
+    this.narrow = width < NARROW;
+    this.left = this.narrow ? 0 : GUTTER;
+    this.width = Math.max(width, 200);
+    this.right = this.width - 2;
+    this.from = window ? Math.max(window[0], video.start_s) : video.start_s;
+    this.to = window ? Math.min(window[1], video.start_s + video.duration_s) : video.start_s + video.duration_s;
+    this.y = 0;
+    this.parts = [];
+  }
+
+  x(time) {
+    return this.left + ((time - this.from) / (this.to - this.from)) * (this.right - this.left);
+  }
+
+  /** Whether any of `[start_s, end_s]` is in the window. */
+  sees = (each) => each.end_s > this.from && each.start_s < this.to;
+
+  within = (time) => time >= this.from && time <= this.to;
+
+  bar(each, y, height, given, ...inner) {
+    const x = Math.max(this.x(each.start_s), this.left);
+    const width = Math.max(Math.min(this.x(each.end_s), this.right) - x, 1.5);
+    return svg("rect", { x, y, width, height, ...given }, ...inner);
+  }
+
+  /** A new row, with its name at the left, or above it where there is no room. */
+  row(name, height) {
+    if (this.narrow) this.y += 13;
+    this.parts.push(svg("text", { x: 0, y: this.narrow ? this.y - 2 : this.y + Math.min(height / 2 + 4, 16), class: "row-name" }, name));
+    const top = this.y;
+    this.y += height + 6;
+    return top;
+  }
+
+  axis() {
+    const wanted = (this.to - this.from) / Math.max(2, (this.right - this.left) / 90);
+    const step = STEPS_S.find((each) => each >= wanted) ?? STEPS_S.at(-1);
+    const begin = Math.ceil(this.from / step) * step;
+    for (let time = begin; time <= this.to; time += step) {
+      const anchor = this.x(time) > this.right - 20 ? "end" : this.x(time) < this.left + 14 ? "start" : "middle";
+      this.parts.push(
+        svg("line", { x1: this.x(time), x2: this.x(time), y1: 16, y2: "100%", class: "grid" }),
+        svg("text", { x: this.x(time), y: 11, "text-anchor": anchor, class: "tick" }, shortClock(time)),
+      );
+    }
+    this.y = 22;
+  }
+
+  drawn(label) {
+    return svg("svg", { class: "timeline", width: this.width, height: this.y, viewBox: `0 0 ${this.width} ${this.y}`, role: "img", "aria-label": label }, this.parts);
+  }
+}
+
+function heading(told, state, video, act) {
+  const { videos } = told.trace;
+  const picker = el(
+    "select",
+    { "aria-label": "Video", onchange: (event) => act.show(event.target.value) },
+    videos.map((each) => el("option", { value: each.video_id, selected: each === video }, each.title)),
+  );
+  return el(
+    "div",
+    { class: "row" },
+    el("h2", {}, videos.length > 1 ? picker : video.title),
+    el("span", { class: "quiet" }, state.window ? `${clock(Math.max(state.window[0], video.start_s))} to ${clock(Math.min(state.window[1], video.start_s + video.duration_s))}` : clock(video.duration_s)),
+    state.window ? el("button", { type: "button", class: "plain", onclick: () => act.zoom(null) }, "Whole video") : null,
+  );
+}
+
+function matches(canvas, told, state, step, here) {
+  const { trace } = told;
+  const asked = new Set(trace.steps.slice(0, state.at + 1).flatMap((each) => each.queries));
+  const lines = state.curves.filter((each) => here(each) && asked.has(each.query) && (state.query === null || each.query === state.query));
+  const cuts = told.shots[canvas.videoId] ?? [];
+  if (!lines.length && !trace.steps.some((each) => each.anchors.length)) {
+    if (cuts.length) bands(canvas, cuts, canvas.row("shots", 8), 8);
+    return;
+  }
+  const top = canvas.row("matches", CURVE);
+  const y = (percent) => top + CURVE - (CURVE - 6) * Math.min(percent / 100, 1);
+  bands(canvas, cuts, top, CURVE);
+  if (lines.length) canvas.parts.push(svg("path", { d: area(canvas, lines, y, top + CURVE), class: "curve" }));
+  for (const each of step.anchors.filter((anchor) => here(anchor) && canvas.within(anchor.time_s))) {
+    if (state.query !== null && each.query !== state.query) continue;
+    const place = { x1: canvas.x(each.time_s), x2: canvas.x(each.time_s), y1: y(each.similarity * 100), y2: top + CURVE };
+    const tip = svg("title", {}, `anchor at ${clock(each.time_s)}: “${each.query}”, ${each.similarity.toFixed(2)}`);
+    canvas.parts.push(svg("line", { ...place, class: "anchor-stem" }), svg("circle", { cx: place.x1, cy: place.y1, r: 4.5, class: "anchor" }, tip));
+  }
+}
+
+/** The best match of all chosen queries at each point, as an area. */
+function area(canvas, lines, y, base) {
+  const points = lines[0].times_s.map((time, at) => [time, Math.max(...lines.map((line) => line.percent[at]))]).filter(([time]) => canvas.within(time));
+  if (!points.length) return "";
+  const line = points.map(([time, percent]) => `${canvas.x(time).toFixed(1)},${y(percent).toFixed(1)}`).join("L");
+  return `M${canvas.x(points[0][0]).toFixed(1)},${base}L${line}L${canvas.x(points.at(-1)[0]).toFixed(1)},${base}Z`;
+}
+
+function bands(canvas, cuts, top, height) {
+  cuts.forEach(([start_s, end_s], at) => {
+    const each = { start_s, end_s };
+    if (at % 2 && canvas.sees(each)) canvas.parts.push(canvas.bar(each, top, height, { class: "shot" }));
+  });
+}
+
+function shown(canvas, trace, at, here) {
+  const top = canvas.row("frames", 16);
+  trace.steps.slice(0, at + 1).forEach((step, number) => {
+    const anchored = new Set(step.opened.flatMap((each) => each.anchor_frame_nos));
+    for (const frame of step.shown.filter((each) => here(each) && canvas.within(each.time_s))) {
+      const now = number === at;
+      const place = { x1: canvas.x(frame.time_s), x2: canvas.x(frame.time_s), y1: top + (now ? 0 : 5), y2: top + 16 };
+      const words = `frame at ${clock(frame.time_s)}, shown in round ${step.round}${anchored.has(frame.frame_no) ? ", an anchor" : ""}`;
+      canvas.parts.push(svg("line", { ...place, class: `shown-frame ${now ? "now" : ""} ${anchored.has(frame.frame_no) ? "anchored" : ""}` }, svg("title", {}, words)));
+    }
+  });
+}
+
+function tree(canvas, trace, state, scores, here, act) {
+  const nodes = trace.nodes.filter(here);
+  if (!nodes.length) return;
+  const step = trace.steps[state.at];
+  const levels = Math.max(...nodes.map((node) => node.depth)) + 1;
+  const top = canvas.row("tree", levels * ROW - 4);
+  const chosen = step.decided?.action === "explore" ? step.decided.segment : null;
+  for (const node of present(nodes, step.round).filter(canvas.sees)) {
+    canvas.parts.push(segment(canvas, node, top + node.depth * ROW, scores.get(node.number), { step, chosen, state, act }));
+  }
+}
+
+function segment(canvas, node, y, score, { step, chosen, state, act }) {
+  const open = isOpen(node, step.round);
+  const classes = ["segment", open ? "open" : "divided"];
+  if (step.opened.some((each) => each.children.includes(node.number))) classes.push("new");
+  if (node.number === chosen) classes.push("chosen");
+  if (node.number === state.selected) classes.push("selected");
+  const bar = canvas.bar(node, y, ROW - 4, { rx: 3 });
+  const width = Number(bar.getAttribute("width"));
+  const middle = Number(bar.getAttribute("x")) + width / 2;
+  const words = `${node.number}: ${span(node)}${score ? `, fused ${score.fused.toFixed(2)}` : ""}${score?.explanation ? `\n${score.explanation}` : ""}`;
+  return svg(
+    "g",
+    {
+      class: classes.join(" "),
+      "data-number": node.number,
+      style: { "--score": `${Math.round((score?.fused ?? 0) * 100)}%` },
+      onclick: () => act.select(node.number),
+      ondblclick: () => act.zoom(node.number),
+    },
+    bar,
+    width > 9 * String(node.number).length ? svg("text", { x: middle, y: y + 14.5, "text-anchor": "middle" }, node.number) : null,
+    svg("title", {}, words),
+  );
+}
+
+/** What agents without a tree looked at: the ranges of their notes. */
+function looked(canvas, trace, at, here) {
+  const noted = trace.steps.some((step) => step.acted.some((act) => act.notes?.length));
+  if (!noted) return;
+  const top = canvas.row("looked at", 16);
+  trace.steps.slice(0, at + 1).forEach((step, number) => {
+    for (const note of step.acted.flatMap((act) => act.notes ?? []).filter((each) => here(each) && canvas.sees(each))) {
+      const tip = svg("title", {}, `${span(note)}, ${note.source} in round ${step.round}: ${note.text}`);
+      canvas.parts.push(canvas.bar(note, top, 16, { class: `looked ${number === at ? "now" : ""}` }, tip));
+    }
+  });
+}
+
+function spans(canvas, name, ranges, className) {
+  if (!ranges.length) return;
+  const top = canvas.row(name, 10);
+  for (const each of ranges.filter(canvas.sees)) canvas.parts.push(canvas.bar(each, top, 10, { class: className, rx: 2 }, svg("title", {}, `${name}: ${span(each)}`)));
+}
+
+/** All queries so far, those of this round marked; a click shows the matches of one alone. */
+function queries(trace, state, act) {
+  const steps = trace.steps.slice(0, state.at + 1);
+  const found = steps.flatMap((step, at) => step.queries.map((query) => ({ query, at })));
+  if (!found.length) return el("p", { class: "quiet" }, trace.steps.some((step) => step.queries.length) ? "No query yet." : "");
+  return el(
+    "p",
+    { class: "queries" },
+    el("span", { class: "quiet" }, `${plural(found.length, "query", "queries")}: `),
+    found.map(({ query, at }) =>
+      el("button", { type: "button", class: `chip ${at === state.at ? "new" : ""}`, "aria-pressed": String(state.query === query), title: "Show the matches of this query alone", onclick: () => act.ask(query) }, query),
+    ),
+  );
+}

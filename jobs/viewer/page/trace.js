@@ -1,0 +1,149 @@
+// One trace: its answer, a slider over its rounds, and what stood where after each of them.
+
+import { answer } from "viewer/answer.js";
+import { candidates } from "viewer/candidates.js";
+import { el } from "viewer/dom.js";
+import { ledger } from "viewer/ledger.js";
+import { round } from "viewer/round.js";
+import { load } from "viewer/source.js";
+import { scoresAt } from "viewer/state.js";
+import { timeline } from "viewer/timeline.js";
+import { amount, spoken } from "viewer/words.js";
+
+const LEAST_WINDOW_S = 2;
+
+/** The element of a trace, with a handler of keys and `ready`, to be called when it is on the page. */
+export function trace(told) {
+  const { steps, videos, nodes } = told.trace;
+  const scores = scoresAt(steps);
+  const titles = Object.fromEntries(videos.map((video) => [video.video_id, video.title]));
+  const state = { at: Math.max(0, steps.length - 1), video: null, selected: null, query: null, window: null, curves: [] };
+  const places = Object.fromEntries(["time", "list", "round", "ledger"].map((name) => [name, el("section", { class: `card pad ${name}` })]));
+  const { bar, set } = slider(steps, go);
+
+  function go(at) {
+    state.at = Math.min(Math.max(at, 0), Math.max(0, steps.length - 1));
+    state.video = followed(told, steps[state.at]);
+    fit();
+    draw();
+  }
+
+  /** The window on the time line stays where it can still be seen what this round is about. */
+  function fit() {
+    const opened = steps[state.at]?.opened[0];
+    const segment = opened && nodes.find((node) => node.number === opened.parent);
+    if (state.window && segment && (segment.start_s >= state.window[1] || segment.end_s <= state.window[0])) state.window = null;
+  }
+
+  function select(number) {
+    state.selected = state.selected === number ? null : number;
+    const node = nodes.find((each) => each.number === number);
+    if (node) state.video = node.video_id;
+    draw();
+  }
+
+  function zoom(number) {
+    const node = nodes.find((each) => each.number === number);
+    const margin = node ? Math.max((node.end_s - node.start_s) * 0.1, LEAST_WINDOW_S / 2) : 0;
+    state.window = node ? [node.start_s - margin, node.end_s + margin] : null;
+    if (node) state.video = node.video_id;
+    draw();
+  }
+
+  function draw() {
+    const step = steps[state.at];
+    set(state.at);
+    places.time.replaceChildren(
+      timeline(told, state, scores, {
+        width: places.time.clientWidth - 26,
+        select,
+        zoom,
+        show: (video) => ((state.video = video), (state.window = null), draw()),
+        ask: (query) => ((state.query = state.query === query ? null : query), draw()),
+      }),
+    );
+    if (!step) return;
+    const list = candidates(told, state, scores[state.at], { select, zoom });
+    places.list.replaceChildren(...(list ?? []));
+    places.list.hidden = list === null;
+    places.round.replaceChildren(...round(told, step, titles));
+    places.ledger.replaceChildren(...ledger(told.trace, state.at));
+  }
+
+  const keys = { ArrowLeft: () => go(state.at - 1), ArrowRight: () => go(state.at + 1), Home: () => go(0), End: () => go(steps.length - 1) };
+  const onKey = (event) => {
+    const act = keys[event.key] ?? { "+": () => zoom(state.selected ?? steps[state.at]?.opened[0]?.parent), 0: () => zoom(null) }[event.key];
+    if (!act || (event.target.closest("[data-scrolls]") && event.key.startsWith("Arrow"))) return;
+    event.preventDefault();
+    act();
+  };
+
+  const element = el(
+    "article",
+    { class: "trace" },
+    answer(told, titles),
+    steps.length ? bar : null,
+    places.time,
+    steps.length ? el("div", { class: "halves" }, places.round, places.list) : null,
+    steps.length ? places.ledger : null,
+    settings(told),
+  );
+
+  const ready = () => {
+    go(state.at);
+    let width = places.time.clientWidth;
+    new ResizeObserver(() => {
+      if (places.time.clientWidth === width || !places.time.isConnected) return;
+      width = places.time.clientWidth;
+      draw();
+    }).observe(places.time);
+    if (told.library !== null) load(`traces/${told.key}/curves`).then((curves) => ((state.curves = curves), draw()), (error) => console.warn(error));
+  };
+  return { element, onKey, ready };
+}
+
+/** The video that a round is about. */
+function followed({ trace: { nodes, answer: given, videos } }, step) {
+  const opened = step?.opened.at(-1);
+  const node = opened && nodes.find((each) => each.number === opened.parent);
+  const shown = step?.shown[0] ?? step?.acted.flatMap((each) => each.notes ?? [])[0];
+  return (node ?? shown ?? given?.evidence[0] ?? videos[0])?.video_id;
+}
+
+function slider(steps, go) {
+  const range = el("input", {
+    type: "range",
+    min: 0,
+    max: steps.length - 1,
+    step: 1,
+    "aria-label": "Round",
+    oninput: (event) => go(Number(event.target.value)),
+  });
+  const label = el("output", { class: "round-label" });
+  const button = (words, sign, move) => el("button", { type: "button", class: "plain", "aria-label": words, title: words, onclick: () => go(Number(range.value) + move) }, sign);
+  const before = button("Round before", "←", -1);
+  const next = button("Next round", "→", 1);
+  const last = steps.at(-1)?.round;
+  const set = (at) => {
+    range.value = at;
+    const name = steps[at].round === 0 ? "before round 1" : `round ${steps[at].round} of ${last}`;
+    label.replaceChildren(name);
+    range.setAttribute("aria-valuetext", name);
+    before.disabled = at === 0;
+    next.disabled = at === steps.length - 1;
+  };
+  return { bar: el("div", { class: "bar card" }, before, range, next, label), set: steps.length ? set : () => {} };
+}
+
+function settings({ name, trace: { parameters, budget, models, space, index_frames: frames } }) {
+  const limits = Object.entries(budget).filter(([, value]) => value !== null);
+  const rows = [
+    ...Object.entries(models).map(([role, model]) => [`model, ${role}`, model]),
+    ["space", space],
+    ["frames in the index", amount(frames)],
+    ...limits.map(([limit, value]) => [`budget, ${limit}`, amount(value)]),
+    ...Object.entries(parameters).map(([parameter, value]) => [spoken(parameter), String(value)]),
+    ["trace", name],
+  ];
+  return el("details", { class: "settings" }, el("summary", {}, "Settings"), el("dl", { class: "plain" }, rows.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])));
+}

@@ -1,0 +1,51 @@
+// One trace, or several of the same question side by side.
+
+import { el } from "viewer/dom.js";
+import { load } from "viewer/source.js";
+import { trace } from "viewer/trace.js";
+import { letter } from "viewer/words.js";
+
+export async function traces(keys) {
+  const told = await Promise.all(keys.map((key) => load(`traces/${key}`)));
+  const columns = told.map(trace);
+  const { question } = told[0].trace;
+  const same = told.every((each) => JSON.stringify(each.trace.question) === JSON.stringify(question));
+  const element = el(
+    "div",
+    {},
+    el("p", { class: "quiet kicker" }, told.length > 1 ? `${told.length} traces side by side` : `${told[0].trace.agent} on ${titles(told[0])}`),
+    same ? [el("h1", {}, question.text), options(question, told)] : null,
+    el("div", { class: told.length > 1 ? "side-by-side" : "" }, columns.map((column, at) => [column.element, same ? null : named(column, told[at])])),
+    el("p", { class: "quiet keys" }, "← and → go from round to round, Home and End to the first and the last, + and 0 zoom in and out."),
+  );
+  return { title: question.text, element, onKey: (event) => columns.forEach((column) => column.onKey(event)), ready: () => columns.forEach((column) => column.ready()) };
+}
+
+function named(column, told) {
+  column.element.prepend(el("h2", {}, told.trace.question.text), options(told.trace.question, [told]));
+  return null;
+}
+
+function titles({ trace: { videos } }) {
+  return videos.length > 3 ? `${videos.length} videos` : videos.map((video) => video.title).join(", ");
+}
+
+/** The options with who chose them, and the true one where that is known. */
+function options(question, told) {
+  const right = told[0].truth?.option ?? null;
+  return el(
+    "ol",
+    { class: "options" },
+    question.options.map((option, at) => {
+      const by = told.filter((each) => each.trace.answer?.option === at).map((each) => each.trace.agent);
+      return el(
+        "li",
+        { class: `${by.length ? "chosen" : ""} ${right === at ? "right" : ""}` },
+        el("b", {}, letter(at)),
+        ` ${option}`,
+        right === at ? el("small", {}, "true") : null,
+        by.length ? el("small", {}, told.length > 1 ? by.join(", ") : "the answer") : null,
+      );
+    }),
+  );
+}

@@ -1,0 +1,27 @@
+// Times and amounts as people read them.
+
+/** 75.5 -> "1:15.5", 3675 -> "1:01:15.0", as the command line writes them. */
+export function clock(seconds) {
+  const tenths = Math.round(seconds * 10);
+  const minutes = Math.floor(tenths / 600);
+  const rest = ((tenths % 600) / 10).toFixed(1).padStart(4, "0");
+  const hours = Math.floor(minutes / 60);
+  return hours ? `${hours}:${String(minutes % 60).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
+/** The same without tenths, for axes. */
+export const shortClock = (seconds) => clock(Math.round(seconds)).slice(0, -2);
+
+export const span = (each) => `${clock(each.start_s)} to ${clock(each.end_s)}`;
+
+export function amount(value) {
+  if (value === null || value === undefined) return "–";
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
+}
+
+export const letter = (option) => String.fromCharCode(65 + option);
+
+export const plural = (count, one, many = `${one}s`) => `${amount(count)} ${count === 1 ? one : many}`;
+
+export const spoken = (name) => name.replaceAll("_", " ");

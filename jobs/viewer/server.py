@@ -1,0 +1,141 @@
+"""The viewer's server: it only reads, answers only to its own address, and knows no path but by `Collection`'s keys."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from agent.errors import TraceError
+from index.errors import KinodexError, LibraryError
+from jobs.evaluation.folder import FIGURES
+from jobs.evaluation.folder import PAGE as REPORT_PAGE
+from jobs.viewer.collection import Collection, NotGiven, numbers
+from jobs.viewer.library_view import Asked
+from jobs.viewer.page import as_json, modules, served_page, style
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+SANDBOX = (
+    "sandbox allow-scripts allow-popups; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+)
+"""A report is a file that somebody may have sent: it may sort its tables, and must not read what this server has."""
+FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
+
+Answer = Callable[["Request"], Any]
+
+
+def make_app(collection: Collection, hosts: list[str]) -> Starlette:
+    """The server as an ASGI application; requests whose Host is not among `hosts` are refused."""
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+    # With DNS rebinding a page from elsewhere can reach loopback, but not under a name of ours.
+    return Starlette(
+        routes=_routes(collection),
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
+    )
+
+
+def serve(collection: Collection, listener: socket.socket, hosts: list[str]) -> None:
+    """Answer requests until Ctrl-C. One thread does it all, as the library's caches want it."""
+    import uvicorn
+
+    config = uvicorn.Config(make_app(collection, hosts), log_level="warning", access_log=False, server_header=False)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _routes(collection: Collection) -> list[Any]:
+    from starlette.routing import Route
+
+    def data(path: str, answer: Answer) -> Route:
+        return Route(f"/data/{path}", _guarded(lambda request: _json(answer(request))))
+
+    return [
+        Route("/", _guarded(lambda request: _page())),
+        Route("/page/{name}", _guarded(_part)),
+        data("home", lambda request: collection.home),
+        data("traces/{key}", lambda request: collection.trace(request.path_params["key"])),
+        data("traces/{key}/curves", lambda request: collection.curves(request.path_params["key"])),
+        data("runs/{run:int}", lambda request: collection.run(request.path_params["run"])),
+        data("libraries/{library:int}", lambda request: collection.library(request.path_params["library"])),
+        data("libraries/{library:int}/search", lambda request: _search(collection, request)),
+        data(
+            "libraries/{library:int}/videos/{video}",
+            lambda request: collection.video(request.path_params["library"], request.path_params["video"]),
+        ),
+        Route("/pictures/{library:int}/{video}/{frame:int}", _guarded(lambda request: _picture(collection, request))),
+        Route("/reports/{run:int}/{name:path}", _guarded(lambda request: _report(collection, request))),
+    ]
+
+
+def _guarded(answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """What is not there or makes no sense is told in a line; anything else is a fault and stays one."""
+
+    async def respond(request: Request) -> Response:
+        try:
+            return answer(request)
+        except (KinodexError, TraceError) as error:
+            unknown = isinstance(error, NotGiven | TraceError | LibraryError)
+            return _json({"error": str(error)}, status=404 if unknown else 400)
+
+    return respond
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return _response(as_json(value), "application/json", status=status)
+
+
+def _response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:
+    from starlette.responses import Response
+
+    headers = SAFE | {"content-security-policy": policy}
+    return Response(content, status, headers, media_type=kind)
+
+
+def _page() -> Response:
+    text, policy = served_page()
+    return _response(text.encode(), "text/html", policy)
+
+
+def _part(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name == "viewer.css":
+        return _response(style().encode(), "text/css")
+    if name not in modules():
+        raise NotGiven(f"got {name!r}, which is no part of the page")
+    return _response(modules()[name].encode(), "text/javascript")
+
+
+def _search(collection: Collection, request: Request) -> Any:
+    given = request.query_params
+    start_s, end_s = numbers(given, "from", "to")
+    asked = Asked(given.get("text", ""), given.get("kind", "together"), given.get("video") or None, start_s, end_s)
+    return collection.search(request.path_params["library"], asked)
+
+
+def _picture(collection: Collection, request: Request) -> Response:
+    where = request.path_params
+    return _response(collection.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
+
+
+def _report(collection: Collection, request: Request) -> Response:
+    """The report of a run as it lies in its folder, or one of its figures; in a sandbox, whatever it holds."""
+    folder = collection.run_folder(request.path_params["run"])
+    figures = {f"{FIGURES}/{path.name}": path for path in (folder / FIGURES).glob("*.*")}
+    path = ({REPORT_PAGE: folder / REPORT_PAGE} | figures).get(request.path_params["name"])
+    kinds = {".html": "text/html", ".svg": "image/svg+xml", ".png": "image/png"}
+    if path is None or path.suffix not in kinds or not path.is_file() or path.is_symlink():
+        raise NotGiven(f"got {request.path_params['name']!r}, which is no part of the report")
+    return _response(path.read_bytes(), kinds[path.suffix], SANDBOX)

@@ -21,6 +21,7 @@ from jobs import (
     sample_command,
     search_command,
     train_command,
+    view_command,
 )
 from jobs.ingest_options import spread_ray
 
@@ -34,6 +35,7 @@ app.command("sample")(sample_command.sample)
 app.command("ingest")(ingest_command.ingest)
 app.command("info")(library_commands.info)
 app.command("report")(library_commands.report)
+app.command("view")(view_command.view)
 app.command("search")(search_command.search)
 app.command("frames")(library_commands.frames)
 app.command("maintain")(maintain_command.maintain)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from agent.answer import Status
 from agent.ledger import Budget, Ledger
 from agent.prompts import render
 from agent.question import Question
@@ -51,7 +52,7 @@ def make_run(folder: Path, scoring: Scoring = "judge") -> Path:
     begin_run(folder, plan, items)
     with appending(folder / ANSWERS) as append:
         for name, text in SAID.items():
-            status = "invalid" if text is None else "answered"
+            status: Status = "invalid" if text is None else "answered"
             append(Record("blind", name, status, None, text, "", 1, Ledger(), ()))
     return folder
 

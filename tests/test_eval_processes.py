@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def server() -> Iterator[ChatServer]:
         yield server
 
 
-def setting_of(place: Path, server: ChatServer, **choice: object) -> Setting:
+def setting_of(place: Path, server: ChatServer, **choice: Any) -> Setting:
     chosen = ModelChoice("tester", server.base_url, cache=False, at_once=8)
     return Setting(str(place / "library"), replace(chosen, **choice), Budget())
 
@@ -95,7 +96,7 @@ def test_questions_of_a_process_that_died_are_records_with_an_error(place: Path,
             asked = questions(place, 4)
             first = await ask(READER, asked[0])
             server.reply = lambda body: hanging(2.0)
-            under_way = [asyncio.create_task(ask(READER, each)) for each in asked[1:]]
+            under_way = [asyncio.ensure_future(ask(READER, each)) for each in asked[1:]]
             while len(server.seen) < len(asked):
                 await asyncio.sleep(0.05)
             server.reply = lambda body: ANSWER

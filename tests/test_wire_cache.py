@@ -7,13 +7,42 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal, Self
 
 import pytest
+from pydantic import BaseModel
 
 from agent.cache import ResponseCache
 from agent.errors import CacheDamaged, ModelUnreachable
+from agent.model import Turn
+from agent.question import Question
+from agent.replies import Reply
+from agent.requests.search import ScoreSegments
 from tests.chat_server import ChatServer, in_turn, refusing
 from tests.wire_kit import QUERIES, SCORES, ask, discover, frame, score
+
+
+class Call(BaseModel):
+    """Looks."""
+
+    tool: Literal["look"]
+    at_s: float
+
+
+class OtherCall(BaseModel):
+    """Listens."""
+
+    tool: Literal["listen"]
+    at_s: float
+
+
+class Described(Reply):
+    text: str
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        return cls(text=text)
+
 
 PRICE = {"input": 1.0, "output": 1.0}
 
@@ -37,9 +66,23 @@ def test_invalid_replies_are_kept_too_so_that_a_run_repeats_itself(tmp_path: Pat
     assert first.invalid == again.invalid == "refused: no"
 
 
+def again(**differs: object) -> Any:
+    """The request that `score` gives, with the same words, of a class that differs."""
+    kind: Any = type("Again", (ScoreSegments,), differs)
+    asked = score()
+    return kind(question=asked.question, videos=asked.videos, segments=asked.segments, frames=asked.frames)
+
+
 @pytest.mark.parametrize(
     "other",
     [
+        {"requests": (score((replace(frame(20), jpeg=frame(21).jpeg), frame(40))),)},
+        {"requests": (score((frame(40), frame(20))),)},
+        {"requests": (replace(score(), question=Question("What colour is the kite?", ("red", "green"))),)},
+        {"requests": (again(turns=(Turn("assistant", "Well."), Turn("user", "Go on."))),)},
+        {"requests": (replace(score(), complaint="too long", bad_reply="{}"),)},
+        {"requests": (again(Reply=Described),)},
+        {"requests": (again(form="tools", tools=(Call,)),)},
         {"requests": (score((frame(20), frame(41))),)},
         {"requests": (score((frame(20, size=(64, 46)), frame(40))),)},
         {"requests": (replace(score(), attempt=1),)},
@@ -66,6 +109,21 @@ def test_what_does_not_matter_does_not(tmp_path: Path, other: dict) -> None:
         ask(server, score(), cache=cache)
         [exchange] = ask(server, score(), cache=cache, **other)
     assert exchange.cached
+
+
+def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> None:
+    as_json, as_text = again(Reply=Described), again(Reply=Described, form="text")
+    few, more = again(form="tools", tools=(Call,)), again(form="tools", tools=(Call, OtherCall))
+    with (
+        ChatServer(lambda _: {"text": "a kite"}) as one,
+        ChatServer(lambda _: {"text": "a kite"}) as other,
+        ResponseCache(tmp_path / "c") as cache,
+    ):
+        asked = (one, as_json), (one, as_text), (one, few), (one, more), (other, as_json)
+        first = [ask(server, request, cache=cache) for server, request in asked]
+        second = [ask(server, request, cache=cache) for server, request in asked]
+    assert not any(exchange.cached for [exchange] in first)
+    assert all(exchange.cached for [exchange] in second)
 
 
 def test_an_unreachable_server_leaves_nothing_behind(tmp_path: Path) -> None:

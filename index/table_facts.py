@@ -21,7 +21,7 @@ class IndexFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """One table. `data_bytes` are of its newest state, `disk_bytes` of all files: older states, indexes, leftovers."""
+    """One table. `data_bytes` are of its newest state and its indexes, `disk_bytes` of all files, old ones too."""
 
     name: str
     rows: int

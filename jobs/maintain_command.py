@@ -93,7 +93,7 @@ def _sizes(before: Health, after: Health) -> Table:
     """The tables as they were and are; one figure where nothing changed."""
     from jobs.show import plain_table
 
-    table = plain_table("table", "rows", "data", "on disk", "fragments", "versions", "indexes", "rows new to them")
+    table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
     for column in table.columns[1:]:
         column.justify = "right"
     was = {each.name: each for each in before.tables}

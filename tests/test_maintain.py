@@ -7,18 +7,21 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from lancedb.expr import col, lit
 
+from index.at_work import INGEST, adding
 from index.filters import equal
 from index.library import Library
-from index.rows import ClipRow
+from index.rows import ClipRow, VideoRow
 from index.schema import vectors_table
 from index.storage import connect
 from index.tables import Tables
@@ -35,6 +38,9 @@ from tests.index_kit import (
     vectors_of,
     write,
 )
+
+if TYPE_CHECKING:
+    from jobs.adding import Made
 
 OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "vectors": OTHER.digest}
@@ -207,6 +213,37 @@ def test_what_a_run_at_work_may_be_writing_stays(kinodex: Kinodex, library: Libr
     assert "ended without saying so: another run" in dead.out
     assert checked(kinodex, library)[0] == 0
     assert library.audit().problems == ()
+
+
+class Looking:
+    """A stage without rows that looks at who is at work when it begins."""
+
+    model, device = "m", "cpu"
+    settings: Mapping[str, object] = MappingProxyType({})
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.leases: list[str] = []
+
+    def prepare(self, library: Library) -> None:
+        self.leases = [each.lease for each in library.health().at_work]
+
+    def rows_of(self, library: Library, video: VideoRow) -> Made:
+        raise NotImplementedError
+
+    def write(self, library: Library, rows: Mapping[str, object]) -> None:
+        raise NotImplementedError
+
+
+def test_leases_are_those_that_runs_take(library: Library) -> None:
+    from jobs.add import add as run_stage
+    from jobs.ingest import LEASE
+
+    assert LEASE == INGEST
+    for name in ("captions", "detections", "speech"):
+        stage = Looking(name)
+        run_stage(library, stage, video_ids=[])
+        assert stage.leases == [adding(name)]
 
 
 def test_one_maintenance_at_a_time(kinodex: Kinodex, library: Library) -> None:

@@ -22,6 +22,7 @@ FOR = {
     "http": "videos on the web",
     "s3": "videos in object stores",
     "mcp": "a library as an assistant's tools",
+    "metrics": "figures of an ingest for Prometheus",
 }
 FOR_DEVELOPERS = ("dev", "docs")
 

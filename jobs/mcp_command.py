@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -89,6 +90,7 @@ async def _serve(
         server = make_server(tools, Asking(models, named_models(choice), agent, budget))
         _tell(tools.library.uri, listener, host)
         if listener is None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread that reads stdin would hold up an orderly end
             await server.run_stdio_async()
         else:
             await serve_http(server, listener, host)

@@ -106,7 +106,7 @@ async def check_frames(client: Client) -> None:
     assert [picture.size for picture in pictures_in(result)] == [(128, 72), (128, 72)]
 
 
-def test_stdio_from_listing_to_an_answer(library: Library) -> None:
+def test_stdio(library: Library) -> None:
     """As an assistant does it: the command as a process of its own, until its input ends."""
     command = [sys.executable, "-c", "from jobs.main import main; main()", "mcp", library.uri]
 
@@ -119,11 +119,9 @@ def test_stdio_from_listing_to_an_answer(library: Library) -> None:
             overview = await data(client, "overview", video=video["video_id"][:8])
             assert overview["video"]["title"] == "harbour"
             assert overview["segments"][-1]["end_s"] == pytest.approx(30.0)
-            (hit,) = (await data(client, "search", query="boat", only="frames", start_s=5, end_s=8, k=1))["hits"]
-            assert 5 <= hit["start_s"] < 8
+            (hit,) = (await data(client, "search", query="code word", only="transcript"))["hits"]
+            assert hit["text"] == SAID[1][2]
             await check_frames(client)
-            answer = await data(client, "ask", question=QUESTION, options=OPTIONS)
-            assert answer["ledger"]["frames"] > 0
             refused = await client.call_tool("overview", {"video": "nowhere"})
             assert refused.is_error
             assert "which is none of the 1 here, such as harbour" in texts(refused)[0]
@@ -142,7 +140,11 @@ def test_http_on_loopback(library: Library, mode: str) -> None:
             async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
                 several = [data(client, "transcript", video="harbour") for _ in range(4)]
                 assert [len(each["lines"]) for each in await asyncio.gather(*several)] == [3] * 4
+                (hit,) = (await data(client, "search", query="boat", only="frames", start_s=5, end_s=8, k=1))["hits"]
+                assert 5 <= hit["start_s"] < 8
                 await check_frames(client)
+                answer = await data(client, "ask", question=QUESTION, options=OPTIONS)
+                assert answer["ledger"]["frames"] > 0
             assert await asyncio.to_thread(status_for_host, port, "evil.example") == 421
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)

@@ -112,7 +112,8 @@ def test_what_does_not_matter_does_not(tmp_path: Path, other: dict) -> None:
 
 
 def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> None:
-    as_json, as_text = again(Reply=Described), again(Reply=Described, form="text")
+    described = {"Reply": Described, "check": lambda request, reply: None}
+    as_json, as_text = again(**described), again(**described, form="text")
     few, more = again(form="tools", tools=(Call,)), again(form="tools", tools=(Call, OtherCall))
     with (
         ChatServer(lambda _: {"text": "a kite"}) as one,

@@ -79,63 +79,6 @@ def make_space(
 
 
 @app.command()
-def agent(
-    directory: Annotated[Path, typer.Argument(help="Folder for films, library and results; what is there is used.")],
-    hours: Annotated[float, typer.Option(min=0.1, help="Hours of sketch film, in films of one hour.")] = 3.0,
-    questions: Annotated[int, typer.Option(min=1, help="Questions at most.")] = 120,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(help="One of `kinodex agents`; may be repeated. Default: all that the model plays."),
-    ] = None,
-    ablations: Annotated[bool, typer.Option(help="Also each agent with parts switched off.")] = False,
-    model: Annotated[str, typer.Option(help="builtin, or a model of an OpenAI-compatible endpoint.")] = "builtin",
-    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
-    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
-    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
-    together: Annotated[int, typer.Option(min=1, help="Questions asked at once.")] = 8,
-    json: JsonOption = False,
-) -> None:
-    """The agents on the same questions about sketch films with known answers; uniform at the first one's frames."""
-    from agent.catalogue import VARIANTS
-    from jobs.bench_agent import bench_agent, contenders, table
-    from jobs.models import BUILTIN, ModelChoice
-    from jobs.show import print_json
-
-    speechless = models is None and model == BUILTIN
-    names = agent or [each.name for each in VARIANTS if not (speechless and each.needs_language)]
-    choice = ModelChoice(model, base_url, models, cache=cache)
-    entered = contenders(names, ablations)
-    rows = bench_agent(directory, hours, questions, seed, entered, choice, together, _tell)
-    if json:
-        print_json([asdict(row) for row in rows])
-    else:
-        print(table(rows))
-
-
-@app.command("eval")
-def evaluation(
-    directory: Annotated[Path, typer.Argument(help="Folder for films and library; what is there is used.")],
-    agent: Annotated[list[str] | None, typer.Option(help="eea, vca, uniform or blind; may be repeated.")] = None,
-    questions: Annotated[int, typer.Option(min=1, help="Questions asked.")] = 1000,
-    at_once: Annotated[int, typer.Option(min=1, help="Questions under way together.")] = 32,
-    latency_ms: Annotated[float, typer.Option(min=1.0, help="What a call of the model takes.")] = 200.0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that ask.")] = 1,
-    json: JsonOption = False,
-) -> None:
-    """What `kinodex eval` adds to the time that models take, with a server that answers after a fixed time."""
-    from jobs.bench_eval import Load, bench_eval, table
-    from jobs.show import print_json
-
-    load = Load(questions, at_once, latency_ms / 1000, workers)
-    figures = bench_eval(directory, agent or ["eea"], load, _tell)
-    if json:
-        print_json([asdict(each) for each in figures])
-    else:
-        print(table(figures, load))
-
-
-@app.command()
 def search(
     directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; what is there is used.")],
     videos: Annotated[int, typer.Option(min=1, help="Videos in it.")] = 1000,

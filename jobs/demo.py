@@ -30,7 +30,7 @@ from pipeline.sources import list_sources
 HOURS, SEED = 0.1, 1
 KINDS = ("colour", "needle", "after")
 """One question of each kind, each about another film. The sample is one where all goes well; how often it does
-is what `kinodex bench agent` measures."""
+is what `kinodex eval sketch` measures."""
 
 
 def run_demo(directory: Path) -> None:

@@ -314,20 +314,3 @@ def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch
     roles = tmp_path / "roles.toml"
     roles.write_text('[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1\n')
     bad(kinodex, *ask, "--models", roles, code=5, says="127.0.0.1:9")
-
-
-def test_bench_agent_tells_agents_and_ablations_apart(
-    kinodex: Kinodex, films: Path, library: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "films").symlink_to(films)
-    (tmp_path / "library").symlink_to(library)
-    agents = ("--agent", "eea", "--agent", "uniform", "--agent", "random", "--ablations")
-    ran = kinodex("bench", "agent", tmp_path, "--questions", 8, *agents)
-    assert ran.code == 0
-    rows = {row["agent"]: row for row in json.loads((tmp_path / "bench_agent.json").read_text())}
-    spent = round(rows["eea"]["frames"])
-    assert list(rows)[-2:] == [f"uniform, {spent} frames", "random"]
-    assert [name for name in rows if name.startswith("eea, no ")]
-    assert {row["questions"] for row in rows.values()} == {8}
-    assert rows["random"]["calls"] == 0 < rows["eea"]["calls"]
-    assert all(name in ran.out for name in rows)

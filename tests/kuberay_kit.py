@@ -1,0 +1,94 @@
+"""What KubeRay takes, as far as our files go: its fields as models that refuse any other.
+
+KubeRay's own CRDs are in no package registry, so they cannot be had where the tests run. The names and types here were
+taken down from its Go types (ray-operator/apis/ray/v1, Apache-2.0), the pods inside are checked against the published
+schema of Kubernetes, and Ray's autoscaler reads the cluster as it does on Kubernetes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+KUBERNETES = "1.34"
+
+
+def _pod(template: dict[str, Any]) -> dict[str, Any]:
+    """A pod template is a pod without a name; raises ValueError with what Kubernetes would not take."""
+    import kubernetes_validate
+
+    metadata = {"name": "pod"} | template.get("metadata", {})
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    extra = set(template) - {"metadata", "spec"}
+    if extra:
+        raise ValueError(f"a pod template has no {', '.join(sorted(extra))}")
+    try:
+        kubernetes_validate.validate(pod, KUBERNETES, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        raise ValueError(f"{'.'.join(map(str, error.path))}: {error.message}") from error
+    return template
+
+
+Pod = Annotated[dict[str, Any], AfterValidator(_pod)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+
+class Metadata(Strict):
+    name: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$")
+    labels: dict[str, str] = {}
+
+
+class HeadGroup(Strict):
+    ray_start_params: dict[str, str]
+    template: Pod
+
+
+class WorkerGroup(Strict):
+    group_name: str
+    replicas: Count
+    min_replicas: Count
+    max_replicas: Count
+    ray_start_params: dict[str, str]
+    template: Pod
+
+
+class AutoscalerOptions(Strict):
+    upscaling_mode: Literal["Default", "Aggressive", "Conservative"]
+    idle_timeout_seconds: Count
+
+
+class ClusterSpec(Strict):
+    ray_version: str
+    enable_in_tree_autoscaling: bool
+    autoscaler_options: AutoscalerOptions
+    head_group_spec: HeadGroup
+    worker_group_specs: list[WorkerGroup]
+
+
+class JobSpec(Strict):
+    entrypoint: str
+    submission_mode: Literal["K8sJobMode", "HTTPMode", "InteractiveMode"]
+    backoff_limit: Count
+    shutdown_after_job_finishes: bool
+    ttl_seconds_after_finished: Count
+    ray_cluster_spec: ClusterSpec
+
+
+class RayCluster(Strict):
+    api_version: Literal["ray.io/v1"]
+    kind: Literal["RayCluster"]
+    metadata: Metadata
+    spec: ClusterSpec
+
+
+class RayJob(Strict):
+    api_version: Literal["ray.io/v1"]
+    kind: Literal["RayJob"]
+    metadata: Metadata
+    spec: JobSpec

@@ -79,7 +79,8 @@ def _show(uri: str, health: Health, done: Upkeep | None, out: Console) -> None:
     for note in done.notes if done is not None else ():
         out.print(escape(f"note: {note}"), soft_wrap=True)
     if not health.problems:
-        out.print("every row belongs to a complete video or addition, and each of these has all its rows")
+        but = "but for what runs at work may be writing, " if any(not each.is_dead for each in health.at_work) else ""
+        out.print(f"{but}every row belongs to a complete video or addition, and each of these has all its rows")
         return
     out.print(f"[red]{len(health.problems):,} wrong:[/]")
     for problem in health.problems[:LISTED]:

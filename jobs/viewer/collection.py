@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agent.environment import Environment
 from agent.trace import read_trace
@@ -23,6 +23,7 @@ from jobs.viewer.run_view import run_view, truth_of
 from jobs.viewer.timeline import curves, shots
 from jobs.viewer.trace_view import TraceView, trace_view
 
+T = TypeVar("T")
 TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
 
 
@@ -31,7 +32,7 @@ class NotGiven(KinodexError):
 
 
 class Collection:
-    """Everything that was given, opened; to be used from one thread."""
+    """All that was given, opened. One thread may call `curves` and `search`, which are slow, and another the rest."""
 
     def __init__(self, given: Given) -> None:
         self.given = given
@@ -75,7 +76,9 @@ class Collection:
         number = self._library_of(view)
         if number is None or not any(step.queries for step in view.steps):
             return []
-        return list(curves(view, self._environment(number, tuple(video["video_id"] for video in view.videos))))
+        environment = self._environment(number)
+        rows = [environment.library.video(video["video_id"]) for video in view.videos]
+        return list(curves(view, Environment(environment.library, rows, environment.embed_texts)))
 
     def run(self, number: int) -> dict[str, Any]:
         """A run: how its contenders stand, and every question with everybody's answer."""
@@ -93,8 +96,8 @@ class Collection:
 
     def search(self, number: int, asked: Asked) -> list[dict[str, Any]]:
         """The hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
-        library = self._library(number)
-        return found(library, asked, lambda text: self._environment(number, ()).embed_text(text))
+        environment = self._environment(number)
+        return found(environment.library, asked, environment.embed_text)
 
     def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
         """A frame's JPEG; raises UnknownVideo or TimeOutside."""
@@ -150,18 +153,14 @@ class Collection:
         wanted = {video["video_id"] for video in view.videos}
         return next((n for n, each in enumerate(self.given.libraries) if wanted <= each.video_ids()), None)
 
-    def _environment(self, number: int, video_ids: tuple[str, ...]) -> Environment:
-        """The videos of a library with its text tower, which takes seconds to load, the first time."""
+    def _environment(self, number: int) -> Environment:
+        """A library, opened once more for the slow thread, with its text tower, which takes seconds to load."""
         from jobs.ask_command import open_environment
 
-        library = self._library(number)
-        whole = self._environments.get(library.uri)
-        if whole is None:
-            whole = self._environments[library.uri] = open_environment(library.uri)
-        if not video_ids:
-            return whole
-        rows = [library.video(each) for each in video_ids]
-        return Environment(whole.library, rows, whole.embed_texts)
+        uri = self._library(number).uri
+        if uri not in self._environments:
+            self._environments[uri] = open_environment(uri)
+        return self._environments[uri]
 
     def _run(self, number: int) -> Run:
         return _at(self.given.runs, number, "run")
@@ -170,7 +169,7 @@ class Collection:
         return _at(self.given.libraries, number, "library")
 
 
-def _at(given: Sequence[Any], number: int, what: str) -> Any:
+def _at(given: Sequence[T], number: int, what: str) -> T:
     if not 0 <= number < len(given):
         raise NotGiven(f"got {what} {number}; {len(given)} were given")
     return given[number]

@@ -28,7 +28,7 @@ class Asked:
     video_id: str | None = None
     start_s: float | None = None
     end_s: float | None = None
-    most: int = 40
+    most: int = 24
 
 
 def library_view(library: Library) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def served_page() -> tuple[str, str]:
     where = _import_map({name: f"/page/{name}" for name in modules()})
     policy = (
         f"default-src 'none'; script-src 'self' '{_hash(where)}' '{_hash(_START)}'; style-src 'self'; "
-        "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return _document('<link rel="stylesheet" href="/page/viewer.css">', where, "", ""), policy
 
@@ -70,6 +70,7 @@ def _document(style_tag: str, import_map: str, policy: str, held: str) -> str:
 <meta charset="utf-8">
 {policy}
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>kinodex view</title>
 {style_tag}
 <script type="importmap">{import_map}</script>

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from agent.errors import TraceError
@@ -49,7 +51,7 @@ def make_app(collection: Collection, hosts: list[str]) -> Starlette:
 
 
 def serve(collection: Collection, listener: socket.socket, hosts: list[str]) -> None:
-    """Answer requests until Ctrl-C. One thread does it all, as the library's caches want it."""
+    """Answer requests until Ctrl-C: one thread the quick ones, one the slow ones, as the library's caches want it."""
     import uvicorn
 
     config = uvicorn.Config(make_app(collection, hosts), log_level="warning", access_log=False, server_header=False)
@@ -59,18 +61,20 @@ def serve(collection: Collection, listener: socket.socket, hosts: list[str]) -> 
 def _routes(collection: Collection) -> list[Any]:
     from starlette.routing import Route
 
-    def data(path: str, answer: Answer) -> Route:
-        return Route(f"/data/{path}", _guarded(lambda request: _json(answer(request))))
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
+
+    def data(path: str, answer: Answer, slow: bool = False) -> Route:
+        return Route(f"/data/{path}", _guarded(lambda request: _json(answer(request)), worker if slow else None))
 
     return [
         Route("/", _guarded(lambda request: _page())),
         Route("/page/{name}", _guarded(_part)),
         data("home", lambda request: collection.home),
         data("traces/{key}", lambda request: collection.trace(request.path_params["key"])),
-        data("traces/{key}/curves", lambda request: collection.curves(request.path_params["key"])),
+        data("traces/{key}/curves", lambda request: collection.curves(request.path_params["key"]), slow=True),
         data("runs/{run:int}", lambda request: collection.run(request.path_params["run"])),
         data("libraries/{library:int}", lambda request: collection.library(request.path_params["library"])),
-        data("libraries/{library:int}/search", lambda request: _search(collection, request)),
+        data("libraries/{library:int}/search", lambda request: _search(collection, request), slow=True),
         data(
             "libraries/{library:int}/videos/{video}",
             lambda request: collection.video(request.path_params["library"], request.path_params["video"]),
@@ -80,12 +84,16 @@ def _routes(collection: Collection) -> list[Any]:
     ]
 
 
-def _guarded(answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+def _guarded(
+    answer: Callable[[Request], Response], worker: ThreadPoolExecutor | None = None
+) -> Callable[[Request], Awaitable[Response]]:
     """What is not there or makes no sense is told in a line; anything else is a fault and stays one."""
 
     async def respond(request: Request) -> Response:
         try:
-            return answer(request)
+            if worker is None:
+                return answer(request)
+            return await asyncio.get_running_loop().run_in_executor(worker, answer, request)
         except (KinodexError, TraceError) as error:
             unknown = isinstance(error, NotGiven | TraceError | LibraryError)
             return _json({"error": str(error)}, status=404 if unknown else 400)

@@ -6,24 +6,26 @@ import { amount, clock, letter, plural, span, spoken } from "viewer/words.js";
 export function answer({ trace, truth }, titles) {
   const { answer: given, agent, question, models } = trace;
   const names = [...new Set(Object.values(models))].join(", ");
-  if (!given) return el("section", { class: "card pad answer" }, el("p", { class: "quiet" }, `${agent} with ${names}`), el("p", { class: "big" }, "This run was cut short: there is no answer."));
+  const videos = Object.values(titles);
+  const on = videos.length > 3 ? `${videos.length} videos` : videos.join(", ");
+  if (!given) return el("section", { class: "card pad answer" }, el("p", { class: "quiet" }, el("b", {}, agent), ` with ${names} on ${on}`), el("p", { class: "big" }, "This run was cut short: there is no answer."));
   const bill = given.ledger;
   const facts = [
-    [`of ${amount(bill.index_frames)} frames`, amount(bill.frames), "shown"],
-    ["", amount(given.rounds), given.rounds === 1 ? "round" : "rounds"],
-    ["", amount(bill.calls), bill.calls === 1 ? "call" : "calls"],
-    ...(bill.input_tokens + bill.output_tokens ? [["", amount(bill.input_tokens + bill.output_tokens), "tokens"]] : []),
-    ...(bill.cost ? [["", amount(bill.cost), "cost"]] : []),
-    ["", amount(bill.seconds), "seconds"],
+    [`of ${amount(bill.index_frames)} frames shown`, amount(bill.frames)],
+    [given.rounds === 1 ? "round" : "rounds", amount(given.rounds)],
+    [bill.calls === 1 ? "call" : "calls", amount(bill.calls)],
+    ...(bill.input_tokens + bill.output_tokens ? [["tokens", amount(bill.input_tokens + bill.output_tokens)]] : []),
+    ...(bill.cost ? [["cost", amount(bill.cost)]] : []),
+    ["seconds", bill.seconds.toFixed(2)],
   ];
   const chosen = given.option === null ? "" : `${letter(given.option)}. `;
   return el(
     "section",
     { class: "card pad answer" },
-    el("p", { class: "quiet" }, `${agent} with ${names}`),
+    el("p", { class: "quiet" }, el("b", {}, agent), ` with ${names} on ${on}`),
     el("p", { class: "big" }, `${chosen}${given.text ?? "(no answer)"} `, verdict(given, truth, question)),
     given.status === "answered" ? null : el("p", { class: "warn" }, spoken(given.status), given.reason ? `: ${given.reason}` : ""),
-    el("ul", { class: "figures-line" }, facts.map(([of, value, what]) => el("li", {}, el("b", {}, value), ` ${what} ${of}`))),
+    el("ul", { class: "figures-line" }, facts.map(([what, value]) => el("li", {}, el("b", {}, value), ` ${what}`))),
     evidence(given.evidence, titles),
   );
 }

@@ -55,7 +55,7 @@ function line({ node, score }, { trace, step, state, act, fused, several }) {
     el(
       "th",
       { scope: "row" },
-      el("button", { type: "button", class: "link", "aria-pressed": String(state.selected === node.number), onclick: () => act.select(node.number), ondblclick: () => act.zoom(node.number) }, el("b", {}, node.number), ` ${title}${span(node)}`),
+      el("button", { type: "button", class: "link", "data-focus": `candidate ${node.number}`, "aria-pressed": String(state.selected === node.number), onclick: () => act.select(node.number), ondblclick: () => act.zoom(node.number) }, el("b", {}, node.number), ` ${title}${span(node)}`),
       chosen ? el("span", { class: "tag" }, "opened next") : null,
       fresh ? el("span", { class: "tag quiet" }, "new") : null,
       score?.explanation ? el("small", {}, score.explanation) : null,

@@ -6,6 +6,7 @@ import { clock } from "viewer/words.js";
 
 /** A row of frames of a library; `marks` gives a frame's classes and words by its key. A click shows it at full size. */
 export function strip(frames, library, titles, marks = () => ({})) {
+  const several = Object.keys(titles).length > 1;
   return el(
     "div",
     { class: "strip" },
@@ -16,7 +17,7 @@ export function strip(frames, library, titles, marks = () => ({})) {
         "button",
         { class: `frame ${mark.class ?? ""}`, type: "button", title: name, "aria-label": `Frame at ${name}`, onclick: () => enlarge(frames, at, library, titles) },
         image(frame, library),
-        el("span", {}, mark.sign ?? "", clock(frame.time_s)),
+        el("span", {}, mark.sign ?? "", several ? `${titles[frame.video_id] ?? ""} ` : "", clock(frame.time_s)),
       );
     }),
   );

@@ -16,11 +16,13 @@ const COLUMNS = {
   model_seconds: "Model seconds",
 };
 
+const told = (column, value) => (column === "model_seconds" ? value.toFixed(3) : amount(value));
+
 export function ledger({ steps, elsewhere, answer }, at) {
   const total = answer?.ledger ?? steps.at(-1).so_far;
   const columns = Object.keys(COLUMNS).filter((name) => total[name] || elsewhere[name]);
   const extra = columns.some((name) => elsewhere[name]);
-  const row = (name, bill, className) => el("tr", { class: className }, el("th", { scope: "row" }, name), columns.map((column) => el("td", {}, amount(bill[column] ?? 0))));
+  const row = (name, bill, className) => el("tr", { class: className }, el("th", { scope: "row" }, name), columns.map((column) => el("td", {}, told(column, bill[column] ?? 0))));
   return [
     el("h2", {}, "Ledger"),
     el(
@@ -40,6 +42,6 @@ export function ledger({ steps, elsewhere, answer }, at) {
         ),
       ),
     ),
-    answer ? el("p", { class: "quiet" }, `${amount(total.frames)} different frames of ${amount(total.index_frames)} in the index; ${amount(total.seconds)} s on the clock.`) : null,
+    answer ? el("p", { class: "quiet" }, `${amount(total.frames)} different frames of ${amount(total.index_frames)} in the index; ${total.seconds.toFixed(2)} s on the clock.`) : null,
   ].filter(Boolean);
 }

@@ -52,7 +52,7 @@ function only({ traces: given, runs, libraries }) {
 
 function top(there, view) {
   const links = [
-    ...there.runs.map((each) => [`#/run/${each.key}`, each.title]),
+    ...there.runs.map((each) => [`#/run/${each.key}`, each.folder]),
     ...there.libraries.map((each) => [`#/library/${each.key}`, each.uri.replace(/\/$/, "").split("/").pop()]),
   ];
   return el(

@@ -45,7 +45,7 @@ function standings(told, [most, digits]) {
             el("td", {}, each.accuracy.questions ? points(each.accuracy.mean) : "–"),
             el("td", {}, each.accuracy.low === null ? "–" : `${points(each.accuracy.low)} to ${points(each.accuracy.high)}`),
             el("td", {}, amount(each.unanswered)),
-            costs.map((name) => el("td", {}, amount(each.costs[name] ?? 0))),
+            costs.map((name) => el("td", {}, name === "seconds" ? (each.costs[name] ?? 0).toFixed(1) : amount(each.costs[name] ?? 0))),
           ),
         ),
       ),

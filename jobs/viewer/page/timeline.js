@@ -27,7 +27,7 @@ export function timeline(told, state, scores, act) {
   }
   spans(canvas, "evidence", (trace.answer?.evidence ?? []).filter(here), "evidence-span");
   spans(canvas, "truth", (told.truth?.evidence ?? []).filter(here), "truth-span");
-  return el("div", {}, heading(told, state, video, act), canvas.drawn(`Time line of ${video.title}`), queries(trace, state, act));
+  return el("div", {}, heading(told, state, video, act), canvas.drawn(`Time line of ${video.title}`), legend(trace), queries(trace, state, act));
 }
 
 /** An SVG that grows downwards, row by row, with time from left to right. */
@@ -126,8 +126,12 @@ function matches(canvas, told, state, step, here) {
 
 /** The best match of all chosen queries at each point, as an area. */
 function area(canvas, lines, y, base) {
-  const points = lines[0].times_s.map((time, at) => [time, Math.max(...lines.map((line) => line.percent[at]))]).filter(([time]) => canvas.within(time));
+  const times = lines[0].times_s;
+  const points = times
+    .map((time, at) => [Math.max(time, canvas.from), Math.max(...lines.map((line) => line.percent[at]))])
+    .filter(([time], at) => time <= canvas.to && (times[at + 1] ?? Infinity) > canvas.from);
   if (!points.length) return "";
+  points.push([canvas.to, points.at(-1)[1]]);
   const line = points.map(([time, percent]) => `${canvas.x(time).toFixed(1)},${y(percent).toFixed(1)}`).join("L");
   return `M${canvas.x(points[0][0]).toFixed(1)},${base}L${line}L${canvas.x(points.at(-1)[0]).toFixed(1)},${base}Z`;
 }
@@ -208,6 +212,12 @@ function spans(canvas, name, ranges, className) {
   for (const each of ranges.filter(canvas.sees)) canvas.parts.push(canvas.bar(each, top, 10, { class: className, rx: 2 }, svg("title", {}, `${name}: ${span(each)}`)));
 }
 
+function legend({ nodes, steps }) {
+  if (!nodes.length) return null;
+  const anchored = steps.some((step) => step.anchors.length) ? [el("i", { class: "dot" }), "anchor"] : [];
+  return el("p", { class: "legend quiet" }, anchored, el("i", { class: "score" }), "score 0 to 1", el("i", { class: "next" }), "opened next", el("i", { class: "divided" }), "divided");
+}
+
 /** All queries so far, those of this round marked; a click shows the matches of one alone. */
 function queries(trace, state, act) {
   const steps = trace.steps.slice(0, state.at + 1);
@@ -218,7 +228,7 @@ function queries(trace, state, act) {
     { class: "queries" },
     el("span", { class: "quiet" }, `${plural(found.length, "query", "queries")}: `),
     found.map(({ query, at }) =>
-      el("button", { type: "button", class: `chip ${at === state.at ? "new" : ""}`, "aria-pressed": String(state.query === query), title: "Show the matches of this query alone", onclick: () => act.ask(query) }, query),
+      el("button", { type: "button", class: `chip ${at === state.at ? "new" : ""}`, "data-focus": `query ${query}`, "aria-pressed": String(state.query === query), title: "Show the matches of this query alone", onclick: () => act.ask(query) }, query),
     ),
   );
 }

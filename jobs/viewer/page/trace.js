@@ -12,7 +12,7 @@ import { amount, spoken } from "viewer/words.js";
 
 const LEAST_WINDOW_S = 2;
 
-/** The element of a trace, with a handler of keys and `ready`, to be called when it is on the page. */
+/** The element of a trace, ways to move in it, and `ready`, to be called when it is on the page. */
 export function trace(told) {
   const { steps, videos, nodes } = told.trace;
   const scores = scoresAt(steps);
@@ -25,7 +25,7 @@ export function trace(told) {
     state.at = Math.min(Math.max(at, 0), Math.max(0, steps.length - 1));
     state.video = followed(told, steps[state.at]);
     fit();
-    draw();
+    draw(true);
   }
 
   /** The window on the time line stays where it can still be seen what this round is about. */
@@ -50,9 +50,10 @@ export function trace(told) {
     draw();
   }
 
-  function draw() {
+  /** Draws what hangs on the round, and on what was chosen in it; the focus stays where it was. */
+  function draw(anew = false) {
     const step = steps[state.at];
-    set(state.at);
+    const focus = document.activeElement?.dataset.focus;
     places.time.replaceChildren(
       timeline(told, state, scores, {
         width: places.time.clientWidth - 26,
@@ -66,17 +67,17 @@ export function trace(told) {
     const list = candidates(told, state, scores[state.at], { select, zoom });
     places.list.replaceChildren(...(list ?? []));
     places.list.hidden = list === null;
-    places.round.replaceChildren(...round(told, step, titles));
-    places.ledger.replaceChildren(...ledger(told.trace, state.at));
+    if (anew) {
+      set(state.at);
+      places.round.replaceChildren(...round(told, step, titles));
+      places.ledger.replaceChildren(...ledger(told.trace, state.at));
+    }
+    if (focus && element.contains(document.activeElement) === false) element.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   }
 
-  const keys = { ArrowLeft: () => go(state.at - 1), ArrowRight: () => go(state.at + 1), Home: () => go(0), End: () => go(steps.length - 1) };
-  const onKey = (event) => {
-    const act = keys[event.key] ?? { "+": () => zoom(state.selected ?? steps[state.at]?.opened[0]?.parent), 0: () => zoom(null) }[event.key];
-    if (!act || (event.target.closest("[data-scrolls]") && event.key.startsWith("Arrow"))) return;
-    event.preventDefault();
-    act();
-  };
+  /** Go to the last step that is not after a round. */
+  const goRound = (number) => go(steps.findLastIndex((step) => step.round <= number));
+  const zoomIn = () => zoom(state.selected ?? steps[state.at]?.opened[0]?.parent);
 
   const element = el(
     "article",
@@ -99,7 +100,8 @@ export function trace(told) {
     }).observe(places.time);
     if (told.library !== null) load(`traces/${told.key}/curves`).then((curves) => ((state.curves = curves), draw()), (error) => console.warn(error));
   };
-  return { element, onKey, ready };
+  const rounds = steps.map((step) => step.round);
+  return { element, ready, rounds, round: () => rounds[state.at] ?? 0, goRound, zoomIn, zoomOut: () => zoom(null) };
 }
 
 /** The video that a round is about. */

@@ -13,21 +13,33 @@ export async function traces(keys) {
   const element = el(
     "div",
     {},
-    el("p", { class: "quiet kicker" }, told.length > 1 ? `${told.length} traces side by side` : `${told[0].trace.agent} on ${titles(told[0])}`),
     same ? [el("h1", {}, question.text), options(question, told)] : null,
     el("div", { class: told.length > 1 ? "side-by-side" : "" }, columns.map((column, at) => [column.element, same ? null : named(column, told[at])])),
     el("p", { class: "quiet keys" }, "← and → go from round to round, Home and End to the first and the last, + and 0 zoom in and out."),
   );
-  return { title: question.text, element, onKey: (event) => columns.forEach((column) => column.onKey(event)), ready: () => columns.forEach((column) => column.ready()) };
+  return { title: question.text, element, onKey: (event) => move(event, columns), ready: () => columns.forEach((column) => column.ready()) };
+}
+
+/** Moves all columns by rounds, whatever rounds each of them has. */
+function move(event, columns) {
+  const rounds = [...new Set(columns.flatMap((column) => column.rounds))].sort((a, b) => a - b);
+  const now = Math.max(...columns.map((column) => column.round()));
+  const to = {
+    ArrowLeft: rounds.findLast((round) => round < now),
+    ArrowRight: rounds.find((round) => round > now),
+    Home: rounds[0],
+    End: rounds.at(-1),
+  };
+  if (event.key === "+") columns.forEach((column) => column.zoomIn());
+  if (event.key === "0") columns.forEach((column) => column.zoomOut());
+  if (!(event.key in to) || event.target.closest("[data-scrolls]")) return;
+  event.preventDefault();
+  if (to[event.key] !== undefined) columns.forEach((column) => column.goRound(to[event.key]));
 }
 
 function named(column, told) {
   column.element.prepend(el("h2", {}, told.trace.question.text), options(told.trace.question, [told]));
   return null;
-}
-
-function titles({ trace: { videos } }) {
-  return videos.length > 3 ? `${videos.length} videos` : videos.map((video) => video.title).join(", ");
 }
 
 /** The options with who chose them, and the true one where that is known. */

@@ -155,6 +155,9 @@ def _scenes(session: Session, video_id: str, spans_s: Sequence[Span]) -> list[_S
 @asynccontextmanager
 async def _alone(session: Session, video_id: str) -> AsyncIterator[None]:
     """One question of this process at a time captions a video with a model: who waits finds what the other kept."""
+    if not session.environment.keeps:
+        yield
+        return
     key = asyncio.get_running_loop(), session.environment.library.uri, video_id, session.model_name(CAPTIONER)
     lock = _LOCKS.setdefault(key, asyncio.Lock())
     await session.in_time(lock.acquire())

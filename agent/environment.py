@@ -13,6 +13,7 @@ searches and clusters are those of its captions, and only a picture cannot be ha
 
 from __future__ import annotations
 
+import copy
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -92,6 +93,8 @@ class Environment:
         self.space = str(library.fingerprint)
         self.remembered: dict[tuple[str, str, str], ClipRow | None] = {}
         """By video, model and part: captions that the library could not keep, and None where none could be had."""
+        self.keeps = True
+        """Whether captions that an agent has made are kept in the library, and those kept there are read."""
         self._embed_text = embed_text
         self._in_memory: dict[str, InMemory] = {}
         self._words: dict[str, tuple[Note, ...]] = {}
@@ -104,6 +107,15 @@ class Environment:
         Raises `InvalidReply`, which says what videos there are.
         """
         return named_video(self.videos, name)
+
+    def by_itself(self) -> Environment:
+        """The same videos for one question alone: no caption made for others is read, and none is kept for them.
+
+        What was read from the library and embedded is shared.
+        """
+        alone = copy.copy(self)
+        alone.keeps, alone.remembered = False, {}
+        return alone
 
     @property
     def has_pictures(self) -> bool:
@@ -252,7 +264,7 @@ class Environment:
         chosen += [row.video_id for row in self._rows if row.video_id not in best][: count - len(chosen)]
         rows = [row for row in self._rows if row.video_id in chosen or row.video_id in keep]
         nearest = Environment(self.library, rows, self._embed_text, self.detect, subtitles=self.subtitles)
-        nearest.remembered, nearest.halfway = self.remembered, self.halfway
+        nearest.remembered, nearest.halfway, nearest.keeps = self.remembered, self.halfway, self.keeps
         return nearest
 
     def _found(self, text: str, k: int) -> Iterator[tuple[str, float]]:

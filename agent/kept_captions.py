@@ -21,7 +21,8 @@ def kept_captions(environment: Environment, video_id: str, model: str) -> Kept:
 
 def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
     """Those that `model` wrote for agents."""
-    kept: Kept = {row.part: note_of(row) for row in environment.library.clips(video_id, model)}
+    rows = environment.library.clips(video_id, model) if environment.keeps else []
+    kept: Kept = {row.part: note_of(row) for row in rows}
     for (of, by, part), row in environment.remembered.items():
         if (of, by) == (video_id, model) and part not in kept:
             kept[part] = None if row is None else note_of(row)
@@ -29,7 +30,13 @@ def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
 
 
 def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
-    """Keep what was written, in memory while the library cannot be written to: then it says why, the first time."""
+    """Keep what was written, in memory while the library cannot be written to: then it says why, the first time.
+
+    In memory alone for a question that is `by_itself`.
+    """
+    if not environment.keeps:
+        environment.remembered |= {(row.video_id, row.model, row.part): row for row in rows}
+        return ""
     unwritten = {key: row for key, row in environment.remembered.items() if row is not None}
     try:
         environment.library.add_clips([*unwritten.values(), *rows])

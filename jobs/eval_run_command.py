@@ -66,7 +66,10 @@ def eval_run(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that ask. Default: this one; by Ray, one a core.")
     ] = None,
-    traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = False,
+    keep_captions: Annotated[
+        bool, typer.Option(help="Keep captions that agents have made; else every question pays for its own.")
+    ] = True,
+    traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
     retry_errors: Annotated[bool, typer.Option(help="Ask again what got no answer in an earlier run.")] = False,
     page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
@@ -90,7 +93,7 @@ def eval_run(
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     speechless = models is None and model == BUILTIN
     entered = contenders(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
-    setting = Setting(library, choice, budget, detector, subtitles, traces)
+    setting = Setting(library, choice, budget, detector, subtitles, keep_captions, traces)
     plan, items = planned(Wanted(benchmark, annotations, entered, map_, limit, seed), setting)
     who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
     run(plan, items, who_asks, out, console(), How(at_once, max_errors, retry_errors))
@@ -104,10 +107,6 @@ def _who_asks(
         from jobs.evaluation.ray_tasks import ray_asker
 
         return ray_asker(setting, workers, address)
-    if workers is not None and workers > 1:
-        from jobs.evaluation.processes import process_asker
-
-        return process_asker(setting, workers)
     if workers is not None and workers > 1:
         from jobs.evaluation.processes import process_asker
 

@@ -45,6 +45,7 @@ def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) ->
         "models": {"default": "builtin"},
         "budget": Budget(),
         "subtitles": True,
+        "keep_captions": True,
         "limit": None,
         "seed": 0,
         "questions": len(asked),

@@ -218,6 +218,22 @@ def test_captions_that_cannot_be_written_are_remembered_and_that_is_said_once(li
     assert len(library.clips(first[0].video_id, "scripted")) == 19
 
 
+def test_a_question_by_itself_finds_no_caption_and_leaves_none(library):
+    captions(session_of(library, Model()))
+    video_id = library.videos()[0].video_id
+    kept = library.clips(video_id, "scripted")
+    shared = environment_of(library)
+    for _ in range(2):
+        model = Model()
+        session = Session(QUESTION, shared.by_itself(), model, Budget(), lambda event: None)
+        first = captions(session)
+        assert captions(session) == first
+        assert len(model.requests) == len(first) == 16
+        assert session.account.ledger.frames == session.account.ledger.frames_with_kept
+    assert library.clips(video_id, "scripted") == kept
+    assert not shared.remembered
+
+
 def recorded(library, model, path):
     """The captions of a session that writes a trace."""
     with trace_to(path) as write:

@@ -40,6 +40,7 @@ def make_run(folder: Path, scoring: Scoring = "judge") -> Path:
         models={"default": "tester"},
         budget=Budget(),
         subtitles=True,
+        keep_captions=True,
         limit=None,
         seed=0,
         questions=len(items),

@@ -15,6 +15,7 @@ from jobs.evaluation.progress import Tally, asking_progress
 from tests.chat_server import Behaviour, ChatServer, failing
 from tests.command_kit import Kinodex, bad, runner
 from tests.eval_kit import EACH, FILMS, caption_library, write_questions
+from tests.text_kit import text_library
 
 ALL = {f"{film}-{number}" for film in FILMS for number in range(EACH)}
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
@@ -224,6 +225,13 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, se
     bad(kinodex, *command(place, out, *elsewhere), code=2, says="holds none of the 1 videos")
     bad(kinodex, *command(place, out, "--agent", "blind", *at(server, tmp_path, model="other")), code=5, says="other")
     assert asked(out, "blind") == []
+
+
+def test_a_transcript_that_is_all_there_is_cannot_be_hidden(place, kinodex, tmp_path):
+    text_library(tmp_path / "library", {}, transcript={film: [(0.0, 2.0, "a kite")] for film in FILMS}, space="builtin")
+    options = command(place, tmp_path / "run", "--agent", "videotree", "--no-subtitles")
+    told = [tmp_path / "library" if each == place / "library" else each for each in options]
+    bad(kinodex, *told, code=2, says="holds a transcript alone")
 
 
 def test_questions_without_known_answers_are_written_as_they_are_submitted(place, kinodex, tmp_path):

@@ -53,6 +53,7 @@ class Setting:
     budget: Budget
     detector: str | None = None
     subtitles: bool = True
+    keep_captions: bool = True
     traces: bool = False
 
 
@@ -149,11 +150,11 @@ def environments(setting: Setting) -> EnvironmentOf:
     embed_text = _one_by_one(space.embed_text)
 
     @lru_cache(ENVIRONMENTS)
-    def environment_of(video_ids: tuple[str, ...]) -> Environment:
+    def shared(video_ids: tuple[str, ...]) -> Environment:
         videos = [rows[each] for each in video_ids]
         return Environment(library, videos, embed_text, detect, subtitles=setting.subtitles)
 
-    return environment_of
+    return shared if setting.keep_captions else lambda video_ids: shared(video_ids).by_itself()
 
 
 def _one_by_one(embed_text: EmbedText) -> EmbedText:

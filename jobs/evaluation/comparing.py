@@ -22,6 +22,7 @@ COMPARED = (
     "models",
     "budget",
     "subtitles",
+    "keep_captions",
     "limit",
     "seed",
     "version",

@@ -58,6 +58,8 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
     models = named_models(setting.choice)
     for contender in wanted.contenders:
         _check(contender, models, videos)
+    if not setting.subtitles:
+        _check_words(library, videos)
     plan = Plan(
         benchmark=benchmark.name,
         title=benchmark.title,
@@ -70,6 +72,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
         models=models if setting.detector is None else {**models, "detector": setting.detector},
         budget=setting.budget,
         subtitles=setting.subtitles,
+        keep_captions=setting.keep_captions,
         limit=wanted.limit,
         seed=wanted.seed,
         questions=len(benchmark.items),
@@ -107,6 +110,16 @@ def _check(contender: Contender, models: Mapping[str, str], videos: Sequence[Vid
         raise NeedsPictures(
             f"the agent {agent.name} looks at pictures, and of {wordy} of the {len(videos)} videos the library holds "
             "words alone; leave the agent out, or index the videos themselves"
+        )
+
+
+def _check_words(library: Library, videos: Sequence[VideoRow]) -> None:
+    """Refuse to hide the transcript of videos of which the library holds nothing else."""
+    silent = [row for row in videos if row.frames == 0 and not library.captions(row.video_id)]
+    if silent:
+        raise UsageError(
+            f"got --no-subtitles, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
+            "library holds a transcript alone; leave the option out, or import captions"
         )
 
 

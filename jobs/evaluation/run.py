@@ -39,6 +39,7 @@ from jobs.evaluation.record import Record
 if TYPE_CHECKING:
     from rich.console import Console
 
+MOST_FRAMES = 256
 Key = tuple[str, str]
 """A contender's name and a question's id."""
 Job = tuple[Contender, Asked]
@@ -134,13 +135,14 @@ async def _ask_all(
 def _equalled(contender: Contender, done: dict[Key, Record]) -> Contender:
     """A contender with the frames that it is to get: as many as the other one needed on average.
 
-    Those behind kept captions count, whoever paid for them; of videos without pictures, captions count as frames.
+    Those behind kept captions count, whoever paid for them; of videos without pictures, captions count as frames. An
+    agent that has whole videos captioned needs thousands, which no model takes at once: `MOST_FRAMES` are the most.
     """
     if contender.frames_of is None:
         return contender
     bills = [each.ledger for each in done.values() if each.contender == contender.frames_of and not each.error]
     needed = fmean(bill.frames_with_kept for bill in bills) if bills else 1.0
-    return replace(contender, settings={**contender.settings, "frames": max(1, round(needed))})
+    return replace(contender, settings={**contender.settings, "frames": min(max(1, round(needed)), MOST_FRAMES)})
 
 
 def _jobs(contenders: Sequence[Contender], questions: Sequence[Asked], asking: _Asking) -> list[Job]:

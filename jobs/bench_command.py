@@ -78,6 +78,28 @@ def make_space(
     print(made(directory, model))
 
 
+@app.command("eval")
+def evaluation(
+    directory: Annotated[Path, typer.Argument(help="Folder for films and library; what is there is used.")],
+    agent: Annotated[list[str] | None, typer.Option(help="eea, vca, uniform or blind; may be repeated.")] = None,
+    questions: Annotated[int, typer.Option(min=1, help="Questions asked.")] = 1000,
+    at_once: Annotated[int, typer.Option(min=1, help="Questions under way together.")] = 32,
+    latency_ms: Annotated[float, typer.Option(min=1.0, help="What a call of the model takes.")] = 200.0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that ask.")] = 1,
+    json: JsonOption = False,
+) -> None:
+    """What `kinodex eval` adds to the time that models take, with a server that answers after a fixed time."""
+    from jobs.bench_eval import Load, bench_eval, table
+    from jobs.show import print_json
+
+    load = Load(questions, at_once, latency_ms / 1000, workers)
+    figures = bench_eval(directory, agent or ["eea"], load, _tell)
+    if json:
+        print_json([asdict(each) for each in figures])
+    else:
+        print(table(figures, load))
+
+
 @app.command()
 def search(
     directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; what is there is used.")],

@@ -83,7 +83,7 @@ def evaluation(
     directory: Annotated[Path, typer.Argument(help="Folder for films and library; what is there is used.")],
     agent: Annotated[list[str] | None, typer.Option(help="eea, vca, uniform or blind; may be repeated.")] = None,
     questions: Annotated[int, typer.Option(min=1, help="Questions asked.")] = 1000,
-    at_once: Annotated[int, typer.Option(min=1, help="Questions under way together.")] = 32,
+    at_once: Annotated[int, typer.Option(min=1, help="Calls under way together.")] = 32,
     latency_ms: Annotated[float, typer.Option(min=1.0, help="What a call of the model takes.")] = 200.0,
     workers: Annotated[int, typer.Option(min=1, help="Processes that ask.")] = 1,
     json: JsonOption = False,

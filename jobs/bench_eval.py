@@ -1,14 +1,12 @@
 """What the harness adds to the time that models take: `kinodex bench eval`.
 
 Questions about sketch films are put to agents as `kinodex eval run` puts them, with library, response cache and
-records, but to a server that answers everything after a fixed time. The ideal is what the calls alone would take: the
-questions in their order on as many slots as are asked at once (list scheduling), each for as long as those of its calls
-take that follow one another.
+records, but to a server that answers everything after a fixed time and is asked so much at once and no more. The ideal
+is a server that never waits: all calls shared out evenly over what may be asked at once.
 """
 
 from __future__ import annotations
 
-import heapq
 import io
 import json
 import os
@@ -28,7 +26,7 @@ from jobs.errors import UsageError
 from jobs.evaluation.asking import Ask, Asked, Outcome, Setting
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.planning import Wanted, planned
-from jobs.evaluation.run import How, run
+from jobs.evaluation.run import How, run, under_way
 from jobs.models import ModelChoice
 from jobs.stand_in import MODEL, PLAYED, StandIn, stand_in
 
@@ -38,7 +36,7 @@ GOAL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked: so many questions, `at_once` under way together, of a server that takes `latency_s` a call."""
+    """So many questions, by at most `at_once` calls together, of a server that takes `latency_s` a call."""
 
     questions: int = 1000
     at_once: int = 32
@@ -143,8 +141,7 @@ async def _timed(who_asks: AbstractAsyncContextManager[Ask], clock: _Clock) -> A
 
 
 def _measured(agent: str, library: Path, questions: Path, server: StandIn, load: Load) -> EvalFigures:
-    # Some agents make two calls side by side: no limit but that of questions may hold them up.
-    choice = ModelChoice(MODEL, server.base_url, at_once=2 * load.at_once)
+    choice = ModelChoice(MODEL, server.base_url, at_once=load.at_once)
     setting = Setting(str(library), choice, Budget())
     plan, items = planned(Wanted("sketch", questions, (Contender(agent, agent),)), setting)
     clock = _Clock()
@@ -155,15 +152,16 @@ def _measured(agent: str, library: Path, questions: Path, server: StandIn, load:
         _timed(_who_asks(setting, load.processes), clock),
         out,
         Console(file=io.StringIO()),
-        How(load.at_once),
+        How(under_way(load.at_once)),
     )
     calls = server.calls()
     depths = [calls[item.question.text].in_sequence for item in items]
-    ideal_s, wall_s = ideal(depths, load), clock.answered_s - clock.opened_s
+    count = sum(each.count for each in calls.values())
+    ideal_s, wall_s = ideal(count, max(depths), load), clock.answered_s - clock.opened_s
     return EvalFigures(
         agent=agent,
         questions=len(items),
-        calls=sum(each.count for each in calls.values()),
+        calls=count,
         calls_in_sequence=sum(depths) / len(depths),
         processes=load.processes,
         start_s=clock.opened_s - clock.began_s,
@@ -184,18 +182,15 @@ def _who_asks(setting: Setting, processes: int) -> AbstractAsyncContextManager[A
     return asker(setting)
 
 
-def ideal(depths: Sequence[int], load: Load) -> float:
-    """Seconds that questions take on slots that are never idle, if each takes so many calls in sequence."""
-    slots = [0.0] * load.at_once
-    for depth in depths:
-        heapq.heapreplace(slots, slots[0] + depth * load.latency_s)
-    return max(slots)
+def ideal(calls: int, in_sequence: int, load: Load) -> float:
+    """The least seconds that so many calls can take, of which one question makes so many in sequence."""
+    return load.latency_s * max(calls / load.at_once, in_sequence)
 
 
 def table(figures: Sequence[EvalFigures], load: Load) -> str:
     """The figures as Markdown, for people."""
     lines = [
-        f"{load.questions:,} questions, {load.at_once} at once, {1000 * load.latency_s:.0f} ms a call, "
+        f"{load.questions:,} questions, {load.at_once} calls at once, {1000 * load.latency_s:.0f} ms a call, "
         f"{len(os.sched_getaffinity(0))} cores",
         "",
         "| agent | calls | in sequence | processes | start s | ideal s | wall s | added | goal | load |",

@@ -58,7 +58,7 @@ def eval_run(
     max_tokens: Annotated[int | None, typer.Option(help="Budget: tokens in and out.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Budget: seconds.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")] = None,
-    at_once: Annotated[int, typer.Option(min=1, help="Questions, and requests to a model, under way together.")] = 32,
+    at_once: Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")] = 32,
     ray: Annotated[
         bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")
     ] = False,
@@ -84,7 +84,7 @@ def eval_run(
     from jobs.evaluation.asking import Setting
     from jobs.evaluation.contenders import contenders
     from jobs.evaluation.planning import Wanted, planned
-    from jobs.evaluation.run import How, run
+    from jobs.evaluation.run import How, run, under_way
     from jobs.models import BUILTIN, ModelChoice
     from jobs.show import console
 
@@ -96,7 +96,7 @@ def eval_run(
     setting = Setting(library, choice, budget, detector, subtitles, keep_captions, traces)
     plan, items = planned(Wanted(benchmark, annotations, entered, map_, limit, seed), setting)
     who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
-    run(plan, items, who_asks, out, console(), How(at_once, max_errors, retry_errors))
+    run(plan, items, who_asks, out, console(), How(under_way(at_once), max_errors, retry_errors))
     report(out, page=page)
 
 

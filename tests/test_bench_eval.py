@@ -15,13 +15,12 @@ LATENCY_S = 0.05
 
 
 @pytest.mark.parametrize(
-    ("depths", "at_once", "calls"),
-    [([1] * 64, 32, 2), ([3], 32, 3), ([4, 1, 1, 1, 1], 2, 4), ([1, 1, 4], 2, 5), ([2, 2, 2], 1, 6)],
+    ("calls", "in_sequence", "at_once", "seconds"), [(64, 2, 32, 1.0), (33, 1, 32, 0.515625), (6, 5, 32, 2.5)]
 )
-def test_the_ideal_puts_each_question_on_the_slot_that_is_free_first(
-    depths: list[int], at_once: int, calls: int
+def test_the_ideal_shares_calls_out_evenly_but_for_those_that_wait_for_each_other(
+    calls: int, in_sequence: int, at_once: int, seconds: float
 ) -> None:
-    assert ideal(depths, Load(at_once=at_once, latency_s=0.5)) == pytest.approx(0.5 * calls)
+    assert ideal(calls, in_sequence, Load(at_once=at_once, latency_s=0.5)) == pytest.approx(seconds)
 
 
 def test_a_small_run(tmp_path: Path) -> None:

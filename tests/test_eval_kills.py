@@ -61,7 +61,7 @@ def evaluate(folder: Path, out: Path) -> None:
     entered = contenders(["eea", "vca"], ablations=False, language=False)
     setting = Setting(library.uri, ModelChoice(), Budget(rounds=2))
     plan, items = planned(Wanted("sketch", folder / "questions.jsonl", entered), setting)
-    run(plan, items, slowly(library), out, Console(quiet=True), How(at_once=3))
+    run(plan, items, slowly(library), out, Console(quiet=True), How(questions=3))
 
 
 def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:

@@ -60,7 +60,7 @@ def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[
     setting = Setting(str(place / "library"), choice, Budget())
     plan, items = planned(Wanted("sketch", place / "questions.jsonl", READERS), setting)
     who_asks = ray_asker(setting, 1, None) if ray else asker(setting)
-    run(plan, items, who_asks, out, Console(quiet=True), How(at_once=3))
+    run(plan, items, who_asks, out, Console(quiet=True), How(questions=3))
     timeless = [
         replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in read_records(out)
     ]

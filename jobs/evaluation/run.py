@@ -47,14 +47,19 @@ Job = tuple[Contender, Asked]
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """`at_once` questions are under way together. After `max_errors` that got no answer the run ends.
+    """`questions` are under way together. After `max_errors` that got no answer the run ends.
 
     `retry_errors` asks those of earlier runs once more.
     """
 
-    at_once: int = 32
+    questions: int = 64
     max_errors: int = 20
     retry_errors: bool = False
+
+
+def under_way(requests: int) -> int:
+    """Questions under way together so that so many requests always are: while one is prepared, another is out."""
+    return 2 * requests
 
 
 def run(
@@ -161,7 +166,7 @@ async def _ask_some(ask: Ask, jobs: Sequence[Job], asking: _Asking) -> None:
         for contender, asked in waiting:
             asking.keep(await ask(contender, asked))
 
-    await at_once([work() for _ in range(min(asking.how.at_once, len(jobs)))])
+    await at_once([work() for _ in range(min(asking.how.questions, len(jobs)))])
 
 
 def _write_submissions(plan: Plan, items: Sequence[Item], records: Sequence[Record], out: Path) -> None:

@@ -28,9 +28,7 @@ SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-SANDBOX = (
-    "sandbox allow-scripts allow-popups; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-)
+SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is a file that somebody may have sent: it may sort its tables, and must not read what this server has."""
 FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
 

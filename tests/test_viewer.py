@@ -1,0 +1,275 @@
+"""What the viewer draws is what the traces, runs and libraries hold; its server gives that and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import re
+from dataclasses import fields
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from agent.errors import NotATrace
+from agent.trace import read_trace
+from jobs.errors import UsageError
+from jobs.viewer.bill import Bill
+from jobs.viewer.collection import Collection
+from jobs.viewer.given import told_apart
+from jobs.viewer.library_view import Asked
+from jobs.viewer.trace_view import Frame, shown_frames, trace_view
+from tests.command_kit import bad, runner
+from tests.eval_kit import caption_library, write_questions
+from tests.viewer_kit import EVIL, QUESTION, SCENE_S, SECONDS, make_shown, picture, served
+
+
+@pytest.fixture
+def kinodex(monkeypatch, capsys):
+    return runner(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    return make_shown(tmp_path_factory.mktemp("viewer"))
+
+
+@pytest.fixture(scope="module")
+def collection(shown):
+    return Collection(told_apart([*map(str, shown.traces), shown.library.uri]))
+
+
+@pytest.fixture(scope="module")
+def view(shown):
+    return trace_view(read_trace(shown.traces[0]))
+
+
+@pytest.fixture(scope="module")
+def address(shown):
+    with served(shown.traces[0], shown.library.uri) as address:
+        yield address
+
+
+def get(address, path, host=None):
+    """Status, headers and body of a request that is sent as it is, whatever its path and host."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc)
+    connection.putrequest("GET", path, skip_host=True)
+    connection.putheader("Host", host or urlsplit(address).netloc)
+    connection.endheaders()
+    reply = connection.getresponse()
+    body = reply.read()
+    connection.close()
+    return reply.status, {name.lower(): value for name, value in reply.getheaders()}, body
+
+
+def test_the_tree_has_every_segment_with_its_parent_and_round(view):
+    by_number = {node.number: node for node in view.nodes}
+    assert by_number[0].parent is None and by_number[0].depth == 0
+    assert (by_number[0].start_s, by_number[0].end_s) == (0.0, SECONDS)
+    for node in view.nodes[1:]:
+        parent = by_number[node.parent]
+        assert parent.start_s <= node.start_s < node.end_s <= parent.end_s
+        assert node.depth == parent.depth + 1
+        assert node.made_in == parent.opened_in
+
+
+def test_the_open_segments_of_each_round_are_those_that_were_scored(view):
+    for step in view.steps:
+        if step.scored:
+            there = {node.number for node in view.nodes if node.made_in <= step.round}
+            divided = {node.number for node in view.nodes if (node.opened_in or SECONDS) <= step.round}
+            assert {each["number"] for each in step.scored["candidates"]} == there - divided
+
+
+def test_memory_is_what_was_added_less_what_was_evicted(view):
+    kept: set[Frame] = set()
+    for step in view.steps:
+        kept = (kept | set(step.added)) - set(step.evicted)
+        assert set(step.memory) == kept
+    assert kept
+
+
+def test_the_ledger_adds_up(view):
+    total = sum((step.bill for step in view.steps), Bill())
+    ledger = view.answer["ledger"]
+    for each in fields(Bill):
+        assert getattr(total, each.name) + getattr(view.elsewhere, each.name) == pytest.approx(ledger[each.name])
+    assert view.steps[-1].so_far == total
+    assert view.elsewhere == Bill()
+    assert total.frames == len(shown_frames(view))
+
+
+def test_frames_that_no_call_showed_are_accounted_for_beside_the_calls(shown):
+    records = read_trace(shown.traces[0])
+    records[-1]["answer"]["ledger"]["frames"] += 3
+    assert trace_view(records).elsewhere == Bill(frames=3)
+
+
+def test_a_run_that_was_cut_short_is_drawn_as_far_as_it_came(shown):
+    view = trace_view(read_trace(shown.traces[0])[:-2])
+    assert view.answer is None
+    assert view.steps[-1].calls
+
+
+def test_a_compressed_trace_is_the_same_trace(shown, tmp_path):
+    packed = tmp_path / "trace.jsonl.gz"
+    packed.write_bytes(gzip.compress(shown.traces[0].read_bytes()))
+    assert read_trace(packed) == read_trace(shown.traces[0])
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(NotATrace):
+        read_trace(packed)
+
+
+def test_curves_are_high_where_the_query_is_seen(collection):
+    (curve,) = [each for each in collection.curves("t0") if each.query.startswith("red shoes")]
+    assert len(curve.percent) == len(curve.times_s) == SECONDS
+    assert min(curve.percent[:SCENE_S]) > max(curve.percent[SCENE_S:])
+
+
+def test_a_search_gives_frames_within_its_filters(collection, shown):
+    hits = collection.search(0, Asked("red shoes in the city", "frames"))
+    assert 0 <= hits[0]["start_s"] < SCENE_S and hits[0]["frame_no"] == hits[0]["start_s"]
+    late = collection.search(0, Asked("red shoes in the city", "frames", shown.video_id, 30.0, 50.0))
+    assert late and all(30 <= hit["start_s"] < 50 for hit in late)
+    (line,) = collection.search(0, Asked("sea", "transcript"))
+    assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
+
+
+def test_a_trace_knows_its_library_shots_and_titles(collection):
+    told = collection.trace("t0")
+    assert told["library"] == 0
+    (spans,) = told["shots"].values()
+    assert spans == [(0.0, 20.0), (20.0, 40.0), (40.0, 60.0)]
+    assert collection.home["traces"][0]["question"]["text"] == QUESTION.text
+
+
+def test_a_trace_without_its_library_has_no_pictures(shown):
+    alone = Collection(told_apart([str(shown.traces[0])]))
+    assert alone.trace("t0")["library"] is None
+    assert alone.curves("t0") == []
+
+
+def test_what_is_neither_trace_run_nor_library_is_refused(kinodex, tmp_path, shown):
+    bad(kinodex, "view", tmp_path, code=2, says="which is no trace, run or library")
+    (tmp_path / "notes.txt").write_text("hello")
+    bad(kinodex, "view", tmp_path / "notes.txt", code=2, says="cannot be read as a trace")
+    bad(kinodex, "view", shown.library.uri, "--out", tmp_path / "x.html", code=2, says="without any trace")
+    with pytest.raises(UsageError, match="which is no trace"):
+        told_apart(["nowhere"])
+
+
+def test_a_run_shows_every_answer_and_opens_its_trace(kinodex, tmp_path):
+    library = caption_library(tmp_path / "library", ("harbour", "orchard"))
+    questions = write_questions(tmp_path, ("harbour", "orchard"), 2)
+    run = tmp_path / "run"
+    asked = ("eval", "sketch", library.uri, "--annotations", questions, "--out", run, "--agent", "uniform", "--traces")
+    assert kinodex(*asked).code == 0
+    collection = Collection(told_apart([str(run)]))
+    told = collection.run(0)
+    assert [len(each["answers"]) for each in told["questions"]] == [len(told["contenders"])] * 4
+    at = told["contenders"].index("uniform")
+    assert all(each["answers"][at]["has_trace"] for each in told["questions"])
+    trace = collection.trace(f"r0-{at}-3")
+    assert trace["trace"].question["text"] == told["questions"][3]["question"].text
+    assert trace["truth"]["option"] == 0 and trace["truth"]["evidence"][0]["end_s"] == 2.0
+    assert trace["library"] == 0
+    with served(run) as address:
+        status, headers, body = get(address, "/reports/0/report.html")
+        assert status == 200 and b"<html" in body
+        assert headers["content-security-policy"].startswith("sandbox allow-scripts;")
+        for name in ("run.json", "answers.jsonl", "figures/../run.json", "..%2frun.json", "figures/%2e%2e/run.json"):
+            assert get(address, f"/reports/0/{name}")[0] == 404
+
+
+def test_the_server_gives_frames_data_and_the_page(address, shown):
+    status, headers, body = get(address, f"/pictures/0/{shown.video_id}/0")
+    assert (status, headers["content-type"], body) == (200, "image/jpeg", picture((200, 30, 30)))
+    status, headers, body = get(address, "/data/traces/t0")
+    assert status == 200 and headers["content-type"].startswith("application/json")
+    assert json.loads(body)["trace"]["question"]["text"] == QUESTION.text
+    status, headers, body = get(address, "/")
+    assert status == 200 and b"http" not in body.replace(b"http-equiv", b"")
+    for part in re.findall(r'"(/page/[^"]+)"', body.decode()):
+        assert get(address, part)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page/../viewer.css",
+        "/page/..%2fserver.py",
+        "/page/%2e%2e/%2e%2e/server.py",
+        "/page/server.py",
+        "/data/traces/..%2f..%2fetc%2fpasswd",
+        "/data/traces/t1",
+        "/data/traces/t-1",
+        "/data/traces/r0-0-0",
+        "/data/libraries/7",
+        "/data/runs/0",
+        "/pictures/0/..%2f..%2fetc/1",
+        "/pictures/0/nobody/1",
+        "/pictures/1/nobody/1",
+        "/reports/0/report.html",
+        "//etc/passwd",
+        "/../../etc/passwd",
+    ],
+)
+def test_the_server_gives_nothing_else(address, path):
+    status, _, body = get(address, path)
+    assert status in (400, 404), body
+    assert b"root:" not in body and b"import" not in body
+
+
+def test_a_frame_that_is_not_there_is_told(address, shown):
+    status, _, body = get(address, f"/pictures/0/{shown.video_id}/99999")
+    assert status in (400, 404) and "error" in json.loads(body)
+
+
+def test_a_search_that_makes_no_sense_is_told(address):
+    for query, says in (("text=", "empty"), ("text=a&kind=all", "kind"), ("text=a&from=x", "number")):
+        status, _, body = get(address, f"/data/libraries/0/search?{query}")
+        assert status in (400, 404) and says in json.loads(body)["error"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "169.254.1.1"])
+def test_another_host_is_refused(address, host):
+    assert get(address, "/data/home", host)[0] == 400
+
+
+def test_the_policy_lets_the_page_load_only_from_its_server(address):
+    _, headers, _ = get(address, "/")
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy and "http" not in policy and "*" not in policy
+    _, headers, _ = get(address, "/data/home")
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_only_reading_is_possible(address):
+    connection = http.client.HTTPConnection(urlsplit(address).netloc)
+    for method in ("POST", "PUT", "DELETE"):
+        connection.request(method, "/data/home")
+        reply = connection.getresponse()
+        reply.read()
+        assert reply.status == 405
+    connection.close()
+
+
+def test_one_file_holds_all_and_escapes_it(kinodex, shown, tmp_path):
+    out = tmp_path / "trace.html"
+    ran = kinodex("view", shown.traces[0], shown.library.uri, "--out", out)
+    assert ran.code == 0, ran
+    text = out.read_text(encoding="utf-8")
+    assert "<img" not in text
+    assert text.count("</script>") == text.count("<script") == 3
+    (found,) = re.findall(r'id="held">(.*?)</script>', text, re.DOTALL)
+    held = json.loads(found)
+    assert EVIL in held["data"]["home"]["traces"][0]["question"]["text"]
+    frames = shown_frames(trace_view(read_trace(shown.traces[0])))
+    assert len(held["pictures"]) == len(frames) > 5
+    assert not re.search(r"(?:src|href)=\"(?!data:|#)", text)
+
+
+def test_a_frame_of_a_library_is_named_by_its_video_as_it_is(address):
+    assert get(address, f"/data/libraries/0/videos/{quote(EVIL, safe='')}")[0] in (400, 404)

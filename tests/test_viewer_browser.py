@@ -1,0 +1,201 @@
+"""The viewer in a real headless Chromium: rounds, candidates, frames, search, one file; phone and desk, dark, light."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from jobs.viewer.collection import Collection
+from jobs.viewer.given import told_apart
+from jobs.viewer.one_file import one_file
+from tests.viewer_kit import EVIL, SCENE_S, make_shown, served
+
+sync_api = pytest.importorskip("playwright.sync_api")
+WAIT_MS = 15_000
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    return make_shown(tmp_path_factory.mktemp("viewer"))
+
+
+@pytest.fixture(scope="module")
+def address(shown):
+    with served(*shown.traces, shown.library.uri) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser(address):
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no chromium here")
+    # From here on no other event loop runs in this thread, so the traces are made before.
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens an address at a width and scheme; nothing hostile may have run, and nothing may have gone wrong."""
+    contexts, wrong = [], []
+
+    def open_page(address, width=1280, scheme="light"):
+        size, allowed = {"width": width, "height": 800}, ["clipboard-read", "clipboard-write"]
+        context = browser.new_context(viewport=size, color_scheme=scheme, permissions=allowed)
+        context.set_default_timeout(WAIT_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: wrong.append(request.url) if _is_foreign(request.url, address) else None)
+        page.goto(address)
+        page.wait_for_selector("main h1")
+        return page
+
+    yield open_page
+    hurt = [page.evaluate("window.hurt") for context in contexts for page in context.pages]
+    for context in contexts:
+        context.close()
+    assert wrong == [] and set(hurt) <= {None}
+
+
+def _is_foreign(url, address):
+    return not url.startswith(("data:", "blob:", address.split("#")[0]))
+
+
+def width_px(image):
+    """The width of a picture's own, once it is there."""
+    return image.evaluate("image => image.decode().then(() => image.naturalWidth)")
+
+
+def rounds(page):
+    return [label.inner_text() for label in page.locator(".round-label").all()]
+
+
+def test_arrow_keys_and_the_slider_go_through_the_rounds(opened, address):
+    page = opened(f"{address}/#/trace/t0")
+    segments = page.locator(".timeline .segment")
+    assert rounds(page) == ["round 4 of 4"]
+    whole = segments.count()
+    page.keyboard.press("ArrowLeft")
+    assert rounds(page) == ["round 3 of 4"]
+    assert segments.count() < whole
+    page.keyboard.press("Home")
+    assert rounds(page) == ["before round 1"]
+    page.get_by_role("slider", name="Round").focus()
+    page.keyboard.press("ArrowRight")
+    assert rounds(page) == ["round 1 of 4"]
+    page.get_by_role("button", name="Next round").click()
+    assert rounds(page) == ["round 2 of 4"]
+    assert page.locator(".round h2").inner_text() == "Round 2"
+    assert page.locator(".ledger tr.now th").inner_text() == "2"
+
+
+def test_candidates_are_chosen_on_the_time_line_and_in_the_table(opened, address):
+    page = opened(f"{address}/#/trace/t0")
+    assert EVIL in page.locator(".candidates tbody small").first.inner_text()
+    row = page.locator(".candidates tbody button").first
+    row.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".candidates tr.selected").count() == 1
+    number = page.locator(".timeline .segment.selected").get_attribute("data-number")
+    assert page.evaluate("document.activeElement.dataset.focus") == f"candidate {number}"
+    page.keyboard.press("+")
+    page.get_by_role("button", name="Whole video").click()
+    assert page.get_by_role("button", name="Whole video").count() == 0
+
+
+def test_a_frame_is_seen_at_full_size_and_a_call_with_its_prompt(opened, address):
+    page = opened(f"{address}/#/trace/t0")
+    page.locator(".round .frame").first.click()
+    large = page.locator("dialog img")
+    assert width_px(large) == 64
+    first = large.get_attribute("src")
+    page.keyboard.press("ArrowRight")
+    assert large.get_attribute("src") != first
+    assert rounds(page) == ["round 4 of 4"]
+    page.keyboard.press("Escape")
+    page.locator(".calls summary").first.click()
+    assert EVIL in page.locator(".call pre").first.inner_text()
+
+
+def test_curves_come_when_they_are_there_and_follow_the_chosen_query(opened, address):
+    page = opened(f"{address}/#/trace/t0")
+    page.wait_for_selector(".timeline .curve", state="attached")
+    chip = page.locator(".queries button").first
+    chip.click()
+    assert chip.get_attribute("aria-pressed") == "true"
+
+
+def test_traces_of_one_question_stand_side_by_side_and_go_together(opened, address):
+    page = opened(address)
+    assert page.locator("article.trace").count() == 2
+    assert rounds(page) == ["round 4 of 4", "round 2 of 2"]
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert rounds(page) == ["round 1 of 4", "round 1 of 2"]
+
+
+def test_a_search_shows_frames_and_copies_a_position(opened, address):
+    page = opened(f"{address}/#/library/0")
+    assert EVIL in page.locator("table").first.inner_text()
+    page.get_by_role("searchbox", name="Search").fill("red shoes in the city")
+    page.locator("select[name=kind]").select_option("frames")
+    page.get_by_role("button", name="Search").click()
+    hit = page.locator(".hit").first
+    assert width_px(hit.locator("img")) == 64
+    hit.locator("button").click()
+    page.wait_for_selector(".toast")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f"film {EVIL} 0:") and float(copied.rsplit(":", 1)[1]) < SCENE_S
+    hit.locator("a").click()
+    page.wait_for_selector(".still img")
+
+
+def test_a_video_shows_detections_captions_and_what_is_said(opened, address, shown):
+    page = opened(f"{address}/#/library/0/video/{shown.video_id}/3.0")
+    box = page.locator(".still .box")
+    box.wait_for(state="attached")
+    assert [box.get_attribute(name) for name in ("x", "y", "width", "height")] == ["25", "25", "25", "50"]
+    assert EVIL in page.locator(".tag").first.inner_text()
+    page.keyboard.press("ArrowRight")
+    assert box.count() == 0
+    page.get_by_text("we are at sea").locator("button").click()
+    assert page.locator(".still img").get_attribute("src").endswith("/20")
+    assert page.locator(".lines li.now").count() == 2
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_every_view_fits_a_phone_and_a_desk(opened, address, shown, width, scheme):
+    page = opened(address, width, scheme)
+    ground = {"light": "rgb(244, 244, 245)", "dark": "rgb(17, 17, 19)"}[scheme]
+    for place in ("#/trace/t0", "#/library/0", f"#/library/0/video/{shown.video_id}/3", "#/trace/t0,t1"):
+        page.goto(f"{address}/{place}")
+        page.wait_for_selector("main h1")
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, place
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
+
+
+def test_one_file_needs_no_server(opened, shown, tmp_path):
+    out = tmp_path / "trace.html"
+    text, left_out = one_file(Collection(told_apart([str(shown.traces[0]), shown.library.uri])))
+    assert left_out == 0
+    out.write_text(text, encoding="utf-8")
+    page = opened(out.as_uri())
+    assert width_px(page.locator(".round .frame img").first) == 64
+    page.wait_for_selector(".timeline .curve", state="attached")
+    page.keyboard.press("ArrowLeft")
+    assert rounds(page) == ["round 3 of 4"]
+
+
+def test_what_is_not_there_is_told(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/#/trace/t9")
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert "got trace 9; 2 were given" in alert.inner_text()
+    page.close()

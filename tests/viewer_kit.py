@@ -1,0 +1,163 @@
+"""A small library with everything that a viewer shows, traces of real runs over it, and the viewer's real server.
+
+Frames are coloured pictures whose vectors are those of words in the built-in space, so searches work without films.
+What videos, captions and models say is hostile: markup, and the end of a script element.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import uvicorn
+from numpy.typing import NDArray
+from PIL import Image
+
+from agent.ask import ask
+from agent.environment import Environment
+from agent.ledger import Budget
+from agent.model import Usage
+from agent.question import Question
+from agent.trace import trace_to
+from index.library import Library
+from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
+from index.spaces import load_space
+from jobs.viewer.collection import Collection
+from jobs.viewer.given import told_apart
+from jobs.viewer.server import LOOPBACK, make_app
+from pipeline.ingest import FrameRow
+from tests.agent_kit import ScriptedModel, explorer
+
+EVIL = '</script><img src=x onerror="window.hurt=1">\'&'
+SCENES = {"red shoes in the city": (200, 30, 30), "a yellow boat at sea": (220, 200, 40), "snow": (240, 240, 250)}
+SCENE_S = 20
+SECONDS = SCENE_S * len(SCENES)
+QUESTION = Question(f"What is in the city? {EVIL}", ("red shoes", f"a boat {EVIL}"))
+SAID = f"we are at sea {EVIL}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a test looks at."""
+
+    library: Library
+    video_id: str
+    traces: tuple[Path, Path]
+
+
+def make_shown(folder: Path) -> Shown:
+    """One video, and two traces of the same question: one with a tree of several rounds, one with a budget of two."""
+    space = load_space("builtin", device="cpu", towers="text")
+    library = Library.create(str(folder / "library"), {"fps": 1.0}, space.fingerprint)
+    scenes = [scene for scene in SCENES for _ in range(SCENE_S)]
+    vectors = dict(zip(SCENES, space.embed_text(list(SCENES)), strict=True))
+    frames = [
+        FrameRow(at, float(at), 64, 36, picture(SCENES[scene]), vectors[scene].astype("float16"))
+        for at, scene in enumerate(scenes)
+    ]
+    video_id = _add_video(library, frames)
+    _add_words(library, video_id, space.embed_text)
+    environment = Environment(library, library.videos(), space.embed_text)
+    traces = tuple(_trace(environment, folder / f"{rounds}.jsonl", rounds) for rounds in (4, 2))
+    return Shown(library, video_id, (traces[0], traces[1]))
+
+
+def picture(colour: tuple[int, int, int]) -> bytes:
+    held = io.BytesIO()
+    Image.new("RGB", (64, 36), colour).save(held, "JPEG")
+    return held.getvalue()
+
+
+def _add_video(library: Library, frames: Sequence[FrameRow]) -> str:
+    video_id = hashlib.sha256(b"viewer").hexdigest()[:32]
+    segments = [SegmentRow(video_id, at, at * 20.0, at * 20.0 + 20, "shot") for at in range(len(SCENES))]
+    library.add_frames({video_id: frames})
+    library.add_segments({video_id: segments})
+    library.add_transcript({video_id: [TranscriptRow(video_id, 20.0, 25.0, SAID, "sidecar")]})
+    row = VideoRow(
+        video_id=video_id,
+        uri="film.mp4",
+        title=f"film {EVIL}",
+        start_s=0.0,
+        duration_s=float(SECONDS),
+        fps=25.0,
+        width_px=64,
+        height_px=36,
+        codec="none",
+        frames=len(frames),
+        segments=len(segments),
+        transcript_lines=1,
+        decode_errors=0,
+        sample_fps=1.0,
+        space=library.space_name,
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )
+    assert library.complete([row]) == ()
+    library.add_failures([FailureRow("bad.mp4", "probe", "Broken", EVIL, 1, datetime.now(UTC))])
+    return video_id
+
+
+@dataclass(frozen=True)
+class _Caption:
+    segment_no: int
+    start_s: float
+    end_s: float
+    text: str
+    confidence: float | None
+    vector: NDArray[np.float32]
+
+
+def _add_words(library: Library, video_id: str, embed) -> None:
+    texts = [f"{scene} {EVIL}" for scene in SCENES]
+    rows = [
+        _Caption(at, at * 20.0, at * 20.0 + 20, text, 0.9, vector)
+        for at, (text, vector) in enumerate(zip(texts, embed(list(SCENES)), strict=True))
+    ]
+    library.add_captions({video_id: rows}, "captioner")
+    library.complete_addition("captions", "captioner", {video_id: len(rows)}, {})
+    seen = [DetectionRow(video_id, 3, 3.0, f"shoe {EVIL}", 0.9, (0.25, 0.25, 0.5, 0.75), None, "detector")]
+    library.add_detections({video_id: seen}, "detector")
+    library.complete_addition("detections", "detector", {video_id: 1}, {})
+    assert isinstance(library.captions(video_id)[0], CaptionRow)
+
+
+def hostile(request):
+    """Explores as `explorer` does, and explains itself in markup."""
+    said = explorer(request)
+    for name, each in said.items():
+        if name.startswith("Segment ") and isinstance(each, dict):
+            each["explanation"] = EVIL
+    return {"queries": [f"red shoes in the city {EVIL}"]} if "queries" in said else said
+
+
+def _trace(environment: Environment, path: Path, rounds: int) -> Path:
+    with trace_to(path) as write:
+        model = ScriptedModel(hostile, Usage(100, 10, 0, 0.5))
+        asyncio.run(ask(QUESTION, environment, model, budget=Budget(rounds=rounds), on_event=write))
+    return path
+
+
+@contextmanager
+def served(*places: object) -> Iterator[str]:
+    """The viewer's server on loopback, in a thread; gives its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = make_app(Collection(told_apart([str(place) for place in places])), list(LOOPBACK))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

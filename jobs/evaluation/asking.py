@@ -27,7 +27,7 @@ from index.spaces import load_space
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.record import Record
 from jobs.evaluation.watching import Watcher
-from jobs.models import ModelChoice, ModelsFor, chosen_models
+from jobs.models import LOCAL, ModelChoice, ModelsFor, chosen_models
 
 ENVIRONMENTS = 256
 """Videos whose vectors are kept in memory: of hours long ones, one takes some megabytes."""
@@ -140,6 +140,8 @@ def environments(setting: Setting) -> EnvironmentOf:
     library = Library.open(setting.library)
     space = load_space(library.space_name, towers="text")
     library.check_space(space.fingerprint)
+    if setting.detector is None and not setting.choice.model.startswith(LOCAL):
+        _use_one_thread()
     rows = {row.video_id: row for row in library.videos()}
     detect = None
     if setting.detector is not None:
@@ -155,6 +157,13 @@ def environments(setting: Setting) -> EnvironmentOf:
         return Environment(library, videos, embed_text, detect, subtitles=setting.subtitles)
 
     return shared if setting.keep_captions else lambda video_ids: shared(video_ids).by_itself()
+
+
+def _use_one_thread() -> None:
+    """Let torch compute in one thread: texts come one at a time, and more threads would only wait for each other."""
+    import torch
+
+    torch.set_num_threads(1)
 
 
 def _one_by_one(embed_text: EmbedText) -> EmbedText:

@@ -154,8 +154,9 @@ def test_the_script_for_slurm_passes_shellcheck_and_says_what_it_wants(infra: Pa
 
 
 def commands(infra: Path) -> Iterator[tuple[str, list[str]]]:
-    """Each `kinodex ingest ...` in the files, continued lines joined, without comment signs."""
-    for path in sorted(path for path in infra.rglob("*") if path.suffix in (".yaml", ".sbatch")):
+    """Each `kinodex ingest ...` in the files and their page, continued lines joined, without comment signs."""
+    files = [path for path in sorted(infra.rglob("*")) if path.suffix in (".yaml", ".sbatch")]
+    for path in (*files, infra.parent / "docs" / "clusters.md"):
         text = re.sub(r"\\\n[# ]*", " ", path.read_text(encoding="utf-8"))
         text = re.sub(r"\n +(?=--)", " ", text)
         for line in re.findall(r"kinodex ingest (s3://.+|\"\$sources\".+)", text):
@@ -167,15 +168,21 @@ def test_every_command_is_one_that_ingest_takes(
 ) -> None:
     kinodex = runner(monkeypatch, capsys)
     found = list(commands(infra))
-    assert {name for name, _ in found} >= {"compose.yaml", "rayjob.yaml", "raycluster.yaml", "ingest.sbatch"}
+    assert {name for name, _ in found} >= {
+        "compose.yaml",
+        "rayjob.yaml",
+        "raycluster.yaml",
+        "ingest.sbatch",
+        "clusters.md",
+    }
     library = {"s3://films/library": str(tmp_path / "library"), "$library": str(tmp_path / "library")}
     shown = {"$address": "10.0.0.1:20001"}
     for name, words in found:
         given = [library.get(word, shown.get(word, word)) for word in words if word != "$@"]
         ran = kinodex("ingest", *given, "--print-config")
         assert ran.code == 0, f"{name}: {ran.err}"
-        wanted = "metrics_port = 9464 " if name == "compose.yaml" else "ray = true "
-        assert wanted in ran.out, name
+        sign = "metrics_port = 9464 " if name == "compose.yaml" else "ray = true "
+        assert sign in ran.out, name
 
 
 def test_versions_are_those_that_were_tested_together(root: Path, infra: Path) -> None:

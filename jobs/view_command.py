@@ -21,7 +21,7 @@ def view(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Write the traces, with their frames, into this one HTML file instead.")
+        Path | None, typer.Option(help="Write all of it, with its frames, into this one HTML file instead.")
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")] = 8700,
@@ -46,13 +46,14 @@ def _write(collection: Collection, out: Path) -> None:
     from jobs.errors import UsageError
     from jobs.viewer.one_file import one_file
 
-    text, left_out = one_file(collection)
+    page = one_file(collection)
     try:
-        out.write_text(text, encoding="utf-8")
+        out.write_text(page.text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}; give --out a file that you may write") from error
-    missing = f"; {left_out} frames did not fit" if left_out else ""
-    print(f"{out}: {len(text) / 1e6:.1f} MB{missing}")
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which need no network")
+    if page.traces_left_out or page.pictures_left_out:
+        print(f"left out, or it would be too large: {page.traces_left_out} traces, {page.pictures_left_out} frames")
 
 
 def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:

@@ -18,6 +18,8 @@ from jobs.viewer.bill import Bill
 from jobs.viewer.collection import Collection
 from jobs.viewer.given import told_apart
 from jobs.viewer.library_view import Asked
+from jobs.viewer.one_file import one_file
+from jobs.viewer.page import as_json
 from jobs.viewer.trace_view import Frame, shown_frames, trace_view
 from tests.command_kit import bad, runner
 from tests.eval_kit import caption_library, write_questions
@@ -60,6 +62,12 @@ def get(address, path, host=None):
     body = reply.read()
     connection.close()
     return reply.status, {name.lower(): value for name, value in reply.getheaders()}, body
+
+
+def held_in(text):
+    """What a page of one file holds."""
+    (found,) = re.findall(r'id="held">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found)
 
 
 def test_the_tree_has_every_segment_with_its_parent_and_round(view):
@@ -153,7 +161,7 @@ def test_what_is_neither_trace_run_nor_library_is_refused(kinodex, tmp_path, sho
     bad(kinodex, "view", tmp_path, code=2, says="which is no trace, run or library")
     (tmp_path / "notes.txt").write_text("hello")
     bad(kinodex, "view", tmp_path / "notes.txt", code=2, says="cannot be read as a trace")
-    bad(kinodex, "view", shown.library.uri, "--out", tmp_path / "x.html", code=2, says="without any trace")
+    bad(kinodex, "view", shown.library.uri, "--out", tmp_path / "no" / "x.html", code=2, says="cannot write")
     with pytest.raises(UsageError, match="which is no trace"):
         told_apart(["nowhere"])
 
@@ -173,6 +181,11 @@ def test_a_run_shows_every_answer_and_opens_its_trace(kinodex, tmp_path):
     assert trace["trace"].question["text"] == told["questions"][3]["question"].text
     assert trace["truth"]["option"] == 0 and trace["truth"]["evidence"][0]["end_s"] == 2.0
     assert trace["library"] == 0
+    assert one_file(collection).traces_left_out == 0
+    small = one_file(collection, data_bytes=len(as_json(collection.view("r0-0-0"))) + 1)
+    questions = held_in(small.text)["data"]["runs/0"]["questions"]
+    kept = [answer["has_trace"] for each in questions for answer in each["answers"]]
+    assert kept == [True] + [False] * small.traces_left_out
     with served(run) as address:
         status, headers, body = get(address, "/reports/0/report.html")
         assert status == 200 and b"<html" in body
@@ -263,12 +276,21 @@ def test_one_file_holds_all_and_escapes_it(kinodex, shown, tmp_path):
     text = out.read_text(encoding="utf-8")
     assert "<img" not in text
     assert text.count("</script>") == text.count("<script") == 3
-    (found,) = re.findall(r'id="held">(.*?)</script>', text, re.DOTALL)
-    held = json.loads(found)
+    held = held_in(text)
     assert EVIL in held["data"]["home"]["traces"][0]["question"]["text"]
     frames = shown_frames(trace_view(read_trace(shown.traces[0])))
     assert len(held["pictures"]) == len(frames) > 5
     assert not re.search(r"(?:src|href)=\"(?!data:|#)", text)
+
+
+def test_one_file_of_a_library_has_a_frame_of_each_segment_and_all_words(collection, shown):
+    alone = Collection(told_apart([shown.library.uri]))
+    held = held_in(one_file(alone).text)
+    assert list(held["pictures"]) == [f"0/{shown.video_id}/{frame_no}" for frame_no in (10, 30, 50)]
+    video = held["data"][f"libraries/0/videos/{shown.video_id}"]
+    assert video["frame_nos"] == [10, 30, 50] and len(video["captions"]) == 3 and len(video["transcript"]) == 1
+    few = one_file(alone, picture_bytes=2 * len(picture((200, 30, 30))) + 100)
+    assert few.pictures_left_out == 1
 
 
 def test_a_frame_of_a_library_is_named_by_its_video_as_it_is(address):

@@ -182,9 +182,9 @@ def test_every_view_fits_a_phone_and_a_desk(opened, address, shown, width, schem
 
 def test_one_file_needs_no_server(opened, shown, tmp_path):
     out = tmp_path / "trace.html"
-    text, left_out = one_file(Collection(told_apart([str(shown.traces[0]), shown.library.uri])))
-    assert left_out == 0
-    out.write_text(text, encoding="utf-8")
+    whole = one_file(Collection(told_apart([str(shown.traces[0]), shown.library.uri])))
+    assert (whole.traces_left_out, whole.pictures_left_out) == (0, 0)
+    out.write_text(whole.text, encoding="utf-8")
     page = opened(out.as_uri())
     assert width_px(page.locator(".round .frame img").first) == 64
     page.wait_for_selector(".timeline .curve", state="attached")

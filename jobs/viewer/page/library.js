@@ -1,7 +1,7 @@
 // A library: search with frames as results, its videos, what failed.
 
 import { copy, el } from "viewer/dom.js";
-import { load, picture } from "viewer/source.js";
+import { alone, load, picture } from "viewer/source.js";
 import { amount, clock, plural } from "viewer/words.js";
 
 const KINDS = { together: "pictures, speech and captions", frames: "pictures", transcript: "what is said", captions: "captions", detections: "detections, by label" };
@@ -15,7 +15,7 @@ export async function library(key) {
     {},
     el("h1", {}, "Library"),
     el("p", { class: "quiet" }, facts.uri),
-    search(key, videos, hits),
+    alone ? el("p", { class: "quiet" }, "Searching needs kinodex view; here is a frame of each segment of every video.") : search(key, videos, hits),
     hits,
     el("dl", { class: "facts" }, numbers(facts).map(([name, value, small]) => el("div", { class: "card" }, el("dt", {}, name), el("dd", { class: "big" }, value), small ? el("dd", {}, el("small", {}, small)) : null))),
     table(key, videos, facts, told.most),

@@ -7,7 +7,7 @@ export const alone = held !== null;
 export async function load(path) {
   if (held) {
     if (path in held.data) return held.data[path];
-    throw new Error("This file holds traces only; kinodex view shows the rest.");
+    throw new Error("That is not in this file; kinodex view shows it.");
   }
   const reply = await fetch(`/data/${path}`);
   const value = await reply.json();

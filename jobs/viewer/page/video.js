@@ -32,6 +32,7 @@ export async function video(key, videoId) {
   const panels = [
     panel("Captions", told.captions, (each) => each.text, seek, follow),
     panel("Transcript", told.transcript, (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`, seek, follow),
+    labels(told, (frameNo) => go(told.frame_nos.indexOf(frameNo)), () => told.frame_nos[state.at]),
     panel("Segments", told.captions.length ? [] : told.segments, (each) => each.kind, seek, follow),
   ].filter(Boolean);
   const element = el(
@@ -77,6 +78,18 @@ const words = (each) => `${each.label} ${each.score.toFixed(2)}${each.track_id =
 function colourOf(told, label) {
   told.labels ??= [...new Set(told.detections.map((each) => each.label))];
   return `var(--c${told.labels.indexOf(label) % COLOURS})`;
+}
+
+/** What was detected, by label; a click goes to the next frame that has it. */
+function labels(told, show, current) {
+  const frames = new Map();
+  for (const each of told.detections) frames.set(each.label, [...(frames.get(each.label) ?? []), each.frame_no]);
+  if (!frames.size) return null;
+  const next = (label) => show(frames.get(label).find((frameNo) => frameNo > current()) ?? frames.get(label)[0]);
+  const chips = [...frames].map(([label, at]) =>
+    el("button", { type: "button", class: "chip", title: "Go to the next frame with it", style: { "border-color": colourOf(told, label) }, onclick: () => next(label) }, `${label} ${amount(at.length)}`),
+  );
+  return el("div", {}, el("h2", {}, "Detected ", el("span", { class: "quiet" }, amount(told.detections.length))), el("p", {}, chips));
 }
 
 const seen = (told, at) => detected(told, at).map((each) => el("span", { class: "tag", style: { "border-color": colourOf(told, each.label) } }, words(each)));

@@ -75,7 +75,7 @@ METRICS = (
         "kinodex_stage_seconds_total",
         "counter",
         "stage",
-        "Seconds of ended tasks by stage, summed over workers: fetch, decode, jpeg, prepare, embed, write, wait.",
+        "Seconds of ended tasks by stage, summed over workers: fetch, decode, jpeg, prepare, subtitles, embed, write.",
         lambda progress: progress.seconds,
     ),
     Metric(
@@ -122,7 +122,8 @@ def served(host: str, port: int) -> Iterator[Watch]:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:
         raise UsageError(
-            f"cannot serve metrics at {host}:{port}: {error.strerror}; give --metrics-port one that is free"
+            f"cannot serve metrics at {host}:{port}: {error.strerror}; give a --metrics-port that is free, and "
+            "--set metrics_host= an address of this machine"
         ) from error
     try:
         yield latest.take

@@ -57,7 +57,7 @@ class Progress:
 class Report:
     """What a run did and where its time went; kept in the library as one row of `runs`.
 
-    `seconds_by_stage` are seconds summed over workers: fetch, decode, jpeg, prepare, embed, write, wait.
+    `seconds_by_stage` are seconds summed over workers: fetch, decode, jpeg, prepare, subtitles, embed, write.
     `utilisation` is, for decode and embed, the part of the time that those who do it were doing it, 0 to 1.
     """
 

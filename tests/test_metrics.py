@@ -130,7 +130,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_read(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"127.0.0.1:{port}: Address already in use; give --metrics-port"):
+        with pytest.raises(UsageError, match=f"127.0.0.1:{port}: Address already in use; give a --metrics-port"):
             served("127.0.0.1", port).__enter__()
         kinodex = runner(monkeypatch, capsys)
         place = tmp_path / "library"

@@ -70,4 +70,13 @@ def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:
         print(f"warning: whoever reaches {host} can see all of this: there is no password", file=sys.stderr)
     if browser:
         webbrowser.open(address)
-    serve(collection, listener, [*LOOPBACK, "[::1]", host] if host in LOOPBACK else ["*"])
+    serve(collection, listener, _names(host))
+
+
+def _names(host: str) -> list[str]:
+    """The hosts that a request may name; on every address, nobody knows how the browser calls this machine."""
+    from jobs.viewer.server import LOOPBACK
+
+    if host in LOOPBACK:
+        return [*LOOPBACK, "[::1]"]
+    return ["*"] if host in ("0.0.0.0", "::", "") else [host, f"[{host}]"]

@@ -9,10 +9,12 @@ import pytest
 from jobs.viewer.collection import Collection
 from jobs.viewer.given import told_apart
 from jobs.viewer.one_file import one_file
-from tests.viewer_kit import EVIL, SCENE_S, make_shown, served
+from tests.viewer_kit import EVIL, SCENE_S, make_shown, served, write_long_trace
 
 sync_api = pytest.importorskip("playwright.sync_api")
 WAIT_MS = 15_000
+QUICK_MS = 500
+"""Tens of milliseconds on an idle core; these tests share theirs."""
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +192,19 @@ def test_one_file_needs_no_server(opened, shown, tmp_path):
     page.wait_for_selector(".timeline .curve", state="attached")
     page.keyboard.press("ArrowLeft")
     assert rounds(page) == ["round 3 of 4"]
+
+
+def test_a_trace_of_a_thousand_events_stays_quick(opened, shown, tmp_path):
+    write_long_trace(tmp_path / "long.jsonl", shown.traces[0], rounds=340)
+    with served(tmp_path / "long.jsonl", shown.library.uri) as address:
+        page = opened(address)
+        press = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
+        took_ms = page.evaluate(
+            f"() => {{ const began = performance.now(); for (let n = 0; n < 5; n++) ({press})('ArrowLeft');"
+            "document.body.offsetHeight; return (performance.now() - began) / 5; }"
+        )
+        assert rounds(page) == ["round 335 of 340"]
+        assert took_ms < QUICK_MS
 
 
 def test_what_is_not_there_is_told(browser, address):

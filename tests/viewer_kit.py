@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import json
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ from agent.environment import Environment
 from agent.ledger import Budget
 from agent.model import Usage
 from agent.question import Question
-from agent.trace import trace_to
+from agent.trace import read_trace, trace_to
 from index.library import Library
 from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
 from index.spaces import load_space
@@ -145,6 +146,33 @@ def _trace(environment: Environment, path: Path, rounds: int) -> Path:
         model = ScriptedModel(hostile, Usage(100, 10, 0, 0.5))
         asyncio.run(ask(QUESTION, environment, model, budget=Budget(rounds=rounds), on_event=write))
     return path
+
+
+def write_long_trace(path: Path, short: Path, rounds: int) -> None:
+    """A trace of three events a round after the header of a short one, each round dividing the last segment again."""
+    header = read_trace(short)[0]
+    call = next(each for each in read_trace(short) if each["event"] == "Exchanged")
+    video_id, length = header["videos"][0]["video_id"], float(SECONDS)
+    parent = {"number": 0, "video_id": video_id, "start_s": 0.0, "end_s": length}
+    lines: list[object] = [header]
+    leaves: list[int] = []
+    for at in range(1, rounds + 1):
+        cut_s = length * at / (rounds + 1)
+        spans = ((parent["start_s"], cut_s), (cut_s, length))
+        children = [
+            {"number": 2 * at - 1 + n, "video_id": video_id, "start_s": start_s, "end_s": end_s}
+            for n, (start_s, end_s) in enumerate(spans)
+        ]
+        leaves = [*leaves[:-1], *(child["number"] for child in children)]
+        opened = {"parent": parent, "children": children, "frames": [], "anchor_frame_nos": []}
+        scores = [{"number": n, "reward": 50, "query_score": 0.5, "fused": 0.5, "explanation": EVIL} for n in leaves]
+        lines += [
+            {"event": "Expanded", "round": at, **opened},
+            call | {"round": at},
+            {"event": "Scored", "round": at, "entropy": 0.5, "candidates": scores},
+        ]
+        parent = children[1]
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
 
 
 @contextmanager

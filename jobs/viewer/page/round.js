@@ -37,7 +37,7 @@ function story(trace, step) {
 function frames(step, library, titles) {
   const expanded = step.opened.flatMap((each) => each.frames);
   const anchored = new Set(step.opened.flatMap((each) => each.anchor_frame_nos));
-  const list = expanded.length ? expanded : step.shown;
+  const list = expanded.length ? expanded : [...step.shown].sort((a, b) => a.video_id.localeCompare(b.video_id) || a.time_s - b.time_s);
   if (!list.length) return null;
   const mark = (frame) => (anchored.has(frame.frame_no) ? { class: "anchored", sign: "★ ", words: "an anchor" } : {});
   return [el("h3", {}, `${expanded.length ? "New frames" : "Frames shown"} `, el("span", { class: "quiet" }, anchored.size ? `${list.length}, ★ anchors` : list.length)), strip(list, library, titles, mark)];

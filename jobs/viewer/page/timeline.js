@@ -7,6 +7,8 @@ import { clock, plural, shortClock, span } from "viewer/words.js";
 const GUTTER = 74;
 const NARROW = 560;
 const ROW = 24;
+const TREE = 336;
+const LEAST_ROW = 6;
 const CURVE = 64;
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
 
@@ -147,8 +149,9 @@ function shown(canvas, trace, at, here) {
   const top = canvas.row("frames", 16);
   trace.steps.slice(0, at + 1).forEach((step, number) => {
     const anchored = new Set(step.opened.flatMap((each) => each.anchor_frame_nos));
+    const fresh = new Set(step.opened.flatMap((each) => each.frames.map((frame) => frame.frame_no)));
     for (const frame of step.shown.filter((each) => here(each) && canvas.within(each.time_s))) {
-      const now = number === at;
+      const now = number === at && (!fresh.size || fresh.has(frame.frame_no));
       const place = { x1: canvas.x(frame.time_s), x2: canvas.x(frame.time_s), y1: top + (now ? 0 : 5), y2: top + 16 };
       const words = `frame at ${clock(frame.time_s)}, shown in round ${step.round}${anchored.has(frame.frame_no) ? ", an anchor" : ""}`;
       canvas.parts.push(svg("line", { ...place, class: `shown-frame ${now ? "now" : ""} ${anchored.has(frame.frame_no) ? "anchored" : ""}` }, svg("title", {}, words)));
@@ -161,20 +164,21 @@ function tree(canvas, trace, state, scores, here, act) {
   if (!nodes.length) return;
   const step = trace.steps[state.at];
   const levels = Math.max(...nodes.map((node) => node.depth)) + 1;
-  const top = canvas.row("tree", levels * ROW - 4);
+  const row = Math.max(LEAST_ROW, Math.min(ROW, TREE / levels));
+  const top = canvas.row("tree", levels * row - 4);
   const chosen = step.decided?.action === "explore" ? step.decided.segment : null;
   for (const node of present(nodes, step.round).filter(canvas.sees)) {
-    canvas.parts.push(segment(canvas, node, top + node.depth * ROW, scores.get(node.number), { step, chosen, state, act }));
+    canvas.parts.push(segment(canvas, node, top + node.depth * row, scores.get(node.number), { row, step, chosen, state, act }));
   }
 }
 
-function segment(canvas, node, y, score, { step, chosen, state, act }) {
+function segment(canvas, node, y, score, { row, step, chosen, state, act }) {
   const open = isOpen(node, step.round);
   const classes = ["segment", open ? "open" : "divided"];
   if (step.opened.some((each) => each.children.includes(node.number))) classes.push("new");
   if (node.number === chosen) classes.push("chosen");
   if (node.number === state.selected) classes.push("selected");
-  const bar = canvas.bar(node, y, ROW - 4, { rx: 3 });
+  const bar = canvas.bar(node, y, row * 0.84, { rx: Math.min(3, row / 4) });
   const width = Number(bar.getAttribute("width"));
   const middle = Number(bar.getAttribute("x")) + width / 2;
   const words = `${node.number}: ${span(node)}${score ? `, fused ${score.fused.toFixed(2)}` : ""}${score?.explanation ? `\n${score.explanation}` : ""}`;
@@ -188,7 +192,7 @@ function segment(canvas, node, y, score, { step, chosen, state, act }) {
       ondblclick: () => act.zoom(node.number),
     },
     bar,
-    width > 9 * String(node.number).length ? svg("text", { x: middle, y: y + 14.5, "text-anchor": "middle" }, node.number) : null,
+    row > 15 && width > 9 * String(node.number).length ? svg("text", { x: middle, y: y + row * 0.6, "text-anchor": "middle" }, node.number) : null,
     svg("title", {}, words),
   );
 }

@@ -35,7 +35,8 @@ def view(
     for uri in given.lost:
         print(f"no library at {uri}, which a run was asked of: its frames are missing", file=sys.stderr)
     collection = Collection(given)
-    assert collection.home  # traces that cannot be read are told now, not in the browser
+    for key in collection.trace_keys():
+        collection.view(key)  # one that cannot be read is told now, not in the browser
     if out is not None:
         _write(collection, out)
     else:

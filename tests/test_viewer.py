@@ -157,6 +157,14 @@ def test_a_trace_without_its_library_has_no_pictures(shown):
     assert alone.curves("t0") == []
 
 
+def test_pictures_that_a_run_did_not_see_are_not_shown_for_it(shown, tmp_path):
+    records = read_trace(shown.traces[0])
+    text = shown.traces[0].read_text().replace(shown_frames(trace_view(records))[0].jpeg, "0" * 16)
+    (tmp_path / "other.jsonl").write_text(text)
+    told = Collection(told_apart([str(tmp_path / "other.jsonl"), shown.library.uri])).trace("t0")
+    assert told["library"] is None and told["shots"] == {}
+
+
 def test_what_is_neither_trace_run_nor_library_is_refused(kinodex, tmp_path, shown):
     bad(kinodex, "view", tmp_path, code=2, says="which is no trace, run or library")
     (tmp_path / "notes.txt").write_text("hello")

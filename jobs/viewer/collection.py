@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from agent.environment import Environment
+from agent.model import ShownFrame, plain
 from agent.trace import read_trace
-from index.errors import KinodexError
+from index.errors import KinodexError, TimeOutside
 from index.library import Library
 from jobs.evaluation.folder import trace_file
 from jobs.evaluation.reporting import Run
@@ -21,7 +23,7 @@ from jobs.viewer.given import Given
 from jobs.viewer.library_view import Asked, found, library_view, video_view
 from jobs.viewer.run_view import run_view, truth_of
 from jobs.viewer.timeline import curves, shots
-from jobs.viewer.trace_view import TraceView, trace_view
+from jobs.viewer.trace_view import TraceView, shown_frames, trace_view
 
 T = TypeVar("T")
 TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
@@ -149,9 +151,10 @@ class Collection:
         return truth_of(run, run.items[int(match[4])])
 
     def _library_of(self, view: TraceView) -> int | None:
-        """The first library that holds all videos of a trace."""
+        """The first library that holds all videos of a trace, with the frames that it saw."""
         wanted = {video["video_id"] for video in view.videos}
-        return next((n for n, each in enumerate(self.given.libraries) if wanted <= each.video_ids()), None)
+        holding = (n for n, each in enumerate(self.given.libraries) if wanted <= each.video_ids() and _seen(view, each))
+        return next(holding, None)
 
     def _environment(self, number: int) -> Environment:
         """A library, opened once more for the slow thread, with its text tower, which takes seconds to load."""
@@ -167,6 +170,18 @@ class Collection:
 
     def _library(self, number: int) -> Library:
         return _at(self.given.libraries, number, "library")
+
+
+def _seen(view: TraceView, library: Library) -> bool:
+    """Whether a library holds what a trace saw, judged by its first frame: a video ingested anew has other frames."""
+    first = next(iter(shown_frames(view)), None)
+    if first is None:
+        return True
+    try:
+        (stored,) = library.frames(first.video_id, [first.frame_no])
+    except TimeOutside:
+        return False
+    return plain(ShownFrame(**asdict(stored))) == asdict(first)
 
 
 def _at(given: Sequence[T], number: int, what: str) -> T:

@@ -15,11 +15,12 @@ CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame that was shown; `time_s` is the library's presentation time."""
+    """A frame that was shown; `time_s` is the library's presentation time, `jpeg` the trace's hash of the picture."""
 
     video_id: str
     frame_no: int
     time_s: float
+    jpeg: str
 
 
 @dataclass(slots=True)
@@ -199,7 +200,7 @@ def _remember(step: Step, added: list[Frame], evicted: list[Frame]) -> None:
 
 
 def _frames(given: Iterable[Record]) -> list[Frame]:
-    return [Frame(each["video_id"], each["frame_no"], each["time_s"]) for each in given]
+    return [Frame(**each) for each in given]
 
 
 def _bare(event: Record) -> dict[str, Any]:

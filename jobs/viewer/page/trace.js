@@ -83,6 +83,7 @@ export function trace(told) {
     "article",
     { class: "trace" },
     answer(told, titles),
+    told.library === null && steps.some((step) => step.shown.length) && el("p", { class: "quiet" }, "No library with the frames that this run saw was given, so there are no pictures, shots and curves here."),
     steps.length ? bar : null,
     places.time,
     steps.length ? el("div", { class: "halves" }, places.round, places.list) : null,

@@ -27,6 +27,8 @@ from jobs.viewer.trace_view import TraceView, shown_frames, trace_view
 
 T = TypeVar("T")
 TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
+VIEWS_KEPT = 64
+"""Traces that are kept as they were read: most take a megabyte, a very long one some hundreds."""
 
 
 class NotGiven(KinodexError):
@@ -111,9 +113,12 @@ class Collection:
 
     def view(self, key: str) -> TraceView:
         """A trace; raises NotATrace or NotGiven."""
-        if key not in self._views:
-            self._views[key] = trace_view(read_trace(self._trace_path(key)))
-        return self._views[key]
+        known = self._views.get(key)
+        if known is None:
+            if len(self._views) >= VIEWS_KEPT:
+                self._views.clear()
+            known = self._views[key] = trace_view(read_trace(self._trace_path(key)))
+        return known
 
     def _trace_path(self, key: str) -> Path:
         match = TRACE_KEY.fullmatch(key)

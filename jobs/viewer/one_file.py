@@ -72,7 +72,7 @@ def _take_run(collection: Collection, run: int, data: dict[str, Any], wanted: Wa
             if answer is None or not answer["has_trace"]:
                 continue
             key = f"r{run}-{contender}-{item}"
-            left -= len(as_json(collection.view(key)))
+            left -= len(as_json(collection.view(key))) if left > 0 else 0
             answer["has_trace"] = left > 0
             if left > 0:
                 wanted |= _take_trace(collection, key, data)

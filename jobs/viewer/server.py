@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agent.errors import TraceError
@@ -52,8 +53,12 @@ def serve(collection: Collection, listener: socket.socket, hosts: list[str]) -> 
     """Answer requests until Ctrl-C: one thread the quick ones, one the slow ones, as the library's caches want it."""
     import uvicorn
 
-    config = uvicorn.Config(make_app(collection, hosts), log_level="warning", access_log=False, server_header=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    app = make_app(collection, hosts)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
+    )
+    with suppress(KeyboardInterrupt):  # the way to end it, not an interruption
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _routes(collection: Collection) -> list[Any]:

@@ -2,7 +2,7 @@
 
 import { answer } from "viewer/answer.js";
 import { candidates } from "viewer/candidates.js";
-import { el } from "viewer/dom.js";
+import { el, tell } from "viewer/dom.js";
 import { ledger } from "viewer/ledger.js";
 import { round } from "viewer/round.js";
 import { load } from "viewer/source.js";
@@ -99,7 +99,7 @@ export function trace(told) {
       width = places.time.clientWidth;
       draw();
     }).observe(places.time);
-    if (told.library !== null) load(`traces/${told.key}/curves`).then((curves) => ((state.curves = curves), draw()), (error) => console.warn(error));
+    if (told.library !== null) load(`traces/${told.key}/curves`).then((curves) => ((state.curves = curves), draw()), (error) => tell(`No curves: ${error.message}`));
   };
   const rounds = steps.map((step) => step.round);
   return { element, ready, rounds, round: () => rounds[state.at] ?? 0, goRound, zoomIn, zoomOut: () => zoom(null) };

@@ -252,6 +252,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two packets, and the second would wait 40 ms for the first
     server: _Server
 
     def handle(self) -> None:

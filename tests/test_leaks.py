@@ -1,164 +1,378 @@
-"""What is true never reaches who answers: secrets are planted in the truth of every benchmark form and looked for."""
+"""What is true never reaches who answers: secrets are planted in every published form, and looked for everywhere."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import gzip
-import io
+import inspect
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import fields, replace
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from agent.catalogue import VARIANTS
+from agent.environment import Environment
 from agent.ledger import Budget
+from agent.model import Exchange, Model, R, Request, request_key
+from agent.openai_model import OpenAIModel
 from agent.question import Question
+from agent.requests import longvideoagent, videoseek
+from agent.requests.answers import AnswerFrames, AnswerNotes, Guess
+from agent.requests.describe import DescribeSegment, Summarize
+from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.vca import ChooseFrames
+from agent.requests.videoagent import FindMissing, ReflectOnAnswer
+from agent.requests.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from agent.requests.videotree import JudgeRelevance
+from agent.roles import Role
+from index.library import Library
+from index.rows import TranscriptRow
+from jobs.benchmarks.catalogue import BENCHMARKS, read_benchmark
 from jobs.benchmarks.item import Item, Truth
-from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker, environments
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.folder import read_records
+from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asking
+from jobs.evaluation.contenders import Contender, contenders
+from jobs.evaluation.folder import ANSWERS, TRACES, read_records
 from jobs.evaluation.planning import Wanted, planned
 from jobs.evaluation.run import How, run
 from jobs.models import ModelChoice
-from tests.chat_server import ChatServer
-from tests.eval_kit import caption_library, write_questions
-from tests.rule_server import Rules
+from tests import benchmark_kit as kit
+from tests.agent_kit import ScriptedModel, embed_words, film, make_library
+from tests.benchmark_kit import published
+from tests.chat_server import ChatServer, calling
+from tests.test_prompts_all import KINDS
+from tests.videoagent2_kit import picture, sighting
 
-TEXT, CLIP, ID, GROUP, TIMES = "sesame-text", "sesame-clip", "sesame-id", "sesame-group", (3.14159, 27.18281)
-SECRETS = ("sesame", *map(str, TIMES), "3.142", "27.183")
-OPTIONS = ("red kite", "blue kite", "green kite")
-FORMS = {
-    "options": (Question("Which kite is it?", OPTIONS), Truth(option=2, evidence=(TIMES,))),
-    "options with a clip": (Question("Which kite is it?", OPTIONS), Truth(option=2, clip=CLIP, evidence=(TIMES,))),
-    "options in the text": (Question("Which kite?\n(A) red\n(B) blue"), Truth(option=1, evidence=(TIMES,))),
-    "free form": (Question("What is over the sea?"), Truth(text=TEXT, evidence=(TIMES,))),
+WORD, START_S, END_S = "sesame", 31.4159, 42.4242
+CLOCK, CLOCK_S = "1383:47-1411:13", (83027, 84673)
+"""As LVBench writes a time, and what it means."""
+POSITION = (10101, 20202)
+NUMBERS = (START_S, END_S, *CLOCK_S, *POSITION)
+SECRETS = (WORD, "31.41", "31.42", "42.42", "1383:47", "1411:13", *map(str, (*CLOCK_S, *POSITION)))
+
+BOX = {"14": [{"img_id": 14, "top": POSITION[0], "left": POSITION[1], "width": 3, "height": 4, "label": WORD}]}
+TRUTHS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "egoschema": (kit.ego_row(google_drive_id=WORD), kit.ego_row(truth=1)),
+    "egoschema-full": (kit.ego_row(google_drive_id=WORD), kit.ego_row(truth=None)),
+    "nextqa": (kit.nextqa_row(frame_count=POSITION[0], width=POSITION[1]), kit.nextqa_row(answer=0, type="TN")),
+    "intentqa": (kit.intentqa_row() | {"action": WORD}, kit.intentqa_row(answer=0)),
+    "lvbench": (
+        kit.lvbench_row(type=WORD, questions=[kit.lvbench_question(time_reference=CLOCK)]),
+        kit.lvbench_row(questions=[kit.lvbench_question(answer="A", time_reference="00:01-00:03")]),
+    ),
+    "video-mme": (kit.video_mme_row(task_type=WORD, url=WORD), kit.video_mme_row(answer="A", duration="short")),
+    "mmbench-video": (kit.mmbench_row(answer=f"A {WORD} ladder."), kit.mmbench_row(answer="A boat.")),
+    "longvideobench": (
+        kit.longvideobench_row(position=POSITION, question_wo_referring_query=WORD, topic_category=WORD),
+        kit.longvideobench_row(correct_choice=3, position=[1, 2], duration=20.5),
+    ),
+    **dict.fromkeys(
+        ("longtvqa", "longtvqa-plus"),
+        (
+            kit.longtvqa_row(occur_clip=f"s05e06_{WORD}", ts=[START_S, END_S], bbox=BOX),
+            kit.longtvqa_row(answer="a1", occur_clip="s05e06_seg02_clip_01", ts=[1.0, 2.0]),
+        ),
+    ),
+    "sketch": (
+        kit.sketch_row(kind=WORD, asks=WORD, evidence=[START_S, END_S]),
+        kit.sketch_row(answer=2, evidence=[1.0, 2.0]),
+    ),
 }
-READERS = [each.name for each in VARIANTS if not each.needs_pictures]
+"""By benchmark a published row with secrets wherever something is true, and the same question with another truth."""
+
+FILMS = (
+    "uid-1",
+    "111",
+    "aBc-1_x",
+    "fFj-1_x",
+    "v1_processed",
+    "xyz",
+    "film-01",
+    *(f"s05e06_seg02_clip_0{n}" for n in "01"),
+)
+SPECS = [f"{each.name}:rounds=6" if each.name == "videoagent2" else each.name for each in VARIANTS]
+EVERYONE = contenders(SPECS)
+CALLS: list[dict[str, Any]] = [
+    {"tool": "detect", "start_s": 8.0, "label": "kite"},
+    {"tool": "track", "start_s": 5.0, "end_s": 12.0, "label": "kite"},
+    {"tool": "zoom_detect", "start_s": 9.0, "box": [0.0, 0.0, 0.5, 0.5], "label": "boat"},
+    {"tool": "zoom_caption", "start_s": 9.0, "box": [0.0, 0.0, 0.5, 0.5]},
+    {"tool": "caption", "start_s": 20.0, "end_s": 24.0},
+]
 
 
-def item_of(form: str) -> Item:
-    question, truth = FORMS[form]
-    return Item("item-1", ID, question, truth, {"question_type": (GROUP,)}, 30.0)
+def leading(request: Request[Any]) -> Any:
+    """Leads every agent through all its tools, and answers in the end."""
+    match request:
+        case DiscoverQueries() | ProposeQueries():
+            return {"queries": ["red kite desert"]}
+        case ScoreSegments():
+            return {f"Segment {each.number}": 50 for each in request.segments}
+        case Decide(must_answer=False) if len(request.candidates) < 12:
+            return {"Segment": next(each.segment.number for each in request.candidates if each.explorable)}
+        case ChooseFrames() if len(request.seen) < 12:
+            return {"action": "look", "video": request.videos[0].video_id, "times_s": [10.0, 20.0], **NO_ANSWER}
+        case Assess():
+            return {"thought": "", "option": "A", "answer": "one", "confidence": 2, "evidence": [1]}
+        case CreatePlan() | AdjustPlan():
+            return {"thought": "", "steps": ["look", "look again"], "action": called(request)}
+        case CallTool():
+            return {"action": called(request)}
+        case CaptionFrames():
+            clauses = [{"text": "a kite", "confidence": 0.5}]
+            return [{"frame": number, "clauses": clauses} for number, _ in enumerate(request.frames, start=1)]
+    return leading_by_words(request)
+
+
+def leading_by_words(request: Request[Any]) -> Any:
+    """The replies to those that ask about captions, descriptions and clips."""
+    frames = [{"frame": number, "description": "a kite"} for number, _ in enumerate(request.frames, start=1)]
+    match request:
+        case DescribeSegment():
+            return {"caption": "a kite", "confidence": 50}
+        case Summarize():
+            return {"summary": "kites"}
+        case JudgeRelevance():
+            return {"clusters": [{"cluster": note, "relevance": 2} for note, _ in enumerate(request.notes, start=1)]}
+        case ReflectOnAnswer():
+            return {"thought": "", "confidence": 1}
+        case FindMissing():
+            return {"frames": [{"segment": request.segments[0].number, "description": "a kite"}]}
+        case videoseek.Think():
+            return {"text": "A kite, perhaps."}
+        case videoseek.Act():
+            return {"video": request.videos[0].video_id, **SEEKING[said_before(request) // 2]}
+        case videoseek.OverviewVideo() | videoseek.SkimRange():
+            return {"frames": frames}
+        case videoseek.FocusClip():
+            return {"found": True, "answer": "a kite", "frames": [1]}
+        case longvideoagent.ChooseAction():
+            return MASTERING[min(said_before(request), 2)]
+        case longvideoagent.AnswerNow():
+            return MASTERING[-1]
+        case longvideoagent.LocateClips():
+            return {"clips": [1], "reason": ""}
+        case longvideoagent.ReadFrames():
+            return {"observation": "a kite"}
+        case Decide() | ChooseFrames() | AnswerFrames() | AnswerNotes() | Guess():
+            return {"option": "A", "answer": "one", "evidence": [1]}
+    raise TypeError(type(request).__name__)
+
+
+NOT_OF_A_RUN = {"Recall", "JudgeAnswer"}
+"""Requests of follow-up questions, and of the judge, who is given what is true."""
+NO_ANSWER = {"option": None, "answer": None, "evidence": []}
+SEEKING: list[dict[str, Any]] = [
+    {"tool": "overview"},
+    {"tool": "skim", "start_s": 5.0, "end_s": 25.0, "query": "a kite"},
+    {"tool": "focus", "start_s": 10.0, "end_s": 14.0, "query": "a kite"},
+    {"tool": "answer", "sufficient": True, "option": "A", "answer": "one", "evidence": [1]},
+]
+MASTERING = (
+    "<request_grounding>a kite</request_grounding>",
+    "<visual_query>a kite</visual_query>",
+    "<answer>A</answer>",
+)
+
+
+def said_before(request: Request[Any]) -> int:
+    """How often the model has spoken in a conversation."""
+    return sum(turn.speaker == "assistant" for turn in request.turns)
+
+
+def called(request: CreatePlan | AdjustPlan | CallTool) -> dict[str, Any]:
+    return {**CALLS[request.toolbox.calls_left % len(CALLS)], "video": request.videos[0].video_id}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("leaks")
-    caption_library(folder / "library", ("harbour",))
-    write_questions(folder, ("harbour",), 1)
-    return folder
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """A film of half a minute for every video that the forms name, with pictures, detections and words."""
+    captions = film(3, 30, {10: ("red kite desert", 5)})
+    library = make_library(tmp_path_factory.mktemp("leaks"), dict.fromkeys(FILMS, captions), picture())
+    ids = [row.video_id for row in library.videos()]
+    seen = [sighting(second, "kite", 0.7, 0.2, 1) for second in range(6, 11)]
+    library.add_detections(dict.fromkeys(ids, seen), "m")
+    library.complete_addition("detections", "m", {each: len(seen) for each in ids}, {})
+    said = {each: [TranscriptRow(each, 10.0, 12.0, "Look at the kite.", "sidecar")] for each in ids}
+    library.add_transcript(said)
+    return library
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ChatServer]:
-    with ChatServer(Rules(), models=("rules",)) as server:
-        yield server
+STOPS = (type, ModuleType, FrameType)
+OTHERS = {"asyncio", "_asyncio", "threading", "_thread", "lancedb", "pyarrow", "weakref", "_weakrefset", "_pytest"}
+"""Whose objects lead to the whole process, not to what anybody was given."""
 
 
-def reachable(root: object) -> Iterator[object]:
-    """Everything that can be reached from an object: attributes, items, keys, what functions close over."""
-    seen: set[int] = set()
-    left = [root]
+def reachable(*roots: object) -> list[object]:
+    """Everything that can be reached from some objects: what they hold, are bound to and close over."""
+    seen: dict[int, object] = {}
+    left: list[object] = list(roots)
     while left:
         value = left.pop()
-        if id(value) in seen or isinstance(value, type | int | float | bytes) or value is None:
-            yield value
+        if id(value) in seen or isinstance(value, STOPS) or type(value).__module__.split(".")[0] in OTHERS:
             continue
-        seen.add(id(value))
-        yield value
-        if isinstance(value, dict):
-            left += [*value.keys(), *value.values()]
-        elif isinstance(value, list | tuple | set | frozenset):
-            left += value
-        elif type(value).__module__.split(".")[0] in ("agent", "index", "jobs", "functools", "builtins", "method"):
-            left += inside(value)
+        seen[id(value)] = value
+        if isinstance(value, FunctionType):  # not the globals of its module
+            left += [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
+        else:
+            left += gc.get_referents(value)
+    return list(seen.values())
 
 
-def inside(value: Any) -> list[object]:
-    held = [getattr(value, name, None) for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    held += vars(value).values() if hasattr(value, "__dict__") else ()
-    closure = getattr(value, "__closure__", None) or ()
-    return [*held, *(cell.cell_contents for cell in closure), getattr(value, "__self__", None)]
+def found(*roots: object) -> list[object]:
+    """What of the truth can be reached from some objects."""
+    return [each for each in reachable(*roots) if isinstance(each, Truth | Item) or secret(each)]
 
 
-def found(root: object) -> list[object]:
-    """What of the truth can be reached from an object."""
-    return [
-        value
-        for value in reachable(root)
-        if isinstance(value, Truth | Item)
-        or (isinstance(value, str) and any(secret in value for secret in SECRETS))
-        or (isinstance(value, float) and value in TIMES)
-    ]
+def secret(value: object) -> bool:
+    if isinstance(value, str | bytes):
+        text = value if isinstance(value, str) else value.decode("latin-1")
+        return any(each in text for each in SECRETS)
+    return isinstance(value, int | float) and value in NUMBERS
 
 
-def test_the_search_finds_what_is_hidden() -> None:
-    item = item_of("options with a clip")
-    assert item.truth in found({"a": [lambda: item]})
-    assert set(TIMES) <= {each for each in found(item) if isinstance(each, float)}
-    assert found(Asked(item.item_id, item.question, ("v",))) == []
-    assert not {each.name for each in fields(Asked)} & {each.name for each in (*fields(Truth), *fields(Item))} - {
-        "item_id",
-        "question",
-    }
+@dataclass
+class Watched:
+    """What was seen of a run: what agents could reach of the truth, what they were handed, and what they asked."""
+
+    agent: str = ""
+    reached: list[object] = field(default_factory=list)
+    looked: set[tuple[str, str]] = field(default_factory=set)
+    crossed: list[object] = field(default_factory=list)
+    requests: list[Request[Any]] = field(default_factory=list)
+
+    def reply(self, request: Request[Any]) -> Any:
+        """Play the model. When an agent asks for something for the first time, look at all that it stands on."""
+        self.requests.append(request)
+        about = (self.agent, type(request).__name__)
+        if about not in self.looked:
+            self.looked.add(about)
+            self.reached += found(*(frame.f_locals for frame in beneath(inspect.currentframe())))
+        return leading(request)
 
 
-def put(place: Path, server: ChatServer, out: Path, item: Item) -> tuple[list[object], list[str]]:
-    """Put one question to all agents that read: what crossed over to who asks, and the bodies of all requests."""
-    choice = ModelChoice("rules", server.base_url, cache=False)
-    setting = Setting(str(place / "library"), choice, Budget(), traces=True)
-    contenders = tuple(Contender(name, name) for name in READERS)
-    plan, [asked_before] = planned(Wanted("sketch", place / "questions.jsonl", contenders), setting)
-    plan = replace(plan, items={item.item_id: plan.items[asked_before.item_id]})
-    crossed: list[object] = [setting, environments(setting)(plan.items[item.item_id])]
+def beneath(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of a call stack that are an agent's, or of who puts questions to it."""
+    while frame is not None:
+        if frame.f_globals["__name__"].startswith(("agent.", "jobs.evaluation.asking")):
+            yield frame
+        frame = frame.f_back
+
+
+class OverTheWire:
+    """The same model behind a server: one request at a time, so that the server knows what to say."""
+
+    name = "scripted"
+
+    def __init__(self, model: OpenAIModel, server: ChatServer, watched: Watched) -> None:
+        self.model, self.server, self.watched, self.lock = model, server, watched, asyncio.Lock()
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        async with self.lock:
+            said = self.watched.reply(request)
+            said = said["text"] if request.form == "text" and isinstance(said, dict) else said
+            self.server.reply = lambda body: calling(said) if request.form == "tools" else said
+            return await self.model.ask(request)
+
+
+def put(
+    library: Library,
+    name: str,
+    row: Mapping[str, Any],
+    folder: Path,
+    everyone: Sequence[Contender] = EVERYONE,
+    server: ChatServer | None = None,
+) -> Watched:
+    """Put the question of a published row to contenders, as a run does; over the wire if there is a server."""
+    folder.mkdir()
+    setting = Setting(library.uri, ModelChoice("scripted", "http://127.0.0.1:9/v1"), Budget(), traces=True)
+    plan, items = planned(Wanted(name, published(folder, name, row), tuple(everyone)), setting)
+    rows = {each.video_id: each for each in library.videos()}
+    watched = Watched(crossed=[setting])
+
+    def environment_of(video_ids: tuple[str, ...]) -> Environment:
+        videos = [rows[each] for each in video_ids]
+        return Environment(library, videos, lambda texts: embed_words(texts)).by_itself()
 
     @asynccontextmanager
-    async def watched() -> AsyncIterator[Ask]:
-        async with asker(setting) as ask:
+    async def who_asks() -> AsyncIterator[Ask]:
+        async with AsyncExitStack() as stack:
+            model: Model = ScriptedModel(watched.reply)
+            if server is not None:
+                wired = await stack.enter_async_context(OpenAIModel(Role(base_url=server.base_url, model="tester")))
+                model = OverTheWire(wired, server, watched)
+            ask = asking(environment_of, lambda environment: model, Budget(), traces=True)
 
             async def asked(contender: Contender, question: Asked) -> Outcome:
-                crossed.append((contender, question))
+                watched.agent = contender.name
+                watched.crossed += [contender, question]
                 return await ask(contender, question)
 
             yield asked
 
-    server.seen.clear()
-    run(plan, [item], watched(), out, Console(file=io.StringIO()), How(at_once=1))
-    assert {each.contender for each in read_records(out) if not each.error} == set(READERS)
-    return crossed, [json.dumps(seen.body, sort_keys=True) for seen in server.seen]
+    run(plan, items, who_asks(), folder / "run", Console(quiet=True), How(questions=1))
+    assert {each.contender for each in read_records(folder / "run") if not each.error} == {c.name for c in everyone}
+    return watched
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_nothing_of_the_truth_reaches_an_agent_or_its_requests(
-    place: Path, server: ChatServer, tmp_path: Path, form: str
+def kept(folder: Path) -> Iterator[str]:
+    """All that is kept of the answers of a run: records and traces."""
+    yield (folder / "run" / ANSWERS).read_text()
+    for path in (folder / "run" / TRACES).rglob("*.gz"):
+        yield gzip.decompress(path.read_bytes()).decode()
+
+
+def test_the_forms_are_all_there_is_and_hold_what_is_looked_for(tmp_path: Path) -> None:
+    assert set(TRUTHS) == set(BENCHMARKS)
+    for name, (planted, another) in TRUTHS.items():
+        read = []
+        for row in (planted, another):
+            folder = tmp_path / f"{name}-{len(read)}"
+            folder.mkdir()
+            read += read_benchmark(name, published(folder, name, row)).items
+        one, other = read
+        assert one.question == other.question and one.truth != other.truth
+        assert one.truth in found({"a": [lambda hidden=one: hidden]})
+        assert found(planted)
+    assert found(Asked("1", one.question, ("v",)), Question("31 kites?"), 31.4) == []
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_nothing(
+    name: str, library: Library, tmp_path: Path
 ) -> None:
-    item = item_of(form)
-    put(place, server, tmp_path / "first", item)  # which leaves summaries in the library, as any run does
-    crossed, bodies = put(place, server, tmp_path / "run", item)
-    assert len(bodies) >= len(READERS) - len(["random"])
-    assert found(crossed) == []
-    assert [body for body in bodies if any(secret in body for secret in SECRETS)] == []
-    # Were the truth another one, every request would be the same.
-    other = replace(item, truth=Truth(option=0, text="another", evidence=((1.0, 2.0),)), groups={}, video="another")
-    assert put(place, server, tmp_path / "other", other)[1] == bodies
+    planted, another = TRUTHS[name]
+    watched = put(library, name, planted, tmp_path / "planted")
+    assert {agent for agent, _ in watched.looked} == {each.name for each in EVERYONE if each.agent != "random"}
+    assert watched.reached == found(*watched.crossed, *watched.requests) == []
+    assert [text for text in kept(tmp_path / "planted") if secret(text)] == []
+    same = put(library, name, another, tmp_path / "another")
+    assert [*map(request_key, same.requests)] == [*map(request_key, watched.requests)]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_what_is_kept_of_an_answer_holds_nothing_of_the_truth(
-    place: Path, server: ChatServer, tmp_path: Path, form: str
+def test_whoever_is_led_through_all_tools_and_ablations_says_nothing_of_it_over_the_wire(
+    library: Library, tmp_path: Path
 ) -> None:
-    put(place, server, tmp_path / "run", item_of(form))
-    kept = [(tmp_path / "run" / "answers.jsonl").read_bytes()]
-    kept += [gzip.decompress(path.read_bytes()) for path in (tmp_path / "run" / "traces").rglob("*.gz")]
-    assert len(kept) == 1 + len(READERS)
-    assert [secret for secret in SECRETS for content in kept if secret.encode() in content] == []
-    assert b"sesame" in (tmp_path / "run" / "items.jsonl").read_bytes()
+    everyone, bodies = contenders(SPECS, ablations=True), []
+    for row in TRUTHS["longtvqa"]:
+        with ChatServer(lambda body: "") as server:
+            watched = put(library, "longtvqa", row, tmp_path / str(len(bodies)), everyone, server)
+        assert (server.problems, watched.reached) == ([], [])
+        bodies.append([json.dumps(seen.body) for seen in server.seen])
+    assert {type(each).__name__ for each in watched.requests} == {kind.__name__ for kind in KINDS} - NOT_OF_A_RUN
+    assert [body for body in bodies[0] if secret(body)] == []
+    assert bodies[0] == bodies[1]
+    traces = "".join(kept(tmp_path / "0"))
+    assert all(f'"{tool}"' in traces for tool in ("overview", "skim", "focus", *(call["tool"] for call in CALLS)))
+    assert not secret(traces)
 
 
 def test_nobody_who_asks_imports_what_knows_the_truth() -> None:

@@ -149,7 +149,7 @@ def _trace(environment: Environment, path: Path, rounds: int) -> Path:
 
 
 def write_long_trace(path: Path, short: Path, rounds: int) -> None:
-    """A trace of three events a round after the header of a short one, each round dividing the last segment again."""
+    """A trace of four events a round after the header of a short one, each round dividing the last segment again."""
     header = read_trace(short)[0]
     call = next(each for each in read_trace(short) if each["event"] == "Exchanged")
     video_id, length = header["videos"][0]["video_id"], float(SECONDS)
@@ -168,6 +168,7 @@ def write_long_trace(path: Path, short: Path, rounds: int) -> None:
         scores = [{"number": n, "reward": 50, "query_score": 0.5, "fused": 0.5, "explanation": EVIL} for n in leaves]
         lines += [
             {"event": "Expanded", "round": at, **opened},
+            call | {"round": at},
             call | {"round": at},
             {"event": "Scored", "round": at, "entropy": 0.5, "candidates": scores},
         ]

@@ -8,7 +8,13 @@ export function answer({ trace, truth }, titles) {
   const names = [...new Set(Object.values(models))].join(", ");
   const videos = Object.values(titles);
   const on = videos.length > 3 ? `${videos.length} videos` : videos.join(", ");
-  if (!given) return el("section", { class: "card pad answer" }, el("p", { class: "quiet" }, el("b", {}, agent), ` with ${names} on ${on}`), el("p", { class: "big" }, "This run was cut short: there is no answer."));
+  if (!given)
+    return el(
+      "section",
+      { class: "card pad answer" },
+      el("p", { class: "quiet" }, el("b", {}, agent), ` with ${names} on ${on}`),
+      el("p", { class: "big" }, "This run was cut short: there is no answer."),
+    );
   const bill = given.ledger;
   const facts = [
     [`of ${amount(bill.index_frames)} frames shown`, amount(bill.frames)],
@@ -24,15 +30,23 @@ export function answer({ trace, truth }, titles) {
     { class: "card pad answer" },
     el("p", { class: "quiet" }, el("b", {}, agent), ` with ${names} on ${on}`),
     el("p", { class: "big" }, `${chosen}${given.text ?? "(no answer)"} `, verdict(given, truth, question)),
-    given.status === "answered" ? null : el("p", { class: "warn" }, spoken(given.status), given.reason ? `: ${given.reason}` : ""),
-    el("ul", { class: "figures-line" }, facts.map(([what, value]) => el("li", {}, el("b", {}, value), ` ${what}`))),
+    given.status === "answered"
+      ? null
+      : el("p", { class: "warn" }, spoken(given.status), given.reason ? `: ${given.reason}` : ""),
+    el(
+      "ul",
+      { class: "figures-line" },
+      facts.map(([what, value]) => el("li", {}, el("b", {}, value), ` ${what}`)),
+    ),
     evidence(given.evidence, titles),
   );
 }
 
 function verdict(given, truth, question) {
   if (!truth || truth.option === null || !question.options.length) return null;
-  return given.option === truth.option ? el("span", { class: "tag good" }, "right") : el("span", { class: "tag bad" }, "wrong");
+  return given.option === truth.option
+    ? el("span", { class: "tag good" }, "right")
+    : el("span", { class: "tag bad" }, "wrong");
 }
 
 function evidence(ranges, titles) {
@@ -45,7 +59,11 @@ function evidence(ranges, titles) {
     ranges.map((each) => {
       const name = `${several ? `${titles[each.video_id] ?? each.video_id} ` : ""}${span(each)}`;
       const position = `${titles[each.video_id] ?? each.video_id} ${clock(each.start_s)}`;
-      return el("button", { type: "button", class: "chip good", title: `Copy ${position}`, onclick: () => copy(position) }, name);
+      return el(
+        "button",
+        { type: "button", class: "chip good", title: `Copy ${position}`, onclick: () => copy(position) },
+        name,
+      );
     }),
   );
 }

@@ -6,7 +6,14 @@ import { amount, plural } from "viewer/words.js";
 
 export function calls(list, library, titles) {
   if (!list.length) return null;
-  return [el("h3", {}, "Calls ", el("span", { class: "quiet" }, list.length)), el("div", { class: "calls" }, list.map((call) => one(call, library, titles)))];
+  return [
+    el("h3", {}, "Calls ", el("span", { class: "quiet" }, list.length)),
+    el(
+      "div",
+      { class: "calls" },
+      list.map((call) => one(call, library, titles)),
+    ),
+  ];
 }
 
 function one(call, library, titles) {
@@ -20,7 +27,8 @@ function one(call, library, titles) {
   ].filter(Boolean);
   const body = el("div", { class: "call" });
   const fill = (event) => {
-    if (event.target.open && !body.childElementCount) body.append(...parts(call, library, titles).flat().filter(Boolean));
+    if (event.target.open && !body.childElementCount)
+      body.append(...parts(call, library, titles).flat().filter(Boolean));
   };
   return el(
     "details",
@@ -42,12 +50,16 @@ function parts(call, library, titles) {
   return [
     el("h4", {}, "Prompt"),
     text(call.prompt),
-    call.turns.map((turn) => [el("h4", {}, turn.speaker === "assistant" ? "The model" : "Told"), text(turn.text)]).flat(),
+    call.turns
+      .map((turn) => [el("h4", {}, turn.speaker === "assistant" ? "The model" : "Told"), text(turn.text)])
+      .flat(),
     call.frames.length ? [el("h4", {}, "Frames"), strip(call.frames, library, titles)] : null,
     el("h4", {}, "Reply"),
     text(pretty(call.raw)),
     call.invalid === null ? null : el("p", { class: "warn" }, call.invalid),
-    call.reply === null ? null : el("details", {}, el("summary", {}, "As it was read"), text(JSON.stringify(call.reply, null, 2))),
+    call.reply === null
+      ? null
+      : el("details", {}, el("summary", {}, "As it was read"), text(JSON.stringify(call.reply, null, 2))),
   ];
 }
 

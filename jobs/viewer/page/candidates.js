@@ -11,20 +11,47 @@ export function candidates({ trace }, state, scores, act) {
   const step = trace.steps[state.at];
   if (!trace.nodes.length) return null;
   const open = present(trace.nodes, step.round).filter((node) => isOpen(node, step.round));
-  const rows = open.map((node) => ({ node, score: scores.get(node.number) })).sort((a, b) => (b.score?.fused ?? -1) - (a.score?.fused ?? -1));
+  const rows = open
+    .map((node) => ({ node, score: scores.get(node.number) }))
+    .sort((a, b) => (b.score?.fused ?? -1) - (a.score?.fused ?? -1));
   const entropy = step.scored?.entropy ?? null;
   const fused = trace.steps.some((each) => each.scored && each.scored.entropy !== null);
   const several = trace.videos.length > 1;
-  const body = el("tbody", {}, rows.slice(0, AT_FIRST).map((row) => line(row, { trace, step, state, act, fused, several })));
+  const body = el(
+    "tbody",
+    {},
+    rows.slice(0, AT_FIRST).map((row) => line(row, { trace, step, state, act, fused, several })),
+  );
   return [
-    el("div", { class: "row" }, el("h2", {}, plural(open.length, "candidate")), entropy === null ? null : el("span", { class: "quiet", title: "The weight that the query scores had" }, `entropy of rewards ${entropy.toFixed(2)}`)),
+    el(
+      "div",
+      { class: "row" },
+      el("h2", {}, plural(open.length, "candidate")),
+      entropy === null
+        ? null
+        : el(
+            "span",
+            { class: "quiet", title: "The weight that the query scores had" },
+            `entropy of rewards ${entropy.toFixed(2)}`,
+          ),
+    ),
     el(
       "div",
       { class: "scroll" },
       el(
         "table",
         { class: "candidates" },
-        el("thead", {}, el("tr", {}, ["Segment", "Reward", ...(fused ? ["Query", "Fused"] : ["Score"])].map((name) => el("th", { scope: "col" }, name)))),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["Segment", "Reward", ...(fused ? ["Query", "Fused"] : ["Score"])].map((name) =>
+              el("th", { scope: "col" }, name),
+            ),
+          ),
+        ),
         body,
       ),
     ),
@@ -55,7 +82,19 @@ function line({ node, score }, { trace, step, state, act, fused, several }) {
     el(
       "th",
       { scope: "row" },
-      el("button", { type: "button", class: "link", "data-focus": `candidate ${node.number}`, "aria-pressed": String(state.selected === node.number), onclick: () => act.select(node.number), ondblclick: () => act.zoom(node.number) }, el("b", {}, node.number), ` ${title}${span(node)}`),
+      el(
+        "button",
+        {
+          type: "button",
+          class: "link",
+          "data-focus": `candidate ${node.number}`,
+          "aria-pressed": String(state.selected === node.number),
+          onclick: () => act.select(node.number),
+          ondblclick: () => act.zoom(node.number),
+        },
+        el("b", {}, node.number),
+        ` ${title}${span(node)}`,
+      ),
       chosen ? el("span", { class: "tag" }, "opened next") : null,
       fresh ? el("span", { class: "tag quiet" }, "new") : null,
       score?.explanation ? el("small", {}, score.explanation) : null,
@@ -69,5 +108,10 @@ function line({ node, score }, { trace, step, state, act, fused, several }) {
 /** A number with a bar as long as its share of the most that it can be. */
 function number(value, most, digits) {
   if (value === null) return el("td", { class: "quiet" }, "–");
-  return el("td", {}, value.toFixed(digits), el("span", { class: "meter", style: { "--share": `${Math.min(100, (100 * value) / most)}%` } }));
+  return el(
+    "td",
+    {},
+    value.toFixed(digits),
+    el("span", { class: "meter", style: { "--share": `${Math.min(100, (100 * value) / most)}%` } }),
+  );
 }

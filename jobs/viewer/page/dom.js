@@ -16,10 +16,13 @@ function filled(element, given, children) {
   for (const [name, value] of Object.entries(given)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [property, set] of Object.entries(value)) element.style.setProperty(property, set);
+    else if (name === "style")
+      for (const [property, set] of Object.entries(value)) element.style.setProperty(property, set);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 

@@ -12,10 +12,17 @@ export function strip(frames, library, titles, marks = () => ({})) {
     { class: "strip" },
     frames.map((frame, at) => {
       const mark = marks(frame);
-      const name = `${titles[frame.video_id] ?? ""} ${clock(frame.time_s)}${mark.words ? `, ${mark.words}` : ""}`.trim();
+      const name =
+        `${titles[frame.video_id] ?? ""} ${clock(frame.time_s)}${mark.words ? `, ${mark.words}` : ""}`.trim();
       return el(
         "button",
-        { class: `frame ${mark.class ?? ""}`, type: "button", title: name, "aria-label": `Frame at ${name}`, onclick: () => enlarge(frames, at, library, titles) },
+        {
+          class: `frame ${mark.class ?? ""}`,
+          type: "button",
+          title: name,
+          "aria-label": `Frame at ${name}`,
+          onclick: () => enlarge(frames, at, library, titles),
+        },
         image(frame, library),
         el("span", {}, mark.sign ?? "", several ? `${titles[frame.video_id] ?? ""} ` : "", clock(frame.time_s)),
       );

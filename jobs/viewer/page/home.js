@@ -8,11 +8,33 @@ export function home({ traces, runs, libraries, lost }) {
     "div",
     {},
     el("h1", {}, "What there is to see"),
-    lost.map((uri) => el("div", { class: "banner" }, `A run was asked of ${uri}, where there is no library now: its frames are missing.`)),
+    lost.map((uri) =>
+      el(
+        "div",
+        { class: "banner" },
+        `A run was asked of ${uri}, where there is no library now: its frames are missing.`,
+      ),
+    ),
     traces.length ? [el("h2", {}, "Questions"), el("div", { class: "cards" }, grouped(traces).map(question))] : null,
-    runs.length ? [el("h2", {}, "Runs"), el("div", { class: "cards" }, runs.map((run) => card(`#/run/${run.key}`, run.title, `${run.folder}, ${plural(run.answers, "answer")}`)))] : null,
+    runs.length
+      ? [
+          el("h2", {}, "Runs"),
+          el(
+            "div",
+            { class: "cards" },
+            runs.map((run) => card(`#/run/${run.key}`, run.title, `${run.folder}, ${plural(run.answers, "answer")}`)),
+          ),
+        ]
+      : null,
     libraries.length
-      ? [el("h2", {}, "Libraries"), el("div", { class: "cards" }, libraries.map((each) => card(`#/library/${each.key}`, each.uri, plural(each.videos, "video"))))]
+      ? [
+          el("h2", {}, "Libraries"),
+          el(
+            "div",
+            { class: "cards" },
+            libraries.map((each) => card(`#/library/${each.key}`, each.uri, plural(each.videos, "video"))),
+          ),
+        ]
       : null,
   );
   return { title: "What there is", element };
@@ -33,11 +55,22 @@ function question(traces) {
     "section",
     { class: "card pad" },
     el("h3", {}, el("a", { href: `#/trace/${traces.map((each) => each.key).join(",")}` }, first.question.text)),
-    el("p", { class: "quiet" }, first.videos.length > 3 ? plural(first.videos.length, "video") : first.videos.join(", ")),
+    el(
+      "p",
+      { class: "quiet" },
+      first.videos.length > 3 ? plural(first.videos.length, "video") : first.videos.join(", "),
+    ),
     traces.map((each) =>
-      el("p", {}, el("a", { href: `#/trace/${each.key}` }, each.agent), ` ${each.text ?? spoken(each.status ?? "not finished")}`, el("small", {}, each.name)),
+      el(
+        "p",
+        {},
+        el("a", { href: `#/trace/${each.key}` }, each.agent),
+        ` ${each.text ?? spoken(each.status ?? "not finished")}`,
+        el("small", {}, each.name),
+      ),
     ),
   );
 }
 
-const card = (href, title, below) => el("a", { class: "card pad", href }, el("strong", {}, title), el("small", {}, below));
+const card = (href, title, below) =>
+  el("a", { class: "card pad", href }, el("strong", {}, title), el("small", {}, below));

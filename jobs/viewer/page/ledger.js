@@ -22,7 +22,13 @@ export function ledger({ steps, elsewhere, answer }, at) {
   const total = answer?.ledger ?? steps.at(-1).so_far;
   const columns = Object.keys(COLUMNS).filter((name) => total[name] || elsewhere[name]);
   const extra = columns.some((name) => elsewhere[name]);
-  const row = (name, bill, className) => el("tr", { class: className }, el("th", { scope: "row" }, name), columns.map((column) => el("td", {}, told(column, bill[column] ?? 0))));
+  const row = (name, bill, className) =>
+    el(
+      "tr",
+      { class: className },
+      el("th", { scope: "row" }, name),
+      columns.map((column) => el("td", {}, told(column, bill[column] ?? 0))),
+    );
   return [
     el("h2", {}, "Ledger"),
     el(
@@ -31,17 +37,38 @@ export function ledger({ steps, elsewhere, answer }, at) {
       el(
         "table",
         {},
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Round"), columns.map((column) => el("th", { scope: "col" }, COLUMNS[column])))),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            el("th", { scope: "col" }, "Round"),
+            columns.map((column) => el("th", { scope: "col" }, COLUMNS[column])),
+          ),
+        ),
         el(
           "tbody",
           {},
-          steps.map((step, number) => row(step.round === 0 ? "before 1" : step.round, step.bill, number === at ? "now" : number > at ? "later" : "")),
+          steps.map((step, number) =>
+            row(
+              step.round === 0 ? "before 1" : step.round,
+              step.bill,
+              number === at ? "now" : number > at ? "later" : "",
+            ),
+          ),
           row(`up to ${steps[at].round === 0 ? "round 1" : `round ${steps[at].round}`}`, steps[at].so_far, "sum"),
           extra ? row("beside the calls", elsewhere, "") : null,
           answer ? row("the answer’s ledger", total, "sum") : null,
         ),
       ),
     ),
-    answer ? el("p", { class: "quiet" }, `${amount(total.frames)} different frames of ${amount(total.index_frames)} in the index; ${total.seconds.toFixed(2)} s on the clock.`) : null,
+    answer
+      ? el(
+          "p",
+          { class: "quiet" },
+          `${amount(total.frames)} different frames of ${amount(total.index_frames)} in the index; ${total.seconds.toFixed(2)} s on the clock.`,
+        )
+      : null,
   ].filter(Boolean);
 }

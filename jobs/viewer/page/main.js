@@ -36,7 +36,14 @@ async function draw() {
     page.replaceChildren(top(there, view), el("main", {}, view.element));
     view.ready?.();
   } catch (error) {
-    page.replaceChildren(el("main", {}, el("div", { class: "banner", role: "alert" }, error.message), el("a", { href: "#/" }, "Back to the start")));
+    page.replaceChildren(
+      el(
+        "main",
+        {},
+        el("div", { class: "banner", role: "alert" }, error.message),
+        el("a", { href: "#/" }, "Back to the start"),
+      ),
+    );
     throw error;
   }
   window.scrollTo(0, 0);
@@ -59,7 +66,11 @@ function top(there, view) {
     "header",
     { class: "top" },
     el("a", { href: "#/", class: "brand" }, "kinodex"),
-    el("nav", { "aria-label": "What there is" }, links.map(([href, name]) => el("a", { href, "aria-current": view.here === href ? "page" : null }, name))),
+    el(
+      "nav",
+      { "aria-label": "What there is" },
+      links.map(([href, name]) => el("a", { href, "aria-current": view.here === href ? "page" : null }, name)),
+    ),
     alone ? el("span", { class: "quiet" }, "one file, no network") : null,
   );
 }

@@ -15,9 +15,18 @@ export function round(told, step, titles) {
     frames(step, library, titles),
     memory(step, library, titles),
     step.acted.map((each) => action(each, titles)),
-    step.assessed.map((each) => el("div", { class: "said" }, el("p", {}, el("b", {}, `Sure to ${each.confidence} of ${each.most}`)), each.thought ? el("p", { class: "quiet" }, each.thought) : null)),
+    step.assessed.map((each) =>
+      el(
+        "div",
+        { class: "said" },
+        el("p", {}, el("b", {}, `Sure to ${each.confidence} of ${each.most}`)),
+        each.thought ? el("p", { class: "quiet" }, each.thought) : null,
+      ),
+    ),
     calls(step.calls, library, titles),
-  ].flat().filter(Boolean);
+  ]
+    .flat()
+    .filter(Boolean);
 }
 
 /** The round in a sentence or two. */
@@ -29,7 +38,14 @@ function story(trace, step) {
   const told = step.opened.map((each) => `Opened ${named(each.parent)} into ${each.children.length}. `);
   if (step.queries.length) told.push(`Found ${plural(step.queries.length, "new query", "new queries")}. `);
   const { decided } = step;
-  if (decided) told.push(decided.action === "explore" ? `Goes on with ${named(decided.segment)}.` : decided.action === "answer" ? "Answers." : `Ends: ${spoken(decided.action)}.`);
+  if (decided)
+    told.push(
+      decided.action === "explore"
+        ? `Goes on with ${named(decided.segment)}.`
+        : decided.action === "answer"
+          ? "Answers."
+          : `Ends: ${spoken(decided.action)}.`,
+    );
   if (decided?.forced) told.push(" No further round was allowed.");
   return told.length ? el("p", {}, told) : null;
 }
@@ -37,10 +53,20 @@ function story(trace, step) {
 function frames(step, library, titles) {
   const expanded = step.opened.flatMap((each) => each.frames);
   const anchored = new Set(step.opened.flatMap((each) => each.anchor_frame_nos));
-  const list = expanded.length ? expanded : [...step.shown].sort((a, b) => a.video_id.localeCompare(b.video_id) || a.time_s - b.time_s);
+  const list = expanded.length
+    ? expanded
+    : [...step.shown].sort((a, b) => a.video_id.localeCompare(b.video_id) || a.time_s - b.time_s);
   if (!list.length) return null;
   const mark = (frame) => (anchored.has(frame.frame_no) ? { class: "anchored", sign: "★ ", words: "an anchor" } : {});
-  return [el("h3", {}, `${expanded.length ? "New frames" : "Frames shown"} `, el("span", { class: "quiet" }, anchored.size ? `${list.length}, ★ anchors` : list.length)), strip(list, library, titles, mark)];
+  return [
+    el(
+      "h3",
+      {},
+      `${expanded.length ? "New frames" : "Frames shown"} `,
+      el("span", { class: "quiet" }, anchored.size ? `${list.length}, ★ anchors` : list.length),
+    ),
+    strip(list, library, titles, mark),
+  ];
 }
 
 function memory(step, library, titles) {
@@ -50,7 +76,12 @@ function memory(step, library, titles) {
   return [
     el("h3", {}, "Memory ", el("span", { class: "quiet" }, `${step.memory.length} frames`)),
     strip(step.memory, library, titles, (frame) => (fresh.has(key(frame)) ? { class: "fresh", words: "new" } : {})),
-    step.evicted.length ? [el("h3", {}, "Evicted ", el("span", { class: "quiet" }, step.evicted.length)), strip(step.evicted, library, titles, () => ({ class: "evicted", words: "evicted" }))] : null,
+    step.evicted.length
+      ? [
+          el("h3", {}, "Evicted ", el("span", { class: "quiet" }, step.evicted.length)),
+          strip(step.evicted, library, titles, () => ({ class: "evicted", words: "evicted" })),
+        ]
+      : null,
   ].flat();
 }
 
@@ -61,11 +92,25 @@ function action(each, titles) {
   const notes = each.notes ?? [];
   add(notes.slice(0, NOTES_AT_FIRST));
   const rest = notes.slice(NOTES_AT_FIRST);
-  const more = el("button", { type: "button", class: "plain", onclick: () => (add(rest), more.remove()) }, `${plural(rest.length, "note")} more`);
+  const more = el(
+    "button",
+    { type: "button", class: "plain", onclick: () => (add(rest), more.remove()) },
+    `${plural(rest.length, "note")} more`,
+  );
   return el(
     "div",
     { class: "said" },
-    el("p", {}, el("b", {}, spoken(each.action)), " ", el("code", {}, given.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", "))),
+    el(
+      "p",
+      {},
+      el("b", {}, spoken(each.action)),
+      " ",
+      el(
+        "code",
+        {},
+        given.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", "),
+      ),
+    ),
     each.thought ? el("p", { class: "quiet" }, each.thought) : null,
     each.problem ? el("p", { class: "warn" }, each.problem) : null,
     notes.length ? list : null,

@@ -13,10 +13,34 @@ export async function run(key) {
   const element = el(
     "div",
     {},
-    told.complete ? null : el("div", { class: "banner", role: "note" }, "Not complete: some questions have not been asked of every contender."),
+    told.complete
+      ? null
+      : el(
+          "div",
+          { class: "banner", role: "note" },
+          "Not complete: some questions have not been asked of every contender.",
+        ),
     el("h1", {}, told.title),
-    el("p", { class: "quiet" }, `${plural(told.asked, "question")} about ${plural(told.videos, "video")} of ${told.library}; ${Object.entries(told.models).map(([role, model]) => `${role} ${model}`).join(", ")}`),
-    told.has_page ? el("p", {}, el("a", { href: `/reports/${key}/report.html`, target: "_blank", rel: "noopener" }, "The whole report, with its plots")) : null,
+    el(
+      "p",
+      { class: "quiet" },
+      `${plural(told.asked, "question")} about ${plural(told.videos, "video")} of ${told.library}; ${Object.entries(
+        told.models,
+      )
+        .map(([role, model]) => `${role} ${model}`)
+        .join(", ")}`,
+    ),
+    told.has_page
+      ? el(
+          "p",
+          {},
+          el(
+            "a",
+            { href: `/reports/${key}/report.html`, target: "_blank", rel: "noopener" },
+            "The whole report, with its plots",
+          ),
+        )
+      : null,
     el("h2", {}, "Contenders"),
     standings(told, by),
     questions(key, told),
@@ -33,7 +57,21 @@ function standings(told, [most, digits]) {
     el(
       "table",
       {},
-      el("thead", {}, el("tr", {}, ["Contender", most === 100 ? "Accuracy (%)" : "Score", "95 % interval", "No answer", ...costs.map((name) => COSTS[name])].map((name) => el("th", { scope: "col" }, name)))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          [
+            "Contender",
+            most === 100 ? "Accuracy (%)" : "Score",
+            "95 % interval",
+            "No answer",
+            ...costs.map((name) => COSTS[name]),
+          ].map((name) => el("th", { scope: "col" }, name)),
+        ),
+      ),
       el(
         "tbody",
         {},
@@ -43,9 +81,15 @@ function standings(told, [most, digits]) {
             { class: each.is_control ? "control" : "" },
             el("th", { scope: "row" }, each.name),
             el("td", {}, each.accuracy.questions ? points(each.accuracy.mean) : "–"),
-            el("td", {}, each.accuracy.low === null ? "–" : `${points(each.accuracy.low)} to ${points(each.accuracy.high)}`),
+            el(
+              "td",
+              {},
+              each.accuracy.low === null ? "–" : `${points(each.accuracy.low)} to ${points(each.accuracy.high)}`,
+            ),
             el("td", {}, amount(each.unanswered)),
-            costs.map((name) => el("td", {}, name === "seconds" ? (each.costs[name] ?? 0).toFixed(1) : amount(each.costs[name] ?? 0))),
+            costs.map((name) =>
+              el("td", {}, name === "seconds" ? (each.costs[name] ?? 0).toFixed(1) : amount(each.costs[name] ?? 0)),
+            ),
           ),
         ),
       ),
@@ -56,14 +100,41 @@ function standings(told, [most, digits]) {
 function questions(key, told) {
   const body = el("tbody");
   const count = el("span", { class: "quiet" });
-  const words = el("input", { type: "search", placeholder: "words of a question, a video", "aria-label": "Only questions with these words" });
-  const which = el("select", { "aria-label": "Which questions" }, el("option", { value: "" }, "all"), el("option", { value: "differ" }, "contenders differ"), told.contenders.map((name, at) => el("option", { value: at }, `${name} is wrong`)));
-  const groups = [...new Set(told.questions.flatMap((each) => Object.entries(each.groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`))))].sort();
-  const group = el("select", { "aria-label": "Which category" }, el("option", { value: "" }, "every category"), groups.map((name) => el("option", { value: name }, name)));
+  const words = el("input", {
+    type: "search",
+    placeholder: "words of a question, a video",
+    "aria-label": "Only questions with these words",
+  });
+  const which = el(
+    "select",
+    { "aria-label": "Which questions" },
+    el("option", { value: "" }, "all"),
+    el("option", { value: "differ" }, "contenders differ"),
+    told.contenders.map((name, at) => el("option", { value: at }, `${name} is wrong`)),
+  );
+  const groups = [
+    ...new Set(
+      told.questions.flatMap((each) =>
+        Object.entries(each.groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`)),
+      ),
+    ),
+  ].sort();
+  const group = el(
+    "select",
+    { "aria-label": "Which category" },
+    el("option", { value: "" }, "every category"),
+    groups.map((name) => el("option", { value: name }, name)),
+  );
   let limit = AT_FIRST;
-  const more = el("button", { type: "button", class: "plain", onclick: () => ((limit = Infinity), draw()) }, "Show all");
+  const more = el(
+    "button",
+    { type: "button", class: "plain", onclick: () => ((limit = Infinity), draw()) },
+    "Show all",
+  );
   const draw = () => {
-    const found = told.questions.map((each, at) => [each, at]).filter(([each]) => wanted(each, words.value, which.value, group.value));
+    const found = told.questions
+      .map((each, at) => [each, at])
+      .filter(([each]) => wanted(each, words.value, which.value, group.value));
     body.replaceChildren(...found.slice(0, limit).map(([each, at]) => line(key, told, each, at)));
     count.replaceChildren(plural(found.length, "question"));
     more.hidden = found.length <= limit;
@@ -75,7 +146,20 @@ function questions(key, told) {
     el(
       "div",
       { class: "scroll card", tabindex: 0, "data-scrolls": true, role: "region", "aria-label": "Questions" },
-      el("table", { class: "questions" }, el("thead", {}, el("tr", {}, ["Question", ...told.contenders].map((name) => el("th", { scope: "col" }, name)))), body),
+      el(
+        "table",
+        { class: "questions" },
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["Question", ...told.contenders].map((name) => el("th", { scope: "col" }, name)),
+          ),
+        ),
+        body,
+      ),
     ),
     more,
   ];
@@ -84,27 +168,65 @@ function questions(key, told) {
 function wanted(each, words, which, group) {
   const text = `${each.question.text} ${each.video} ${each.item_id}`.toLowerCase();
   const scores = each.answers.map((answer) => answer?.score ?? null);
-  const kinds = Object.entries(each.groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`));
-  const shown = which === "" || (which === "differ" ? new Set(scores).size > 1 : scores[Number(which)] !== null && scores[Number(which)] < 1);
+  const kinds = Object.entries(each.groups).flatMap(([name, values]) =>
+    values.map((value) => `${spoken(name)}: ${value}`),
+  );
+  const shown =
+    which === "" ||
+    (which === "differ" ? new Set(scores).size > 1 : scores[Number(which)] !== null && scores[Number(which)] < 1);
   return shown && text.includes(words.toLowerCase()) && (group === "" || kinds.includes(group));
 }
 
 function line(key, told, each, at) {
-  const traced = each.answers.map((answer, number) => (answer?.has_trace ? `r${key}-${number}-${at}` : null)).filter(Boolean);
-  const truth = each.truth.option !== null ? `${letter(each.truth.option)}. ${each.question.options[each.truth.option]}` : each.truth.text;
+  const traced = each.answers
+    .map((answer, number) => (answer?.has_trace ? `r${key}-${number}-${at}` : null))
+    .filter(Boolean);
+  const truth =
+    each.truth.option !== null
+      ? `${letter(each.truth.option)}. ${each.question.options[each.truth.option]}`
+      : each.truth.text;
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, traced.length ? el("a", { href: `#/trace/${traced.slice(0, 4).join(",")}`, title: "Open the first traces side by side" }, each.question.text) : each.question.text, el("small", {}, [each.video, truth ? `true: ${truth}` : null].filter(Boolean).join(" · "))),
+    el(
+      "th",
+      { scope: "row" },
+      traced.length
+        ? el(
+            "a",
+            { href: `#/trace/${traced.slice(0, 4).join(",")}`, title: "Open the first traces side by side" },
+            each.question.text,
+          )
+        : each.question.text,
+      el("small", {}, [each.video, truth ? `true: ${truth}` : null].filter(Boolean).join(" · ")),
+    ),
     each.answers.map((answer, number) => cell(`r${key}-${number}-${at}`, told.contenders[number], each, answer)),
   );
 }
 
 function cell(key, contender, { question }, answer) {
   if (answer === null) return el("td", { class: "quiet" }, "–");
-  const said = answer.option === null ? spoken(answer.error ? "error" : answer.text ?? answer.status ?? "none") : letter(answer.option);
-  const marks = answer.score === null ? ["", ""] : answer.score === 1 ? ["good", "✓"] : answer.score === 0 ? ["bad", "✗"] : ["", answer.score.toFixed(2)];
+  const said =
+    answer.option === null
+      ? spoken(answer.error ? "error" : (answer.text ?? answer.status ?? "none"))
+      : letter(answer.option);
+  const marks =
+    answer.score === null
+      ? ["", ""]
+      : answer.score === 1
+        ? ["good", "✓"]
+        : answer.score === 0
+          ? ["bad", "✗"]
+          : ["", answer.score.toFixed(2)];
   const words = `${contender}: ${answer.error || answer.text || spoken(answer.status ?? "none")}`;
-  const inner = el("span", { class: `tag ${marks[0]}`, title: words }, `${marks[1]} ${answer.option === null && question.options.length ? "none" : said.slice(0, 24)}`);
-  return el("td", {}, answer.has_trace ? el("a", { href: `#/trace/${key}`, "aria-label": `Trace of ${words}` }, inner) : inner);
+  const inner = el(
+    "span",
+    { class: `tag ${marks[0]}`, title: words },
+    `${marks[1]} ${answer.option === null && question.options.length ? "none" : said.slice(0, 24)}`,
+  );
+  return el(
+    "td",
+    {},
+    answer.has_trace ? el("a", { href: `#/trace/${key}`, "aria-label": `Trace of ${words}` }, inner) : inner,
+  );
 }

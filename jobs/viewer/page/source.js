@@ -19,5 +19,5 @@ export async function load(path) {
 export function picture(library, videoId, frameNo) {
   if (library === null || library === undefined || frameNo === null) return null;
   const name = `${library}/${videoId}/${frameNo}`;
-  return held ? held.pictures[name] ?? null : `/pictures/${name}`;
+  return held ? (held.pictures[name] ?? null) : `/pictures/${name}`;
 }

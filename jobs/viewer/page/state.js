@@ -4,7 +4,10 @@
 export function scoresAt(steps) {
   let scores = new Map();
   return steps.map((step, at) => {
-    const ranked = step.ranked.map((each) => [each.number, { number: each.number, reward: null, query_score: each.similarity, fused: each.similarity, explanation: "", at }]);
+    const ranked = step.ranked.map((each) => [
+      each.number,
+      { number: each.number, reward: null, query_score: each.similarity, fused: each.similarity, explanation: "", at },
+    ]);
     const scored = (step.scored?.candidates ?? []).map((each) => [each.number, { ...each, at }]);
     scores = new Map([...scores, ...ranked, ...scored]);
     return scores;

@@ -1,16 +1,14 @@
 // The video's time line: matches of the queries, shots, frames shown, the tree, and what the answer rests on.
 
+import { Canvas } from "viewer/canvas.js";
 import { el, svg } from "viewer/dom.js";
 import { isOpen, present } from "viewer/state.js";
-import { clock, plural, shortClock, span } from "viewer/words.js";
+import { clock, plural, span } from "viewer/words.js";
 
-const GUTTER = 74;
-const NARROW = 560;
 const ROW = 24;
 const TREE = 336;
 const LEAST_ROW = 6;
 const CURVE = 64;
-const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
 
 /** The time line of the video that `state` is about; `act` holds its width in px and what clicks do. */
 export function timeline(told, state, scores, act) {
@@ -29,64 +27,14 @@ export function timeline(told, state, scores, act) {
   }
   spans(canvas, "evidence", (trace.answer?.evidence ?? []).filter(here), "evidence-span");
   spans(canvas, "truth", (told.truth?.evidence ?? []).filter(here), "truth-span");
-  return el("div", {}, heading(told, state, video, act), canvas.drawn(`Time line of ${video.title}`), legend(trace), queries(trace, state, act));
-}
-
-/** An SVG that grows downwards, row by row, with time from left to right. */
-class Canvas {
-  constructor(video, window, width) {
-    this.videoId = video.video_id;
-    this.narrow = width < NARROW;
-    this.left = this.narrow ? 0 : GUTTER;
-    this.width = Math.max(width, 200);
-    this.right = this.width - 2;
-    this.from = window ? Math.max(window[0], video.start_s) : video.start_s;
-    this.to = window ? Math.min(window[1], video.start_s + video.duration_s) : video.start_s + video.duration_s;
-    this.y = 0;
-    this.parts = [];
-  }
-
-  x(time) {
-    return this.left + ((time - this.from) / (this.to - this.from)) * (this.right - this.left);
-  }
-
-  /** Whether any of `[start_s, end_s]` is in the window. */
-  sees = (each) => each.end_s > this.from && each.start_s < this.to;
-
-  within = (time) => time >= this.from && time <= this.to;
-
-  bar(each, y, height, given, ...inner) {
-    const x = Math.max(this.x(each.start_s), this.left);
-    const width = Math.max(Math.min(this.x(each.end_s), this.right) - x, 1.5);
-    return svg("rect", { x, y, width, height, ...given }, ...inner);
-  }
-
-  /** A new row, with its name at the left, or above it where there is no room. */
-  row(name, height) {
-    if (this.narrow) this.y += 13;
-    this.parts.push(svg("text", { x: 0, y: this.narrow ? this.y - 2 : this.y + Math.min(height / 2 + 4, 16), class: "row-name" }, name));
-    const top = this.y;
-    this.y += height + 6;
-    return top;
-  }
-
-  axis() {
-    const wanted = (this.to - this.from) / Math.max(2, (this.right - this.left) / 90);
-    const step = STEPS_S.find((each) => each >= wanted) ?? STEPS_S.at(-1);
-    const begin = Math.ceil(this.from / step) * step;
-    for (let time = begin; time <= this.to; time += step) {
-      const anchor = this.x(time) > this.right - 20 ? "end" : this.x(time) < this.left + 14 ? "start" : "middle";
-      this.parts.push(
-        svg("line", { x1: this.x(time), x2: this.x(time), y1: 16, y2: "100%", class: "grid" }),
-        svg("text", { x: this.x(time), y: 11, "text-anchor": anchor, class: "tick" }, shortClock(time)),
-      );
-    }
-    this.y = 22;
-  }
-
-  drawn(label) {
-    return svg("svg", { class: "timeline", width: this.width, height: this.y, viewBox: `0 0 ${this.width} ${this.y}`, role: "img", "aria-label": label }, this.parts);
-  }
+  return el(
+    "div",
+    {},
+    heading(told, state, video, act),
+    canvas.drawn(`Time line of ${video.title}`),
+    legend(trace),
+    queries(trace, state, act),
+  );
 }
 
 function heading(told, state, video, act) {
@@ -100,15 +48,25 @@ function heading(told, state, video, act) {
     "div",
     { class: "row" },
     el("h2", {}, videos.length > 1 ? picker : video.title),
-    el("span", { class: "quiet" }, state.window ? `${clock(Math.max(state.window[0], video.start_s))} to ${clock(Math.min(state.window[1], video.start_s + video.duration_s))}` : clock(video.duration_s)),
-    state.window ? el("button", { type: "button", class: "plain", onclick: () => act.zoom(null) }, "Whole video") : null,
+    el(
+      "span",
+      { class: "quiet" },
+      state.window
+        ? `${clock(Math.max(state.window[0], video.start_s))} to ${clock(Math.min(state.window[1], video.start_s + video.duration_s))}`
+        : clock(video.duration_s),
+    ),
+    state.window
+      ? el("button", { type: "button", class: "plain", onclick: () => act.zoom(null) }, "Whole video")
+      : null,
   );
 }
 
 function matches(canvas, told, state, step, here) {
   const { trace } = told;
   const asked = new Set(trace.steps.slice(0, state.at + 1).flatMap((each) => each.queries));
-  const lines = state.curves.filter((each) => here(each) && asked.has(each.query) && (state.query === null || each.query === state.query));
+  const lines = state.curves.filter(
+    (each) => here(each) && asked.has(each.query) && (state.query === null || each.query === state.query),
+  );
   const cuts = told.shots[canvas.videoId] ?? [];
   if (!lines.length && !trace.steps.some((each) => each.anchors.length)) {
     if (cuts.length) bands(canvas, cuts, canvas.row("shots", 8), 8);
@@ -120,9 +78,17 @@ function matches(canvas, told, state, step, here) {
   if (lines.length) canvas.parts.push(svg("path", { d: area(canvas, lines, y, top + CURVE), class: "curve" }));
   for (const each of step.anchors.filter((anchor) => here(anchor) && canvas.within(anchor.time_s))) {
     if (state.query !== null && each.query !== state.query) continue;
-    const place = { x1: canvas.x(each.time_s), x2: canvas.x(each.time_s), y1: y(each.similarity * 100), y2: top + CURVE };
+    const place = {
+      x1: canvas.x(each.time_s),
+      x2: canvas.x(each.time_s),
+      y1: y(each.similarity * 100),
+      y2: top + CURVE,
+    };
     const tip = svg("title", {}, `anchor at ${clock(each.time_s)}: “${each.query}”, ${each.similarity.toFixed(2)}`);
-    canvas.parts.push(svg("line", { ...place, class: "anchor-stem" }), svg("circle", { cx: place.x1, cy: place.y1, r: 4.5, class: "anchor" }, tip));
+    canvas.parts.push(
+      svg("line", { ...place, class: "anchor-stem" }),
+      svg("circle", { cx: place.x1, cy: place.y1, r: 4.5, class: "anchor" }, tip),
+    );
   }
 }
 
@@ -154,7 +120,13 @@ function shown(canvas, trace, at, here) {
       const now = number === at && (!fresh.size || fresh.has(frame.frame_no));
       const place = { x1: canvas.x(frame.time_s), x2: canvas.x(frame.time_s), y1: top + (now ? 0 : 5), y2: top + 16 };
       const words = `frame at ${clock(frame.time_s)}, shown in round ${step.round}${anchored.has(frame.frame_no) ? ", an anchor" : ""}`;
-      canvas.parts.push(svg("line", { ...place, class: `shown-frame ${now ? "now" : ""} ${anchored.has(frame.frame_no) ? "anchored" : ""}` }, svg("title", {}, words)));
+      canvas.parts.push(
+        svg(
+          "line",
+          { ...place, class: `shown-frame ${now ? "now" : ""} ${anchored.has(frame.frame_no) ? "anchored" : ""}` },
+          svg("title", {}, words),
+        ),
+      );
     }
   });
 }
@@ -168,7 +140,9 @@ function tree(canvas, trace, state, scores, here, act) {
   const top = canvas.row("tree", levels * row - 4);
   const chosen = step.decided?.action === "explore" ? step.decided.segment : null;
   for (const node of present(nodes, step.round).filter(canvas.sees)) {
-    canvas.parts.push(segment(canvas, node, top + node.depth * row, scores.get(node.number), { row, step, chosen, state, act }));
+    canvas.parts.push(
+      segment(canvas, node, top + node.depth * row, scores.get(node.number), { row, step, chosen, state, act }),
+    );
   }
 }
 
@@ -192,7 +166,9 @@ function segment(canvas, node, y, score, { row, step, chosen, state, act }) {
       ondblclick: () => act.zoom(node.number),
     },
     bar,
-    row > 15 && width > 9 * String(node.number).length ? svg("text", { x: middle, y: y + row * 0.6, "text-anchor": "middle" }, node.number) : null,
+    row > 15 && width > 9 * String(node.number).length
+      ? svg("text", { x: middle, y: y + row * 0.6, "text-anchor": "middle" }, node.number)
+      : null,
     svg("title", {}, words),
   );
 }
@@ -213,26 +189,51 @@ function looked(canvas, trace, at, here) {
 function spans(canvas, name, ranges, className) {
   if (!ranges.length) return;
   const top = canvas.row(name, 10);
-  for (const each of ranges.filter(canvas.sees)) canvas.parts.push(canvas.bar(each, top, 10, { class: className, rx: 2 }, svg("title", {}, `${name}: ${span(each)}`)));
+  for (const each of ranges.filter(canvas.sees))
+    canvas.parts.push(
+      canvas.bar(each, top, 10, { class: className, rx: 2 }, svg("title", {}, `${name}: ${span(each)}`)),
+    );
 }
 
 function legend({ nodes, steps }) {
   if (!nodes.length) return null;
   const anchored = steps.some((step) => step.anchors.length) ? [el("i", { class: "dot" }), "anchor"] : [];
-  return el("p", { class: "legend quiet" }, anchored, el("i", { class: "score" }), "score 0 to 1", el("i", { class: "next" }), "opened next", el("i", { class: "divided" }), "divided");
+  return el(
+    "p",
+    { class: "legend quiet" },
+    anchored,
+    el("i", { class: "score" }),
+    "score 0 to 1",
+    el("i", { class: "next" }),
+    "opened next",
+    el("i", { class: "divided" }),
+    "divided",
+  );
 }
 
 /** All queries so far, those of this round marked; a click shows the matches of one alone. */
 function queries(trace, state, act) {
   const steps = trace.steps.slice(0, state.at + 1);
   const found = steps.flatMap((step, at) => step.queries.map((query) => ({ query, at })));
-  if (!found.length) return el("p", { class: "quiet" }, trace.steps.some((step) => step.queries.length) ? "No query yet." : "");
+  if (!found.length)
+    return el("p", { class: "quiet" }, trace.steps.some((step) => step.queries.length) ? "No query yet." : "");
   return el(
     "p",
     { class: "queries" },
     el("span", { class: "quiet" }, `${plural(found.length, "query", "queries")}: `),
     found.map(({ query, at }) =>
-      el("button", { type: "button", class: `chip ${at === state.at ? "new" : ""}`, "data-focus": `query ${query}`, "aria-pressed": String(state.query === query), title: "Show the matches of this query alone", onclick: () => act.ask(query) }, query),
+      el(
+        "button",
+        {
+          type: "button",
+          class: `chip ${at === state.at ? "new" : ""}`,
+          "data-focus": `query ${query}`,
+          "aria-pressed": String(state.query === query),
+          title: "Show the matches of this query alone",
+          onclick: () => act.ask(query),
+        },
+        query,
+      ),
     ),
   );
 }

@@ -17,8 +17,17 @@ export function trace(told) {
   const { steps, videos, nodes } = told.trace;
   const scores = scoresAt(steps);
   const titles = Object.fromEntries(videos.map((video) => [video.video_id, video.title]));
-  const state = { at: Math.max(0, steps.length - 1), video: null, selected: null, query: null, window: null, curves: [] };
-  const places = Object.fromEntries(["time", "list", "round", "ledger"].map((name) => [name, el("section", { class: `card pad ${name}` })]));
+  const state = {
+    at: Math.max(0, steps.length - 1),
+    video: null,
+    selected: null,
+    query: null,
+    window: null,
+    curves: [],
+  };
+  const places = Object.fromEntries(
+    ["time", "list", "round", "ledger"].map((name) => [name, el("section", { class: `card pad ${name}` })]),
+  );
   const { bar, set } = slider(steps, go);
 
   function go(at) {
@@ -32,7 +41,8 @@ export function trace(told) {
   function fit() {
     const opened = steps[state.at]?.opened[0];
     const segment = opened && nodes.find((node) => node.number === opened.parent);
-    if (state.window && segment && (segment.start_s >= state.window[1] || segment.end_s <= state.window[0])) state.window = null;
+    if (state.window && segment && (segment.start_s >= state.window[1] || segment.end_s <= state.window[0]))
+      state.window = null;
   }
 
   function select(number) {
@@ -72,7 +82,8 @@ export function trace(told) {
       places.round.replaceChildren(...round(told, step, titles));
       places.ledger.replaceChildren(...ledger(told.trace, state.at));
     }
-    if (focus && element.contains(document.activeElement) === false) element.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
+    if (focus && element.contains(document.activeElement) === false)
+      element.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   }
 
   /** Go to the last step that is not after a round. */
@@ -83,7 +94,13 @@ export function trace(told) {
     "article",
     { class: "trace" },
     answer(told, titles),
-    told.library === null && steps.some((step) => step.shown.length) && el("p", { class: "quiet" }, "No library with the frames that this run saw was given, so there are no pictures, shots and curves here."),
+    told.library === null &&
+      steps.some((step) => step.shown.length) &&
+      el(
+        "p",
+        { class: "quiet" },
+        "No library with the frames that this run saw was given, so there are no pictures, shots and curves here.",
+      ),
     steps.length ? bar : null,
     places.time,
     steps.length ? el("div", { class: "halves" }, places.round, places.list) : null,
@@ -99,7 +116,11 @@ export function trace(told) {
       width = places.time.clientWidth;
       draw();
     }).observe(places.time);
-    if (told.library !== null) load(`traces/${told.key}/curves`).then((curves) => ((state.curves = curves), draw()), (error) => tell(`No curves: ${error.message}`));
+    if (told.library !== null)
+      load(`traces/${told.key}/curves`).then(
+        (curves) => ((state.curves = curves), draw()),
+        (error) => tell(`No curves: ${error.message}`),
+      );
   };
   const rounds = steps.map((step) => step.round);
   return { element, ready, rounds, round: () => rounds[state.at] ?? 0, goRound, zoomIn, zoomOut: () => zoom(null) };
@@ -123,7 +144,18 @@ function slider(steps, go) {
     oninput: (event) => go(Number(event.target.value)),
   });
   const label = el("output", { class: "round-label" });
-  const button = (words, sign, move) => el("button", { type: "button", class: "plain", "aria-label": words, title: words, onclick: () => go(Number(range.value) + move) }, sign);
+  const button = (words, sign, move) =>
+    el(
+      "button",
+      {
+        type: "button",
+        class: "plain",
+        "aria-label": words,
+        title: words,
+        onclick: () => go(Number(range.value) + move),
+      },
+      sign,
+    );
   const before = button("Round before", "←", -1);
   const next = button("Next round", "→", 1);
   const last = steps.at(-1)?.round;
@@ -148,5 +180,14 @@ function settings({ name, trace: { parameters, budget, models, space, index_fram
     ...Object.entries(parameters).map(([parameter, value]) => [spoken(parameter), String(value)]),
     ["trace", name],
   ];
-  return el("details", { class: "settings" }, el("summary", {}, "Settings"), el("dl", { class: "plain" }, rows.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])));
+  return el(
+    "details",
+    { class: "settings" },
+    el("summary", {}, "Settings"),
+    el(
+      "dl",
+      { class: "plain" },
+      rows.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)]),
+    ),
+  );
 }

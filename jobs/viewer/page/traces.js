@@ -14,10 +14,24 @@ export async function traces(keys) {
     "div",
     {},
     same ? [el("h1", {}, question.text), options(question, told)] : null,
-    el("div", { class: told.length > 1 ? "side-by-side" : "" }, columns.map((column, at) => [column.element, same ? null : named(column, told[at])])),
-    columns.some((column) => column.rounds.length > 1) && el("p", { class: "quiet keys" }, "← and → go from round to round, Home and End to the first and the last, + and 0 zoom in and out."),
+    el(
+      "div",
+      { class: told.length > 1 ? "side-by-side" : "" },
+      columns.map((column, at) => [column.element, same ? null : named(column, told[at])]),
+    ),
+    columns.some((column) => column.rounds.length > 1) &&
+      el(
+        "p",
+        { class: "quiet keys" },
+        "← and → go from round to round, Home and End to the first and the last, + and 0 zoom in and out.",
+      ),
   );
-  return { title: question.text, element, onKey: (event) => move(event, columns), ready: () => columns.forEach((column) => column.ready()) };
+  return {
+    title: question.text,
+    element,
+    onKey: (event) => move(event, columns),
+    ready: () => columns.forEach((column) => column.ready()),
+  };
 }
 
 /** Moves all columns by rounds, whatever rounds each of them has. */

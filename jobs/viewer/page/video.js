@@ -14,7 +14,13 @@ export async function video(key, videoId) {
   const state = { at: Number.isNaN(start) ? 0 : nearest(times, start) };
   const screen = el("div", { class: "screen" });
   const caption = el("p", { class: "row" });
-  const range = el("input", { type: "range", min: 0, max: Math.max(0, times.length - 1), "aria-label": "Frame", oninput: (event) => go(Number(event.target.value)) });
+  const range = el("input", {
+    type: "range",
+    min: 0,
+    max: Math.max(0, times.length - 1),
+    "aria-label": "Frame",
+    oninput: (event) => go(Number(event.target.value)),
+  });
   const follow = [];
 
   function go(at) {
@@ -24,15 +30,33 @@ export async function video(key, videoId) {
     range.setAttribute("aria-valuetext", clock(time));
     screen.replaceChildren(still(key, told, state.at));
     const position = `${row.title} ${clock(time)}`;
-    caption.replaceChildren(el("button", { type: "button", class: "chip", title: `Copy ${position}`, onclick: () => copy(position) }, clock(time)), el("span", { class: "quiet" }, ` frame ${told.frame_nos[state.at]}, ${state.at + 1} of ${amount(times.length)}`), ...seen(told, state.at));
+    caption.replaceChildren(
+      el(
+        "button",
+        { type: "button", class: "chip", title: `Copy ${position}`, onclick: () => copy(position) },
+        clock(time),
+      ),
+      el("span", { class: "quiet" }, ` frame ${told.frame_nos[state.at]}, ${state.at + 1} of ${amount(times.length)}`),
+      ...seen(told, state.at),
+    );
     follow.forEach((each) => each(time));
   }
 
   const seek = (time) => times.length && go(nearest(times, time));
   const panels = [
     panel("Captions", told.captions, (each) => each.text, seek, follow),
-    panel("Transcript", told.transcript, (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`, seek, follow),
-    labels(told, (frameNo) => go(told.frame_nos.indexOf(frameNo)), () => told.frame_nos[state.at]),
+    panel(
+      "Transcript",
+      told.transcript,
+      (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`,
+      seek,
+      follow,
+    ),
+    labels(
+      told,
+      (frameNo) => go(told.frame_nos.indexOf(frameNo)),
+      () => told.frame_nos[state.at],
+    ),
     panel("Segments", told.captions.length ? [] : told.segments, (each) => each.kind, seek, follow),
   ].filter(Boolean);
   const element = el(
@@ -40,13 +64,42 @@ export async function video(key, videoId) {
     {},
     el("p", { class: "quiet kicker" }, el("a", { href: `#/library/${key}` }, "Library"), ` · ${row.uri}`),
     el("h1", {}, row.title),
-    el("p", { class: "quiet" }, [clock(row.duration_s), plural(row.frames, "frame"), `${row.width_px} × ${row.height_px} ${row.codec}`, row.video_id].join(" · ")),
-    el("div", { class: "halves" }, times.length ? el("section", { class: "card pad" }, screen, range, caption) : el("section", { class: "card pad" }, el("p", {}, "Only words are known of this video; there are no pictures.")), el("section", { class: "card pad" }, panels.length ? panels : el("p", { class: "quiet" }, "No captions, no transcript, no segments."))),
+    el(
+      "p",
+      { class: "quiet" },
+      [
+        clock(row.duration_s),
+        plural(row.frames, "frame"),
+        `${row.width_px} × ${row.height_px} ${row.codec}`,
+        row.video_id,
+      ].join(" · "),
+    ),
+    el(
+      "div",
+      { class: "halves" },
+      times.length
+        ? el("section", { class: "card pad" }, screen, range, caption)
+        : el(
+            "section",
+            { class: "card pad" },
+            el("p", {}, "Only words are known of this video; there are no pictures."),
+          ),
+      el(
+        "section",
+        { class: "card pad" },
+        panels.length ? panels : el("p", { class: "quiet" }, "No captions, no transcript, no segments."),
+      ),
+    ),
     el("p", { class: "quiet keys" }, "← and → go from frame to frame, Page Up and Page Down by ten."),
   );
   const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
   const onKey = (event) => {
-    if (!(event.key in moves) || !times.length || (event.target.closest("[data-scrolls]") && event.key.startsWith("Page"))) return;
+    if (
+      !(event.key in moves) ||
+      !times.length ||
+      (event.target.closest("[data-scrolls]") && event.key.startsWith("Page"))
+    )
+      return;
     event.preventDefault();
     go(state.at + moves[event.key]);
   };
@@ -68,12 +121,25 @@ function still(key, told, at) {
   const boxes = detected(told, at).map((each) => {
     const [x0, y0, x1, y1] = each.box.map((part) => part * 100);
     const colour = colourOf(told, each.label);
-    return svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0, class: "box", style: { "--colour": colour } }, svg("title", {}, words(each)));
+    return svg(
+      "rect",
+      { x: x0, y: y0, width: x1 - x0, height: y1 - y0, class: "box", style: { "--colour": colour } },
+      svg("title", {}, words(each)),
+    );
   });
-  return el("figure", { class: "still" }, el("img", { src: picture(key, told.video.video_id, told.frame_nos[at]), alt: `Frame at ${clock(told.times_s[at])}` }), boxes.length ? svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none" }, boxes) : null);
+  return el(
+    "figure",
+    { class: "still" },
+    el("img", {
+      src: picture(key, told.video.video_id, told.frame_nos[at]),
+      alt: `Frame at ${clock(told.times_s[at])}`,
+    }),
+    boxes.length ? svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none" }, boxes) : null,
+  );
 }
 
-const words = (each) => `${each.label} ${each.score.toFixed(2)}${each.track_id === null ? "" : `, track ${each.track_id}`}`;
+const words = (each) =>
+  `${each.label} ${each.score.toFixed(2)}${each.track_id === null ? "" : `, track ${each.track_id}`}`;
 
 function colourOf(told, label) {
   told.labels ??= [...new Set(told.detections.map((each) => each.label))];
@@ -87,21 +153,50 @@ function labels(told, show, current) {
   if (!frames.size) return null;
   const next = (label) => show(frames.get(label).find((frameNo) => frameNo > current()) ?? frames.get(label)[0]);
   const chips = [...frames].map(([label, at]) =>
-    el("button", { type: "button", class: "chip", title: "Go to the next frame with it", style: { "border-color": colourOf(told, label) }, onclick: () => next(label) }, `${label} ${amount(at.length)}`),
+    el(
+      "button",
+      {
+        type: "button",
+        class: "chip",
+        title: "Go to the next frame with it",
+        style: { "border-color": colourOf(told, label) },
+        onclick: () => next(label),
+      },
+      `${label} ${amount(at.length)}`,
+    ),
   );
-  return el("div", {}, el("h2", {}, "Detected ", el("span", { class: "quiet" }, amount(told.detections.length))), el("p", {}, chips));
+  return el(
+    "div",
+    {},
+    el("h2", {}, "Detected ", el("span", { class: "quiet" }, amount(told.detections.length))),
+    el("p", {}, chips),
+  );
 }
 
-const seen = (told, at) => detected(told, at).map((each) => el("span", { class: "tag", style: { "border-color": colourOf(told, each.label) } }, words(each)));
+const seen = (told, at) =>
+  detected(told, at).map((each) =>
+    el("span", { class: "tag", style: { "border-color": colourOf(told, each.label) } }, words(each)),
+  );
 
 /** A list of ranges with texts; a click goes there, and the range that is on screen is marked. */
 function panel(name, ranges, text, seek, follow) {
   if (!ranges.length) return null;
   const list = el("ol", { class: "lines", tabindex: 0, "data-scrolls": true });
-  const items = ranges.map((each) => el("li", {}, el("button", { type: "button", class: "chip", onclick: () => seek(each.start_s) }, clock(each.start_s)), ` ${text(each)}`));
+  const items = ranges.map((each) =>
+    el(
+      "li",
+      {},
+      el("button", { type: "button", class: "chip", onclick: () => seek(each.start_s) }, clock(each.start_s)),
+      ` ${text(each)}`,
+    ),
+  );
   list.append(...items.slice(0, LINES_AT_FIRST));
   const rest = items.slice(LINES_AT_FIRST);
-  const more = el("button", { type: "button", class: "plain", onclick: () => (list.append(...rest), more.remove()) }, `${plural(rest.length, "line")} more`);
+  const more = el(
+    "button",
+    { type: "button", class: "plain", onclick: () => (list.append(...rest), more.remove()) },
+    `${plural(rest.length, "line")} more`,
+  );
   let marked = null;
   follow.push((time) => {
     marked?.classList.remove("now");
@@ -109,5 +204,11 @@ function panel(name, ranges, text, seek, follow) {
     marked?.classList.add("now");
     if (marked?.parentNode === list) list.scrollTop = marked.offsetTop - list.clientHeight / 2;
   });
-  return el("div", {}, el("h2", {}, `${name} `, el("span", { class: "quiet" }, amount(ranges.length))), list, rest.length ? more : null);
+  return el(
+    "div",
+    {},
+    el("h2", {}, `${name} `, el("span", { class: "quiet" }, amount(ranges.length))),
+    list,
+    rest.length ? more : null,
+  );
 }

@@ -7,11 +7,13 @@ import gc
 import gzip
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
@@ -34,6 +36,7 @@ from agent.requests.videoagent import FindMissing, ReflectOnAnswer
 from agent.requests.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from agent.requests.videotree import JudgeRelevance
 from agent.roles import Role
+from agent.session import Session
 from index.library import Library
 from index.rows import TranscriptRow
 from jobs.benchmarks.catalogue import BENCHMARKS, read_benchmark
@@ -56,7 +59,8 @@ CLOCK, CLOCK_S = "1383:47-1411:13", (83027, 84673)
 """As LVBench writes a time, and what it means."""
 POSITION = (10101, 20202)
 NUMBERS = (START_S, END_S, *CLOCK_S, *POSITION)
-SECRETS = (WORD, "31.41", "31.42", "42.42", "1383:47", "1411:13", *map(str, (*CLOCK_S, *POSITION)))
+WORDS = (WORD, *CLOCK.split("-"))
+WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
 
 BOX = {"14": [{"img_id": 14, "top": POSITION[0], "left": POSITION[1], "width": 3, "height": 4, "label": WORD}]}
 TRUTHS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
@@ -98,7 +102,8 @@ FILMS = (
     "film-01",
     *(f"s05e06_seg02_clip_0{n}" for n in "01"),
 )
-SPECS = [f"{each.name}:rounds=6" if each.name == "videoagent2" else each.name for each in VARIANTS]
+SHORT = {"videoagent2": "videoagent2:rounds=6,segment_s=8", "videotree": "videotree:max_breadth=8"}
+SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
 EVERYONE = contenders(SPECS)
 CALLS: list[dict[str, Any]] = [
     {"tool": "detect", "start_s": 8.0, "label": "kite"},
@@ -169,7 +174,7 @@ def leading_by_words(request: Request[Any]) -> Any:
 
 NOT_OF_A_RUN = {"Recall", "JudgeAnswer"}
 """Requests of follow-up questions, and of the judge, who is given what is true."""
-NO_ANSWER = {"option": None, "answer": None, "evidence": []}
+NO_ANSWER: Mapping[str, Any] = {"option": None, "answer": None, "evidence": []}
 SEEKING: list[dict[str, Any]] = [
     {"tool": "overview"},
     {"tool": "skim", "start_s": 5.0, "end_s": 25.0, "query": "a kite"},
@@ -229,14 +234,21 @@ def reachable(*roots: object) -> list[object]:
 
 def found(*roots: object) -> list[object]:
     """What of the truth can be reached from some objects."""
-    return [each for each in reachable(*roots) if isinstance(each, Truth | Item) or secret(each)]
+    return true_ones(reachable(*roots))
+
+
+def true_ones(objects: Sequence[object]) -> list[object]:
+    return [each for each in objects if isinstance(each, Truth | Item) or secret(each)]
 
 
 def secret(value: object) -> bool:
-    if isinstance(value, str | bytes):
-        text = value if isinstance(value, str) else value.decode("latin-1")
-        return any(each in text for each in SECRETS)
-    return isinstance(value, int | float) and value in NUMBERS
+    if isinstance(value, str):
+        return any(word in value for word in WORDS) or any(map(planted_number, map(float, WHOLE_NUMBER.findall(value))))
+    return isinstance(value, int | float) and planted_number(value)
+
+
+def planted_number(number: float) -> bool:
+    return any(abs(number - each) < 0.02 for each in NUMBERS)
 
 
 @dataclass
@@ -255,7 +267,9 @@ class Watched:
         about = (self.agent, type(request).__name__)
         if about not in self.looked:
             self.looked.add(about)
-            self.reached += found(*(frame.f_locals for frame in beneath(inspect.currentframe())))
+            beheld = reachable(*(frame.f_locals for frame in beneath(inspect.currentframe())))
+            assert {Session, Environment, Library} <= {type(each) for each in beheld}
+            self.reached += true_ones(beheld)
         return leading(request)
 
 
@@ -298,9 +312,9 @@ def put(
     rows = {each.video_id: each for each in library.videos()}
     watched = Watched(crossed=[setting])
 
-    def environment_of(video_ids: tuple[str, ...]) -> Environment:
-        videos = [rows[each] for each in video_ids]
-        return Environment(library, videos, lambda texts: embed_words(texts)).by_itself()
+    @cache
+    def shared(video_ids: tuple[str, ...]) -> Environment:
+        return Environment(library, [rows[each] for each in video_ids], lambda texts: embed_words(texts))
 
     @asynccontextmanager
     async def who_asks() -> AsyncIterator[Ask]:
@@ -309,7 +323,7 @@ def put(
             if server is not None:
                 wired = await stack.enter_async_context(OpenAIModel(Role(base_url=server.base_url, model="tester")))
                 model = OverTheWire(wired, server, watched)
-            ask = asking(environment_of, lambda environment: model, Budget(), traces=True)
+            ask = asking(lambda ids: shared(ids).by_itself(), lambda environment: model, Budget(), traces=True)
 
             async def asked(contender: Contender, question: Asked) -> Outcome:
                 watched.agent = contender.name
@@ -333,7 +347,7 @@ def kept(folder: Path) -> Iterator[str]:
 def test_the_forms_are_all_there_is_and_hold_what_is_looked_for(tmp_path: Path) -> None:
     assert set(TRUTHS) == set(BENCHMARKS)
     for name, (planted, another) in TRUTHS.items():
-        read = []
+        read: list[Item] = []
         for row in (planted, another):
             folder = tmp_path / f"{name}-{len(read)}"
             folder.mkdir()
@@ -342,7 +356,8 @@ def test_the_forms_are_all_there_is_and_hold_what_is_looked_for(tmp_path: Path) 
         assert one.question == other.question and one.truth != other.truth
         assert one.truth in found({"a": [lambda hidden=one: hidden]})
         assert found(planted)
-    assert found(Asked("1", one.question, ("v",)), Question("31 kites?"), 31.4) == []
+    assert found(Asked("1", one.question, ("v",)), Question("31 kites at 31.3 s?")) == []
+    assert secret("a kite at 31.42 s") and secret("[1, 42.4242]") and secret(f"from {CLOCK.partition('-')[0]}")
 
 
 @pytest.mark.parametrize("name", TRUTHS)
@@ -358,21 +373,24 @@ def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_noth
     assert [*map(request_key, same.requests)] == [*map(request_key, watched.requests)]
 
 
-def test_whoever_is_led_through_all_tools_and_ablations_says_nothing_of_it_over_the_wire(
-    library: Library, tmp_path: Path
-) -> None:
-    everyone, bodies = contenders(SPECS, ablations=True), []
+def test_ablations_and_every_tool_say_nothing_of_it_either(library: Library, tmp_path: Path) -> None:
+    watched = put(library, "longtvqa", TRUTHS["longtvqa"][0], tmp_path / "run", contenders(SPECS, ablations=True))
+    assert watched.reached == found(*watched.crossed, *watched.requests) == []
+    assert {type(each).__name__ for each in watched.requests} == {kind.__name__ for kind in KINDS} - NOT_OF_A_RUN
+    traces = "".join(kept(tmp_path / "run"))
+    assert not secret(traces)
+    assert all(f'"{tool}"' in traces for tool in ("overview", "skim", "focus", *(call["tool"] for call in CALLS)))
+
+
+def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library, tmp_path: Path) -> None:
+    bodies: list[list[str]] = []
     for row in TRUTHS["longtvqa"]:
         with ChatServer(lambda body: "") as server:
-            watched = put(library, "longtvqa", row, tmp_path / str(len(bodies)), everyone, server)
+            watched = put(library, "longtvqa", row, tmp_path / str(len(bodies)), server=server)
         assert (server.problems, watched.reached) == ([], [])
         bodies.append([json.dumps(seen.body) for seen in server.seen])
-    assert {type(each).__name__ for each in watched.requests} == {kind.__name__ for kind in KINDS} - NOT_OF_A_RUN
     assert [body for body in bodies[0] if secret(body)] == []
     assert bodies[0] == bodies[1]
-    traces = "".join(kept(tmp_path / "0"))
-    assert all(f'"{tool}"' in traces for tool in ("overview", "skim", "focus", *(call["tool"] for call in CALLS)))
-    assert not secret(traces)
 
 
 def test_nobody_who_asks_imports_what_knows_the_truth() -> None:

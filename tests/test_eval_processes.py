@@ -6,8 +6,9 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from agent.errors import ModelUnknown
 from agent.ledger import Budget, Ledger
 from index.errors import NotALibrary
 from jobs.errors import UsageError
-from jobs.evaluation.asking import Asked, Outcome, Setting, asker
+from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.processes import process_asker
 from jobs.models import ModelChoice
@@ -38,14 +39,43 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
+@pytest.fixture(scope="module")
+def serving() -> Iterator[ChatServer]:
     with ChatServer(lambda body: ANSWER) as server:
         yield server
 
 
+@pytest.fixture
+def server(serving: ChatServer) -> ChatServer:
+    """The one that processes ask, as if it were new."""
+    serving.reply, serving.models, serving.most_at_once = lambda body: ANSWER, ("tester",), 0
+    serving.seen.clear()
+    return serving
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Processes that ask, which take seconds to begin, and the loop that they belong to."""
+
+    runner: asyncio.Runner
+    ask: Ask
+
+    def all(self, asked: Sequence[Asked]) -> list[Outcome]:
+        return self.runner.run(together(self.ask, asked))
+
+
+@pytest.fixture(scope="module")
+def processes(place: Path, serving: ChatServer) -> Iterator[Processes]:
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        ask = runner.run(stack.enter_async_context(process_asker(setting_of(place, serving), PROCESSES)))
+        yield Processes(runner, ask)
+        runner.run(stack.aclose())
+    assert children() == []
+
+
 def setting_of(place: Path, server: ChatServer, **choice: Any) -> Setting:
-    chosen = ModelChoice("tester", server.base_url, cache=False, at_once=8)
+    chosen = ModelChoice("tester", server.base_url, cache=False, at_once=4)
     return Setting(str(place / "library"), replace(chosen, **choice), Budget())
 
 
@@ -57,9 +87,13 @@ def questions(place: Path, count: int) -> list[Asked]:
     return [Asked(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
 
 
-async def all_asked(who_asks, asked: list[Asked]) -> list[Outcome]:
+async def together(ask: Ask, asked: Sequence[Asked]) -> list[Outcome]:
+    return list(await asyncio.gather(*(ask(READER, each) for each in asked)))
+
+
+async def all_asked(who_asks: AbstractAsyncContextManager[Ask], asked: Sequence[Asked]) -> list[Outcome]:
     async with who_asks as ask:
-        return list(await asyncio.gather(*(ask(READER, each) for each in asked)))
+        return await together(ask, asked)
 
 
 def without_times(outcome: Outcome) -> object:
@@ -67,47 +101,49 @@ def without_times(outcome: Outcome) -> object:
     return replace(outcome.record, ledger=ledger)
 
 
-def test_the_records_are_those_of_one_process(place: Path, server: ChatServer) -> None:
-    setting, asked = setting_of(place, server), questions(place, 8)
-    shared = asyncio.run(all_asked(process_asker(setting, PROCESSES), asked))
-    assert children() == []
-    alone = asyncio.run(all_asked(asker(setting), asked))
+def test_the_records_are_those_of_one_process(place: Path, server: ChatServer, processes: Processes) -> None:
+    asked = questions(place, 8)
+    shared = processes.all(asked)
+    alone = asyncio.run(all_asked(asker(setting_of(place, server)), asked))
     assert [*map(without_times, shared)] == [*map(without_times, alone)]
     assert {each.record.status for each in shared} == {"answered"}
     assert len(server.seen) == 2 * len(asked)
 
 
-def test_one_limit_of_requests_holds_for_all_processes(place: Path, server: ChatServer) -> None:
+def test_one_limit_of_requests_holds_for_all_processes(place: Path, server: ChatServer, processes: Processes) -> None:
     server.reply = lambda body: replace(hanging(0.1), content=json.dumps(ANSWER))
-    asyncio.run(all_asked(process_asker(setting_of(place, server, at_once=4), PROCESSES), questions(place, 16)))
+    processes.all(questions(place, 16))
     assert 2 < server.most_at_once <= 4
 
 
-def test_what_ends_a_run_comes_through(place: Path, server: ChatServer) -> None:
-    with pytest.raises(ModelUnknown, match="nobody"):
-        asyncio.run(all_asked(process_asker(setting_of(place, server, model="nobody"), 1), questions(place, 2)))
+def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processes: Processes) -> None:
+    server.models = ("another",)
+    with pytest.raises(ModelUnknown, match="tester"):
+        processes.all(questions(place, 1))
     with pytest.raises(NotALibrary):
         asyncio.run(all_asked(process_asker(replace(setting_of(place, server), library="none"), 1), []))
 
 
-def test_questions_of_a_process_that_died_are_records_with_an_error(place: Path, server: ChatServer) -> None:
-    async def run() -> list[Outcome]:
-        async with process_asker(setting_of(place, server), PROCESSES) as ask:
-            asked = questions(place, 4)
-            first = await ask(READER, asked[0])
-            server.reply = lambda body: hanging(2.0)
-            under_way = [asyncio.ensure_future(ask(READER, each)) for each in asked[1:]]
-            while len(server.seen) < len(asked):
-                await asyncio.sleep(0.05)
-            server.reply = lambda body: ANSWER
-            for child in children():
-                os.kill(child, signal.SIGKILL)
-            lost = [await each for each in under_way]
-            with pytest.raises(UsageError, match="all 2 processes that ask have ended"):
-                await ask(READER, asked[0])
-            return [first, *lost]
+def test_questions_of_a_process_that_died_are_records_with_an_error(
+    place: Path, server: ChatServer, processes: Processes
+) -> None:
+    """The last test: it leaves no process for others."""
+    asked = questions(place, 4)
 
-    first, *lost = asyncio.run(run())
+    async def run() -> list[Outcome]:
+        first = await processes.ask(READER, asked[0])
+        server.reply = lambda body: hanging(2.0)
+        under_way = [asyncio.ensure_future(processes.ask(READER, each)) for each in asked[1:]]
+        while len(server.seen) < len(asked):
+            await asyncio.sleep(0.05)
+        for child in children():
+            os.kill(child, signal.SIGKILL)
+        lost = [await each for each in under_way]
+        with pytest.raises(UsageError, match="all 2 processes that ask have ended"):
+            await processes.ask(READER, asked[0])
+        return [first, *lost]
+
+    first, *lost = processes.runner.run(run())
     assert first.record.option == 0
     assert {(each.record.option, each.record.ledger) for each in lost} == {(None, Ledger())}
     assert all("ended with status -9" in each.record.error for each in lost)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import openai
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
+SENT_S = 0.002
+"""A little longer than a request takes from getting its slot to the wire."""
 DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
 
 log = logging.getLogger(__name__)
@@ -78,18 +80,25 @@ class Endpoint:
 
         Raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
         """
+        async with self._slots:
+            completion = await self._completed(ask)
+        if self._slots.locked():
+            # Whoever gets the slot is to send its request before this reply is thought about, which holds up the loop.
+            await asyncio.sleep(SENT_S)
+        return completion
+
+    async def _completed(self, ask: Ask) -> Completion:
         import openai
 
-        async with self._slots:
-            while True:
-                asked, parameters = self._messages(ask), self._parameters(ask)
-                try:
-                    return await with_retries(self.role, partial(self._attempt, asked, parameters))
-                except openai.APIStatusError as error:
-                    if not self._learn(error, parameters):
-                        raise refusals.explained(self.role, error, await self._model_names(error)) from error
-                except openai.APIConnectionError as error:
-                    raise refusals.unreachable(self.role, error) from error
+        while True:
+            asked, parameters = self._messages(ask), self._parameters(ask)
+            try:
+                return await with_retries(self.role, partial(self._attempt, asked, parameters))
+            except openai.APIStatusError as error:
+                if not self._learn(error, parameters):
+                    raise refusals.explained(self.role, error, await self._model_names(error)) from error
+            except openai.APIConnectionError as error:
+                raise refusals.unreachable(self.role, error) from error
 
     async def _attempt(self, messages: list[Message], parameters: dict[str, object]) -> Completion:
         body = {"model": self.role.model, "messages": messages, **parameters}

@@ -2,7 +2,7 @@
 
 Questions about sketch films are put to agents as `kinodex eval run` puts them, with library, response cache and
 records, but to a server that answers everything after a fixed time and is asked so much at once and no more. The ideal
-is a server that never waits: all calls shared out evenly over what may be asked at once.
+is what the calls alone would take, of which some wait for others (list scheduling).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import tempfile
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -157,7 +158,8 @@ def _measured(agent: str, library: Path, questions: Path, server: StandIn, load:
     calls = server.calls()
     depths = [calls[item.question.text].in_sequence for item in items]
     count = sum(each.count for each in calls.values())
-    ideal_s, wall_s = ideal(count, max(depths), load), clock.answered_s - clock.opened_s
+    ideal_s = ideal([(calls[item.question.text].count, depth) for item, depth in zip(items, depths, strict=True)], load)
+    wall_s = clock.answered_s - clock.opened_s
     return EvalFigures(
         agent=agent,
         questions=len(items),
@@ -182,9 +184,24 @@ def _who_asks(setting: Setting, processes: int) -> AbstractAsyncContextManager[A
     return asker(setting)
 
 
-def ideal(calls: int, in_sequence: int, load: Load) -> float:
-    """The least seconds that so many calls can take, of which one question makes so many in sequence."""
-    return load.latency_s * max(calls / load.at_once, in_sequence)
+def ideal(questions: Sequence[tuple[int, int]], load: Load) -> float:
+    """Seconds that questions of so many calls, so many of them in sequence, take if nothing but the calls takes time.
+
+    All calls take the same, so they go in step: the oldest questions first, as many calls at a time as may be asked at
+    once. Calls beyond those in sequence are asked beside the first ones.
+    """
+    waiting = deque([1 + (step < calls - depth) for step in range(depth)] for calls, depth in questions)
+    begun: list[list[int]] = []
+    steps = 0
+    while waiting or begun:
+        while waiting and len(begun) < under_way(load.at_once):
+            begun.append(waiting.popleft())
+        free, steps = load.at_once, steps + 1
+        for question in begun:
+            asked = min(free, question[0])
+            question[0], free = question[0] - asked, free - asked
+        begun = [rest for question in begun if (rest := question if question[0] else question[1:])]
+    return steps * load.latency_s
 
 
 def table(figures: Sequence[EvalFigures], load: Load) -> str:

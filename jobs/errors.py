@@ -36,6 +36,7 @@ EXTRAS = {
     "scipy": "hf",
     "mcp": "mcp",
     "matplotlib": "eval",
+    "threadpoolctl": "eval",
     "prometheus_client": "metrics",
     "pynvml": "metrics",
     "ray": "ray",

@@ -15,12 +15,13 @@ LATENCY_S = 0.05
 
 
 @pytest.mark.parametrize(
-    ("calls", "in_sequence", "at_once", "seconds"), [(64, 2, 32, 1.0), (33, 1, 32, 0.515625), (6, 5, 32, 2.5)]
+    ("questions", "at_once", "steps"),
+    [([(1, 1)] * 64, 32, 2), ([(3, 3)], 32, 3), ([(4, 2)], 2, 2), ([(4, 2)], 1, 4), ([(5, 5), (1, 1), (1, 1)], 2, 5)],
 )
-def test_the_ideal_shares_calls_out_evenly_but_for_those_that_wait_for_each_other(
-    calls: int, in_sequence: int, at_once: int, seconds: float
+def test_the_ideal_is_what_calls_take_of_which_some_wait_for_others(
+    questions: list[tuple[int, int]], at_once: int, steps: int
 ) -> None:
-    assert ideal(calls, in_sequence, Load(at_once=at_once, latency_s=0.5)) == pytest.approx(seconds)
+    assert ideal(questions, Load(at_once=at_once, latency_s=0.5)) == pytest.approx(0.5 * steps)
 
 
 def test_a_small_run(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ from index.spaces import load_space
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.record import Record
 from jobs.evaluation.watching import Watcher
-from jobs.models import LOCAL, ModelChoice, ModelsFor, chosen_models
+from jobs.evaluation.wire_thread import models_on_a_thread
+from jobs.models import LOCAL, ModelChoice, ModelsFor
 
 ENVIRONMENTS = 256
 """Videos whose vectors are kept in memory: of hours long ones, one takes some megabytes."""
@@ -78,7 +79,7 @@ async def asker(setting: Setting) -> AsyncIterator[Ask]:
     is refused for what it holds is data: a record with an error.
     """
     environment_of = environments(setting)
-    async with chosen_models(setting.choice) as models_for:
+    async with models_on_a_thread(setting.choice) as models_for:
         yield asking(environment_of, models_for, setting.budget, traces=setting.traces)
 
 
@@ -160,10 +161,15 @@ def environments(setting: Setting) -> EnvironmentOf:
 
 
 def _use_one_thread() -> None:
-    """Let torch compute in one thread: texts come one at a time, and more threads would only wait for each other."""
+    """Let numpy and torch compute in one thread: what they are given is small, and more would only wait for each other.
+
+    Questions about an hour of film take three times the CPU otherwise.
+    """
     import torch
+    from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(1)
+    threadpool_limits(1)
 
 
 def _one_by_one(embed_text: EmbedText) -> EmbedText:

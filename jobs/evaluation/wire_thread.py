@@ -21,7 +21,7 @@ from jobs.models import ModelChoice, ModelsFor, chosen_models
 
 T = TypeVar("T")
 
-SWITCH_S = 0.0005
+SWITCH_S = 0.0002
 """How long a thread computes at most while another one waits to: the wire's are short, and should not wait long."""
 
 

@@ -93,7 +93,7 @@ def wait(run: subprocess.Popen[bytes], longest_s: float, until: Callable[[], boo
 
 @pytest.mark.timeout(240)
 def test_a_node_joins_and_vanishes_and_the_library_is_the_same(tmp_path: Path) -> None:
-    corpus = make_corpus(tmp_path / "corpus", 30, None)
+    corpus = make_corpus(tmp_path / "corpus", 60, None)
     finish(ingest(corpus, tmp_path / "whole", None), tmp_path / "whole")
     place = tmp_path / "library"
     with cluster(1) as (address, _), node(address, 2) as spot:

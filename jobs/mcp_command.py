@@ -53,6 +53,7 @@ def mcp(
     from agent.ledger import Budget
     from index.library import Library
     from jobs.ask_command import check_cost
+    from jobs.listening import listen
     from jobs.mcp_tools import LibraryTools
     from jobs.models import ModelChoice
 
@@ -61,22 +62,8 @@ def mcp(
     check_cost(choice, max_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     tools = LibraryTools(Library.open(library), detector)
-    listener = _listen(host, port) if http else None
+    listener = listen(host, port) if http else None
     asyncio.run(_serve(tools, choice, agent, budget, listener, host))
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    import socket
-
-    from jobs.errors import UsageError
-
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; give another --host or --port"
-        ) from error
 
 
 async def _serve(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.evaluation.cast import Scale, agents_of, breakdowns, categories, scale_of, spoken
-from jobs.evaluation.folder import write_whole
+from jobs.evaluation.folder import FIGURES, PAGE, write_whole
 from jobs.evaluation.plots import Plot, plots
 from jobs.evaluation.plots_standings import p_text
 from jobs.evaluation.plotting import for_page, save_plot
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).with_name("templates")
-PAGE, FIGURES = "report.html", "figures"
 COSTS = {
     "frames": "Frames",
     "frames_with_kept": "Frames, also behind kept captions",

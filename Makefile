@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEMO   ?= demo
 
-.PHONY: demo test lint check clean
+.PHONY: demo test lint docs check clean
 
 demo: $(READY)
 	$(BIN)/kinodex demo $(DEMO)
@@ -20,7 +20,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: lint test
+# The page of commands, then the site: build/docs/index.html. A warning, a dead link among them, is an error.
+docs: $(READY)
+	mkdir -p build && $(BIN)/python -m jobs.command_reference > build/commands.md && cp build/commands.md docs/commands.md
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -q -b html docs build/docs
+
+check: lint docs test
 
 # uv where it is there, else venv and pip; both install the tested versions of constraints.txt.
 $(READY): pyproject.toml constraints.txt

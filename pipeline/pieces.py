@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.facts import VideoFacts
 from pipeline.filesystems import attempt, filesystem_of, is_remote
 from pipeline.model_input import ModelInput
-from pipeline.sources import Source, content_id
+from pipeline.sources import Source, content_id, local_file
 from pipeline.subtitles import Line
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def identify(source: Source, folder: Path) -> Identified:
     Raises:
         SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be had; nothing is left in `folder`.
     """
-    path = _fetch(source.uri, folder) if is_remote(source.uri) else Path(source.uri)
+    path = _fetch(source.uri, folder) if is_remote(source.uri) else local_file(source.uri)
     video_id = attempt(source.uri, lambda: content_id(path))
     return Identified(source, str(path), video_id, path.stat().st_size)
 

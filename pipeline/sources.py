@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SourceMissing
@@ -117,7 +118,7 @@ def local_copy(source: Source) -> Iterator[Path]:
         SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be had.
     """
     if not is_remote(source.uri):
-        path = Path(source.uri)
+        path = local_file(source.uri)
         attempt(source.uri, lambda: path.open("rb").close())
         yield path
         return
@@ -125,6 +126,18 @@ def local_copy(source: Source) -> Iterator[Path]:
         path = Path(folder) / f"video{_name(source.uri).suffix}"
         attempt(source.uri, lambda: _download(source.uri, path))
         yield path
+
+
+def local_file(uri: str) -> Path:
+    """The path of a local source; raises SourceMissing for a pipe, socket or device, whose bytes may never end.
+
+    What cannot be looked at raises as `local_copy`.
+    """
+    path = Path(uri)
+    mode = attempt(uri, path.stat).st_mode
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise SourceMissing(f"{uri}: is no regular file, but a pipe, a socket or a device; name a file")
+    return path
 
 
 def content_id(path: Path) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import fsspec
 import pytest
 
-from pipeline.errors import SourceMissing
+from pipeline.errors import SourceMissing, SourceUnreachable
 from pipeline.pieces import identify
 from pipeline.sources import Source, content_id
 
@@ -29,6 +30,17 @@ def test_a_remote_file_is_fetched_under_a_name_of_its_own(tmp_path: Path) -> Non
     for each in (first, second):
         path = Path(each.path)
         assert (path.parent, path.suffix, path.read_bytes()) == (tmp_path, ".mkv", WORDS)
+
+
+def test_a_pipe_that_would_never_end_is_no_source(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "film.mp4")
+    with pytest.raises(SourceMissing, match="no regular file, but a pipe"):
+        identify(Source(str(tmp_path / "film.mp4"), "film"), tmp_path)
+
+
+def test_a_name_that_cannot_be_looked_up_is_an_error_of_its_source(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreachable, match="File name too long"):
+        identify(Source(f"/tmp/{'x' * 300}.mp4", "film"), tmp_path)
 
 
 @pytest.mark.parametrize("uri", ["memory://kinodex/nothing.mp4", "/no/such/film.mp4"])

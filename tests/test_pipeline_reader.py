@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -144,10 +146,15 @@ def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Piece, reader
 
 
 @pytest.fixture
-def endless(sintel: Piece, tmp_path: Path) -> Piece:
-    """A video whose subtitles are a pipe that nobody writes to: reading it hangs in the kernel."""
-    os.mkfifo(tmp_path / "film.srt")
-    return whole(Path(sintel.identified.path), tmp_path / "film.srt")
+def endless(sintel: Piece) -> Iterator[Piece]:
+    """A video whose subtitles are on a server that takes requests and says nothing: reading it hangs."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        yield with_subtitles(sintel, f"http://127.0.0.1:{silent.getsockname()[1]}/film.srt")
+
+
+def with_subtitles(piece: Piece, uri: str) -> Piece:
+    identified = piece.identified
+    return replace(piece, identified=replace(identified, source=replace(identified.source, sidecars=(uri,))))
 
 
 def test_a_hang_is_one_failure(sintel: Piece, endless: Piece) -> None:
@@ -285,9 +292,9 @@ import os, sys, time
 from pathlib import Path
 from pipeline.reader import Limits, Reader
 from tests.pipeline_kit import READING, whole
-from tests.test_pipeline_reader import children
+from tests.test_pipeline_reader import children, with_subtitles
 reader = Reader(Limits())
-for part in reader.read(whole(Path(sys.argv[1]), Path(sys.argv[2])), READING):
+for part in reader.read(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), READING):
     if part[-1].number == 47:  # the last but one; then it hangs, as the subtitles come before the end
         print(*children(os.getpid()), flush=True)
 """

@@ -43,6 +43,13 @@ def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None
     return models
 
 
+def newest_counts(tables: Tables, stage: str) -> dict[str, int]:
+    """How many rows the newest complete addition of this stage has, for each video that has one."""
+    rows = tables.rows("additions", equal("stage", _checked(stage)), ["video_id", "model", "rows", "added_at"])
+    in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
+    return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
+
+
 def added_facts(tables: Tables) -> tuple[AddedFacts, ...]:
     """What optional stages added, by stage and model."""
     rows = tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])

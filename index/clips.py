@@ -18,7 +18,7 @@ from index.errors import LibraryBusy
 from index.filters import equal
 from index.leases import UNHURRIED, Lease
 from index.maintenance import PAYING, join_fragments, small_fragments
-from index.rows import ClipRow
+from index.rows import AddedFacts, ClipRow
 from index.schema import CLIPS
 from index.storage import storage_errors
 from index.tables import Tables
@@ -51,10 +51,21 @@ def add_clips(tables: Tables, rows: Sequence[ClipRow]) -> None:
     _tidy(tables)
 
 
-def forget(tables: Tables, of_video: Expr) -> None:
-    """Delete the clips of videos that are taken out of the library."""
+def forget(tables: Tables, where: Expr) -> None:
+    """Delete clips, such as those of videos that are taken out of the library."""
     if tables.has(TABLE):
-        tables.delete(TABLE, of_video)
+        tables.delete(TABLE, where)
+
+
+def clip_facts(tables: Tables) -> tuple[AddedFacts, ...]:
+    """How many clips are kept of how many videos, by model."""
+    if not tables.has(TABLE):
+        return ()
+    rows = tables.rows(TABLE, None, ["video_id", "model"]).group_by("model")
+    counts = rows.aggregate([("video_id", "count_distinct"), ("video_id", "count")]).sort_by("model").to_pylist()
+    return tuple(
+        AddedFacts(TABLE, each["model"], each["video_id_count_distinct"], each["video_id_count"]) for each in counts
+    )
 
 
 def videos_with_clips(tables: Tables) -> set[str]:

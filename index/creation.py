@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from index.commits import check_commits
-from index.errors import LibraryError
+from index.errors import LeaseLost, LibraryBusy, LibraryError
 from index.leases import UNHURRIED, Lease
 from index.maintenance import index_text
 from index.schema import table_schemas
@@ -27,10 +29,17 @@ def make_tables(database: Any, uri: str, settings: Mapping[str, Any], fingerprin
         check_commits(database, uri)
     tables = Tables(uri, database)
     schemas = table_schemas(settings, fingerprint)
+    try:
+        _make(tables, schemas)
+    except LeaseLost as error:  # of two that made the leases at the same moment the second's table counts
+        raise LibraryBusy(f"got {uri}, where another process makes a library at this moment; run again") from error
+
+
+def _make(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
     tables.create("leases", schemas["leases"])
     with Lease(tables, "creation", "another ingest", UNHURRIED) as lease:
         if "videos" in tables.names():
-            raise LibraryError(f"got {uri}, where another process just made a library; run again to use it")
+            raise LibraryError(f"got {tables.uri}, where another process just made a library; run again to use it")
         for name, schema in schemas.items():
             lease.check()
             tables.create(name, schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +10,8 @@ from index.rows import Hit
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
+WORD = re.compile(r"\w+")
+FEW_WORDS, SMALL_LETTERS = 3, 3
 
 
 def fuse(*searches: Sequence[Hit]) -> list[Hit]:
@@ -54,6 +57,16 @@ def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
             before = rows[row].score if row in rows else 0.0
             rows[row] = replace(hit, score=before + 1 / (RRF_K + rank))
     return sorted(rows.values(), key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
+
+
+def shares_words(query: str, text: str | None) -> bool:
+    """False for a line that shares a single word of up to three letters with a query of three or more.
+
+    Fusion goes by rank and not by score, so that a line which shares only "the" would stand beside the best picture
+    where no line says more. Scripts without spaces between words are left to the index.
+    """
+    shared = set(WORD.findall(query.casefold())) & set(WORD.findall((text or "").casefold()))
+    return len(query.split()) < FEW_WORDS or len(shared) != 1 or len(shared.pop()) > SMALL_LETTERS
 
 
 def spaced(hits: Sequence[Hit], min_gap_s: float) -> list[Hit]:

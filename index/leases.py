@@ -20,7 +20,7 @@ from typing import Any
 
 from lancedb.expr import col, lit
 
-from index.errors import LeaseLost, LibraryBusy, LibraryError, StorageError
+from index.errors import LeaseLost, LibraryBusy, LibraryError
 from index.filters import equal
 from index.processes import Process, is_known, is_running, this_process
 from index.tables import Tables
@@ -142,10 +142,10 @@ def _row(tables: Tables, name: str) -> Mapping[str, Any] | None:
 
 
 def _held_row(tables: Tables, name: str) -> Mapping[str, Any]:
-    """A row that is known to be there: none is ever deleted."""
+    """A row that is known to be there: none is ever deleted, but whoever makes the library anew starts without any."""
     row = _row(tables, name)
     if row is None:
-        raise StorageError(f"cannot use {tables.uri}: the lease {name!r} was written and is gone; check the store")
+        raise LeaseLost(f"the lease {name!r} of {tables.uri} was written and is gone; run again, or check the store")
     return row
 
 

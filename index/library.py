@@ -12,7 +12,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from index import additions, keeping, sweeping, upkeep, writing
+from index import additions, keeping, removing, sweeping, upkeep, writing
 from index.captions import CaptionLike, add_captions
 from index.clips import add_clips, forget
 from index.completing import complete
@@ -57,7 +57,7 @@ class Library(LibraryReader):
 
     @classmethod
     def open(cls, uri: str) -> Library:
-        """The library at `uri`; raises NotALibrary, NewerLibrary or StorageError."""
+        """The library at `uri`; raises NotALibrary, NewerLibrary, OlderLibrary or StorageError."""
         if not cls.exists(uri):
             raise NotALibrary(f"got {uri}, where there is no library; `kinodex ingest` makes one")
         where = place(uri)
@@ -115,6 +115,21 @@ class Library(LibraryReader):
     def discard(self, *video_ids: str) -> None:
         """Delete all that is stored of videos, complete or left over from an interrupted run."""
         writing.discard(self._tables, self._vectors, video_ids)
+
+    def remove_videos(self, *video_ids: str) -> None:
+        """Take complete videos out, with all that was added to them; raises LibraryBusy beside an ingest.
+
+        Readers no longer see them at once; the room comes back with `maintain`, an hour later if nothing else is said.
+        """
+        removing.remove_videos(self._tables, self._vectors, video_ids)
+
+    def remove_added(self, stage: str, model: str, *video_ids: str) -> None:
+        """Take what a model added to videos out: captions, detections, speech, vectors (by digest), or kept clips.
+
+        Raises LibraryBusy beside a run that adds the same stage, LibraryError for the library's own space.
+        """
+        self._check_addition(stage, model)
+        removing.remove_added(self._tables, stage, model, video_ids)
 
     def discard_frames(self, video_id: str, first_number: int, until_number: int | None) -> None:
         """Delete a video's frames and vectors numbered `[first_number, until_number)`; None: all from the first on."""

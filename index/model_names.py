@@ -47,8 +47,19 @@ class ModelName:
         return bool(self.tag_settings.get("quick_gelu"))
 
 
+def everywhere(name: str) -> str:
+    """The name of a space with its path, if it has one, made absolute: a library keeps it, and is opened anywhere."""
+    kind, separator, path = name.partition(":" if name.startswith(LOCAL) else "/")
+    if not name.startswith(LOCAL) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIXES)):
+        return name
+    given = Path(path)
+    found = given.expanduser() if given.parts[:1] == ("~",) else given  # of ~nobody it would raise a RuntimeError
+    return f"{kind}{separator}{found.absolute()}"
+
+
 def model_name(open_clip: ModuleType, name: str) -> ModelName:
     """Check the name of a space as far as that goes without loading anything."""
+    name = everywhere(name)
     if name == "builtin":
         _check_folder(name, BUILTIN)
         return ModelName(name, f"{LOCAL}{BUILTIN}")

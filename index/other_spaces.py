@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from index.errors import SpaceMismatch
+from index.model_names import everywhere
 from index.rows import FrameVectors
 from index.schema import SPACE_KEY, VECTORS_PREFIX, vectors_schema, vectors_table
 from index.spaces import Fingerprint
@@ -28,7 +29,7 @@ def space_tables(tables: Tables) -> dict[str, Fingerprint]:
     """Every table of vectors by name, with the space that it holds."""
     found = {}
     for name in tables.names():
-        if name.startswith(VECTORS_PREFIX):
+        if name.startswith(VECTORS_PREFIX) and tables.has(name):
             found[name] = Fingerprint(**json.loads(tables[name].schema.metadata[SPACE_KEY]))
     return found
 
@@ -36,7 +37,8 @@ def space_tables(tables: Tables) -> dict[str, Fingerprint]:
 def find_space(tables: Tables, wanted: str) -> tuple[str, Fingerprint]:
     """The table and fingerprint of a space, by its name or digest; raises SpaceMismatch if it is not here."""
     spaces = space_tables(tables)
-    named = [(name, space) for name, space in spaces.items() if wanted in (space.name, space.digest)]
+    names = (wanted, everywhere(wanted))
+    named = [(name, space) for name, space in spaces.items() if space.name in names or space.digest == wanted]
     if len(named) == 1:
         return named[0]
     held = ", ".join(sorted(f"{space.name} ({space.digest})" for space in spaces.values()))

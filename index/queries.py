@@ -8,6 +8,7 @@ many.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,9 @@ def check_scope(catalogue: Catalogue, scope: Scope, k: int, min_gap_s: float = 0
     """Raise QueryError or UnknownVideo for a search that cannot be run."""
     if k < 1:
         raise QueryError(f"got k={k}; ask for at least 1 hit")
+    for time_s in (scope.start_s, scope.end_s):
+        if time_s is not None and isnan(time_s):
+            raise QueryError("got a time that is no number; leave it out to search from the start or to the end")
     if not min_gap_s >= 0:
         raise QueryError(f"got a minimum gap of {min_gap_s} s; give 0 or more")
     if scope.start_s is not None and scope.end_s is not None and not scope.start_s < scope.end_s:

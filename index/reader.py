@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
 from index import reading, search
-from index.additions import added_facts
+from index.additions import added_facts, newest_counts
 from index.captions import caption_vectors, captions
 from index.catalogue import Catalogue
-from index.clips import clips
+from index.clips import clip_facts, clips
 from index.detections import detections
-from index.fusion import fuse, spaced
+from index.errors import SpaceMismatch
+from index.fusion import fuse, shares_words, spaced
 from index.in_memory import InMemory
-from index.other_spaces import space_tables
+from index.other_spaces import find_space, space_tables
 from index.rows import (
     CaptionRow,
     ClipRow,
@@ -31,11 +33,12 @@ from index.rows import (
 )
 from index.schema import vectors_table
 from index.seen import seen_in
-from index.spaces import Fingerprint
+from index.spaces import Fingerprint, Space, load_space
 from index.storage import read_heading
 from index.tables import Tables
 
 EVERYWHERE = Scope()
+GLOB = re.compile(r"[*?\[]")
 
 
 class LibraryReader:
@@ -71,10 +74,39 @@ class LibraryReader:
         by_id = self._catalogue.videos([name])
         return by_id[name] if by_id else reading.find_video(self._catalogue.videos(), name)
 
+    def videos_named(self, names: Sequence[str]) -> list[VideoRow]:
+        """The videos of some names (see `video`) and globs (`holiday-*`, `2026/*.mp4`), each once.
+
+        Raises UnknownVideo for a name of none or several, and for a glob that matches none.
+        """
+        rows: dict[str, VideoRow] = {}
+        for name in names:
+            globbed = reading.matching_videos(self._catalogue.videos(), name) if GLOB.search(name) else []
+            rows |= {row.video_id: row for row in globbed or [self.video(name)]}
+        return list(rows.values())
+
     def spaces(self) -> tuple[Fingerprint, ...]:
         """The spaces that frames have vectors in, the library's own first."""
         held = space_tables(self._tables).values()
         return self.fingerprint, *(space for space in held if space.digest != self.fingerprint.digest)
+
+    def space(self, name: str | None = None) -> Fingerprint:
+        """One of `spaces()` by its name or digest, None being the library's own; raises SpaceMismatch."""
+        return self.fingerprint if name is None else find_space(self._tables, name)[1]
+
+    def load_space(self, name: str | None = None, towers: Literal["both", "text", "image"] = "both") -> Space:
+        """The model of one of `spaces()`, to embed what is compared with the vectors that are stored.
+
+        Raises SpaceMismatch if it is not held or its name stands for other weights here, or a SpaceError.
+        """
+        held = self.space(name)
+        loaded = load_space(held.name, towers=towers)
+        if loaded.fingerprint.digest != held.digest:
+            raise SpaceMismatch(
+                f"got space {loaded.fingerprint}, but {self.uri} holds {held}: other weights or other preprocessing "
+                "go by that name here; use those that it was made with"
+            )
+        return loaded
 
     def pending(self, stage: str, model: str) -> list[VideoRow]:
         """Complete videos that this model has not added its stage to.
@@ -126,6 +158,10 @@ class LibraryReader:
         models = self._models("captions", video)
         chosen = [name for name in models if model in (None, name)]
         return captions(self._tables, video, chosen[-1]) if chosen else []
+
+    def caption_counts(self) -> dict[str, int]:
+        """How many captions `captions` gives of each video that has any addition of them, without reading them."""
+        return newest_counts(self._tables, "captions")
 
     def caption_vectors(self, video_id: str) -> FrameVectors:
         """The vectors of what `captions` gives, in the library's own space, for a video that is known by its words.
@@ -191,12 +227,23 @@ class LibraryReader:
         return search.search_detections(self._tables, self._catalogue, label, min_score, scope, k, min_gap_s)
 
     def search(
-        self, text: str, vector: NDArray[Any], scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
+        self,
+        text: str,
+        vector: NDArray[Any],
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+        space: str | None = None,
     ) -> list[Hit]:
-        """Frames, transcript and captions together: four times `k` hits of each, fused by rank (see `fusion.fuse`)."""
-        frames = self.search_frames(vector, scope, 4 * k, min_gap_s)
-        lines = self.search_transcript(text, scope, 4 * k)
-        captions = self.search_captions(text, vector, scope, 4 * k)
+        """Frames, transcript and captions together: four times `k` hits of each, fused by rank (see `fusion.fuse`).
+
+        A line of the transcript that shares only a small word with the text is left out (see `fusion.shares_words`).
+        In another space (see `vectors`) captions, whose vectors are in the library's own, are found by words alone.
+        """
+        in_own = self.space(space).digest == self.fingerprint.digest
+        frames = self.search_frames(vector, scope, 4 * k, min_gap_s, space)
+        lines = [line for line in self.search_transcript(text, scope, 4 * k) if shares_words(text, line.text)]
+        captions = self.search_captions(text, vector if in_own else None, scope, 4 * k)
         return spaced(fuse(frames, lines, captions), min_gap_s)[:k]
 
     def info(self) -> LibraryFacts:
@@ -210,7 +257,7 @@ class LibraryReader:
             frames=sum(row.frames for row in videos),
             segments=sum(row.segments for row in videos),
             transcript_lines=sum(row.transcript_lines for row in videos),
-            added=added_facts(self._tables),
+            added=(*added_facts(self._tables), *clip_facts(self._tables)),
             failures=self._tables.count("failures"),
             stored_bytes=self._tables.stored_bytes(),
             space=self.space_name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from index.errors import QueryError, TimeOutside, UnknownVideo
 from index.filters import all_of, equal, of_frames, one_of, overlapping
 from index.rows import CaptionRow, FrameVectors, SegmentRow, StoredFrame, TranscriptRow, VideoRow
+from index.schema import FRAME_NO_BITS
 from index.tables import Tables
 
 LEAST_PREFIX = 4
@@ -30,7 +32,7 @@ def find_video(videos: Mapping[str, VideoRow], name: str) -> VideoRow:
     """The one video of that id, id prefix, title, file name or URI; raises UnknownVideo."""
     if name in videos:
         return videos[name]
-    named = [row for row in videos.values() if name in (row.title, row.uri, PurePosixPath(row.uri).name)]
+    named = _going_by(videos, name)
     if not named and len(name) >= LEAST_PREFIX:
         named = [row for row in videos.values() if row.video_id.startswith(name)]
     if len(named) == 1:
@@ -43,6 +45,21 @@ def find_video(videos: Mapping[str, VideoRow], name: str) -> VideoRow:
     titles = [row.title for row in videos.values()]
     near = get_close_matches(name, titles, n=NAMES_SHOWN, cutoff=0.3) or sorted(titles)
     raise UnknownVideo(f"got video {name!r}, which is none of the {len(videos)} here, such as {_listed(near)}")
+
+
+def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoRow]:
+    """Videos whose title, or whose URI from its end, matches a glob: `holiday-*`, `2026/*.mp4`; by title.
+
+    None where a video goes by just this name, such as `film [abc].mp4`: it is meant, not `film a.mp4`.
+    """
+    if _going_by(videos, pattern):
+        return []
+    found = [row for row in videos.values() if fnmatchcase(row.title, pattern) or PurePosixPath(row.uri).match(pattern)]
+    return sorted(found, key=lambda row: (row.title, row.video_id))
+
+
+def _going_by(videos: Mapping[str, VideoRow], name: str) -> list[VideoRow]:
+    return [row for row in videos.values() if name in (row.title, row.uri, PurePosixPath(row.uri).name)]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -63,7 +80,8 @@ def frames(tables: Tables, video: VideoRow, frame_nos: Sequence[int]) -> list[St
         return []
     wanted = [int(number) for number in frame_nos]
     columns = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
-    rows = tables.rows("frames", of_frames(video.video_id, wanted), columns).to_pylist()
+    possible = [number for number in wanted if 0 <= number < 1 << FRAME_NO_BITS]
+    rows = tables.rows("frames", of_frames(video.video_id, possible), columns).to_pylist()
     stored = {row["frame_no"]: StoredFrame(**row) for row in rows}
     for number in wanted:
         if number not in stored:

@@ -178,18 +178,6 @@ class DetectionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AdditionRow:
-    """That an optional stage was added to a video by one model: all of its rows are there."""
-
-    video_id: str
-    stage: str
-    model: str
-    rows: int
-    settings: Mapping[str, Any]
-    added_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Scope:
     """Where to search: these videos (None: all) and times in `[start_s, end_s)` (None: without bound)."""
 

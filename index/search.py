@@ -63,14 +63,18 @@ def search_transcript(tables: Tables, catalogue: Catalogue, text: str, scope: Sc
     check_words(text)
     where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
-    def fetch(limit: int) -> Rows:
-        rows = matching_rows(tables, "transcript", text, LINE_COLUMNS, where, limit)
-        return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
+    def by_words(limit: int) -> Rows:
+        return _best_first(matching_rows(tables, "transcript", text, LINE_COLUMNS, where, limit))
 
     def keep(rows: Rows) -> list[Hit]:
         return [_text_hit(row, "transcript") for row in _visible(rows, catalogue, "speech")]
 
-    return widening(fetch, keep, k, first=k)
+    return widening(by_words, keep, k, first=k)
+
+
+def _best_first(rows: Rows) -> Rows:
+    """By score, those of the same one in order of place."""
+    return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
 
 
 def search_captions(
@@ -87,8 +91,7 @@ def search_captions(
     where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
     def by_words(limit: int) -> Rows:
-        rows = matching_rows(tables, "captions", text, CAPTION_COLUMNS, where, limit)
-        return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
+        return _best_first(matching_rows(tables, "captions", text, CAPTION_COLUMNS, where, limit))
 
     def keep(rows: Rows) -> list[Hit]:
         return [_text_hit(row, "caption") for row in _visible(rows, catalogue, "captions")]

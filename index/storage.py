@@ -25,7 +25,7 @@ OUR_TABLES = (
 )  # fmt: skip
 UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found")
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
-CONFLICT_SIGNS = ("commit conflict", "concurrent writers")
+CONFLICT_SIGNS = ("commit conflict", "concurrent writers", "incompatible with concurrent transaction")
 FULL_SIGNS = ("No space left", "os error 28", "Disk quota exceeded", "os error 122")
 
 

@@ -39,7 +39,11 @@ class Audit:
     @property
     def problems(self) -> tuple[str, ...]:
         """One line for each thing that is not as it should be; none where all is well."""
-        found = {"has rows but is not complete": self.orphans, "has rows twice": self.doubled, "is broken": self.broken}
+        found = {
+            "has rows but is not complete": self.orphans,
+            "has rows twice": self.doubled,
+            "has other rows than its own row promises": self.broken,
+        }
         added = {"without its addition": self.added.leftovers, "other than was added": self.added.broken}
         return (
             *(f"video {video_id} {problem}" for problem, ids in found.items() for video_id in ids),

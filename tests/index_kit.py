@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
 from types import SimpleNamespace
 
 import numpy as np
@@ -142,3 +144,12 @@ def detection(frame_no: int, label: str, score: float, track_id: int | None = No
 def spoken(number: int, text: str) -> SimpleNamespace:
     """A line of two seconds, as a speech model hands it over."""
     return SimpleNamespace(start_s=2.0 * number, end_s=2.0 * number + 2.0, text=text, language="en", speaker=None)
+
+
+def run_together(processes: Sequence[BaseProcess]) -> None:
+    """Start processes, and wait until every one has ended well."""
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(processes)

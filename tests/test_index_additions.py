@@ -10,7 +10,18 @@ import pytest
 from index.errors import LibraryError
 from index.library import Library
 from index.maintenance import Thresholds
-from tests.index_kit import SETTINGS, caption, detection, fingerprint, made, other_space, spoken, vectors_of, write
+from tests.index_kit import (
+    SETTINGS,
+    caption,
+    detection,
+    fingerprint,
+    made,
+    other_space,
+    run_together,
+    spoken,
+    vectors_of,
+    write,
+)
 
 OTHER = other_space()
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
@@ -154,11 +165,7 @@ def test_stages_are_added_at_once_beside_an_ingest(library):
     context = get_context("spawn")
     runs = [context.Process(target=_ingest, args=(library.uri,))]
     runs += [context.Process(target=_add_to_all, args=(library.uri, *stage, 8)) for stage in TWO]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
-        assert run.exitcode == 0
+    run_together(runs)
     assert len(library.videos()) == 8
     for stage, model in TWO:
         assert pending(library, stage, model) == []

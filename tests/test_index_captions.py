@@ -49,6 +49,15 @@ def test_segments_carry_the_captions_of_the_newest_model(library):
     assert library.captions("aaaa", "broken") == library.captions("bbbb") == []
 
 
+def test_captions_are_counted_as_they_are_read(library):
+    add(library, "small", "aaaa", "bbbb")
+    add(library, "large", "aaaa", texts=("A kite", "Dogs"), meanings=MEANINGS[:2])
+    add(library, "broken", "bbbb", "cccc", texts=("never",), meanings=MEANINGS[:1], complete=False)
+    counts = library.caption_counts()
+    assert counts == {"aaaa": 2, "bbbb": 3}
+    assert all(len(library.captions(video_id)) == count for video_id, count in counts.items())
+
+
 def test_captions_by_words(library):
     add(library, "m", "aaaa", "bbbb")
     add(library, "m", "cccc", complete=False)

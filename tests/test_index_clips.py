@@ -15,7 +15,7 @@ from index.maintenance import Thresholds
 from index.rows import ClipRow
 from index.storage import connect
 from index.tables import Tables
-from tests.index_kit import SETTINGS, fingerprint, made, write
+from tests.index_kit import SETTINGS, fingerprint, made, run_together, write
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
 WRITERS = 2
@@ -135,12 +135,7 @@ def test_several_processes_keep_at_once_beside_an_ingest(library):
     spawn = get_context("spawn")
     start = spawn.Barrier(WRITERS + 1)
     works = [*(keep for _ in range(WRITERS)), ingest]
-    processes = [spawn.Process(target=work, args=(library.uri, n, start)) for n, work in enumerate(works)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * (WRITERS + 1)
+    run_together([spawn.Process(target=work, args=(library.uri, n, start)) for n, work in enumerate(works)])
     assert [row.start_s for row in library.clips("aaaa", "m")] == [4.0 * n for n in range(28)]
     for number in range(WRITERS):
         assert len(library.clips("aaaa", f"own {number}")) == 24

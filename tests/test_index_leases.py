@@ -22,7 +22,7 @@ from index.library import Library
 from index.processes import is_known, is_running, this_process
 from index.storage import connect
 from index.tables import Tables
-from tests.index_kit import SETTINGS, fingerprint
+from tests.index_kit import SETTINGS, fingerprint, run_together
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
 ROUNDS = 15
@@ -185,12 +185,7 @@ def test_of_several_that_race_one_wins(library):
     context = get_context("spawn")
     with context.Manager() as shared:
         start, wins = context.Barrier(3), shared.list()
-        racers = [context.Process(target=_race, args=(library.uri, mine, start, wins)) for mine in range(3)]
-        for racer in racers:
-            racer.start()
-        for racer in racers:
-            racer.join()
-            assert racer.exitcode == 0
+        run_together([context.Process(target=_race, args=(library.uri, mine, start, wins)) for mine in range(3)])
         assert sorted(number for _, number in wins) == sorted([*range(ROUNDS)] * 2)
         assert len({mine for mine, _ in wins}) > 1
 

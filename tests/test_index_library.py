@@ -20,7 +20,7 @@ from index.maintenance import Thresholds
 from index.rows import FailureRow, RunRow, SegmentRow, SourceRow
 from index.schema import frame_key
 from pipeline.ingest import FrameRow
-from tests.index_kit import DIM, SETTINGS, WHEN, fingerprint, made, unit_vectors, write
+from tests.index_kit import DIM, SETTINGS, WHEN, fingerprint, made, run_together, unit_vectors, write
 
 
 @pytest.fixture
@@ -216,6 +216,22 @@ def test_a_video_by_any_of_its_names(library):
         library.vectors("' OR '1'='1")
 
 
+def test_videos_by_globs(library):
+    for video_id, title in (("abcd1111", "cake"), ("abcd2222", "boat"), ("ef001111", "boat")):
+        write(library, made(video_id, 2, seed=1), title)
+
+    def ids(*names):
+        return [row.video_id for row in library.videos_named(names)]
+
+    assert ids("b*") == ["abcd2222", "ef001111"]
+    assert ids("films/*.mp4") == ids("/films/*") == ["abcd2222", "ef001111", "abcd1111"]
+    assert ids("ef001111", "b?at", "cake") == ["ef001111", "abcd2222", "abcd1111"]
+    with pytest.raises(UnknownVideo, match=r"'x\*', which is none of the 3 here"):
+        ids("cake", "x*")
+    write(library, made("ef002222", 2, seed=1), "c[abc]ke")
+    assert ids("c[abc]ke") == ["ef002222"], "not the one that it would match as a glob"
+
+
 def test_frames_by_time(library):
     video = made("aaaa", 10, seed=1, start_s=3.0)
     rows = [row for row in video.frame_rows() if row.frame_no not in (4, 5)]  # a still from 6.0 s on
@@ -316,12 +332,7 @@ def _append(uri: str, worker: int) -> None:
 
 def test_workers_append_at_once(library):
     context = get_context("spawn")
-    workers = [context.Process(target=_append, args=(library.uri, worker)) for worker in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
+    run_together([context.Process(target=_append, args=(library.uri, worker)) for worker in range(3)])
     assert len(library.videos()) == 12
     assert all(len(library.vectors(row.video_id).frame_no) == 20 for row in library.videos())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,14 @@ def test_spaces_are_known_by_name_and_digest(library):
     assert len(library.vectors("aaaa", OTHER.digest).frame_no) == 40
     with pytest.raises(SpaceMismatch, match=r"got space nowhere.*other \(.*add vectors"):
         library.search_frames(np.ones(OTHER_DIM), space="nowhere")
+
+
+def test_a_space_whose_making_was_interrupted_stops_nobody(library):
+    (Path(library.uri) / "vectors_half_0123456789ab.lance" / "data").mkdir(parents=True)
+    opened = Library.open(library.uri)
+    assert opened.spaces() == (fingerprint(), OTHER)
+    opened.refresh()
+    assert opened.audit().problems == ()
 
 
 def test_only_videos_with_vectors_there_are_searched(library):

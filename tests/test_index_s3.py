@@ -15,7 +15,7 @@ from index.errors import LeaseLost, LibraryBusy, StorageError, UnsafeStore
 from index.library import Library
 from index.maintenance import Thresholds
 from index.rows import ClipRow
-from tests.index_kit import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
+from tests.index_kit import SETTINGS, fingerprint, found, made, numpy_search, run_together, unit_vectors, write
 from tests.s3_kit import environment, s3_server, send
 
 SOON = Thresholds(scalar_rows=10, vector_rows=1000, stale_rows=10, fragments=2, picture_fragments=2)
@@ -92,12 +92,7 @@ def _ingest(uri: str, worker: int) -> None:
 
 def test_two_write_at_once(library):
     context = get_context("spawn")
-    workers = [context.Process(target=_ingest, args=(library.uri, worker)) for worker in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
+    run_together([context.Process(target=_ingest, args=(library.uri, worker)) for worker in range(2)])
     assert len(library.videos()) == 6
     assert library.audit().problems == ()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from index.errors import QueryError, UnknownVideo
-from index.fusion import fuse, spaced
+from index.fusion import fuse, shares_words, spaced
 from index.library import Library
 from index.maintenance import Thresholds
 from index.rows import Hit, Scope
@@ -167,6 +167,7 @@ def test_searches_that_cannot_be_run(library):
         (lambda: library.search_frames(query, min_gap_s=-1.0), "-1.0 s"),
         (lambda: library.search_frames(query, min_gap_s=math.nan), "nan s"),
         (lambda: library.search_frames(query, Scope(None, 5.0, 5.0)), "from 5.0 to 5.0 s"),
+        (lambda: library.search_frames(query, Scope(None, math.nan)), "no number"),
         (lambda: library.search_frames(query, Scope(())), "no video"),
         (lambda: library.search_frames(np.ones(DIM + 1)), r"shape \(33,\); this library's space has 32"),
         (lambda: library.search_frames(np.zeros(DIM)), "zeros"),
@@ -178,6 +179,21 @@ def test_searches_that_cannot_be_run(library):
     for unknown in ("dddd", "nobody"):  # dddd was never completed
         with pytest.raises(UnknownVideo, match=unknown):
             library.search_frames(query, Scope((unknown,)))
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "shares"),
+    [
+        ("a dog on the grass", "The land of the gatekeepers.", False),
+        ("a dog on the grass", "Look, the dog lies on a bench!", True),
+        ("where is the red kite", "A kite!", True),
+        ("the dog", "the land", True),
+        ("Wie hoch ist der Turm", "WIE, sagst du?", False),
+        ("狗在草地上, 猫在屋顶上, 狗", "草地", True),
+    ],
+)
+def test_a_line_that_shares_only_small_words_is_not_fused(query, line, shares):
+    assert shares_words(query, line) is shares
 
 
 def test_fused_hits(library):

@@ -213,6 +213,18 @@ def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
     assert len(others | {digest}) == 4
 
 
+def test_the_name_of_a_folder_means_the_same_from_everywhere(tmp_path, monkeypatch):
+    name = write_model(tmp_path / "model", TINY)
+    monkeypatch.chdir(tmp_path)
+    assert load_space("local-dir:model", towers="image").name == name
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert model_name(open_clip, "local-dir:~/model").given == name
+    with pytest.raises(WeightsMissing, match="~nobody-is-called-this"):
+        model_name(open_clip, "local-dir:~nobody-is-called-this/model")
+    (tmp_path / "weights.pt").touch()
+    assert model_name(open_clip, "ViT-B-32/weights.pt").given == f"ViT-B-32/{tmp_path}/weights.pt"
+
+
 @pytest.mark.parametrize("suffix", ["safetensors", "pt"])
 def test_an_architecture_with_a_local_checkpoint(tmp_path, suffix):
     from safetensors.torch import save_file

@@ -1,0 +1,33 @@
+"""Taking out what a user no longer wants: whole videos, or what one model added to them.
+
+Under the lease of whoever could be writing the same, so that nothing is taken away from under a run at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from index import additions, clips
+from index.at_work import INGEST, adding
+from index.filters import equal, one_of, portions
+from index.leases import UNHURRIED, Lease
+from index.tables import Tables
+from index.writing import discard
+
+OWNER = "kinodex remove"
+
+
+def remove_videos(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
+    """See Library.remove_videos."""
+    with Lease(tables, INGEST, OWNER, UNHURRIED):
+        discard(tables, vectors_table, video_ids)
+
+
+def remove_added(tables: Tables, stage: str, model: str, video_ids: Sequence[str]) -> None:
+    """See Library.remove_added."""
+    if stage == clips.TABLE:
+        for ids in portions(video_ids):
+            clips.forget(tables, equal("model", model) & one_of("video_id", ids))
+        return
+    with Lease(tables, adding(stage), OWNER, UNHURRIED):
+        additions.discard(tables, stage, model, video_ids)

@@ -9,33 +9,33 @@ from typing import Any
 
 from agent.answer import Answer
 from agent.builtin_model import BuiltinModel
-from agent.catalogue import VARIANTS, variant
+from agent.catalogue import refuse_unfit, variant
 from agent.environment import Environment
-from agent.errors import BadSettings, NeedsLanguage, NeedsPictures, OutOfBudget
+from agent.errors import BadSettings, OutOfBudget
 from agent.events import Event, Finished, RunStarted
 from agent.followup import Seen
 from agent.ledger import Budget
 from agent.model import Models, model_for
 from agent.question import Question
 from agent.session import Session, at_once
-from agent.variant import Variant
+from agent.variant import Variant, changed
 
 UNLIMITED = Budget()
 TOGETHER = 8
 """Questions answered at once by `ask_many`, if nothing else is said."""
 
 
-def default_parameters(agent: str, environment: Environment) -> Any:
+def default_parameters(agent: str | Variant, environment: Environment) -> Any:
     """The parameters that an agent has if none are given; some depend on the longest video."""
     return variant(agent).parameters(max((video.duration_s for video in environment.videos), default=0.0))
 
 
 async def ask(
-    question: Question,
+    question: Question | str,
     environment: Environment,
     models: Models,
     *,
-    agent: str = "eea",
+    agent: str | Variant = "eea",
     parameters: Any = None,
     budget: Budget = UNLIMITED,
     seen: Seen | None = None,
@@ -43,6 +43,8 @@ async def ask(
 ) -> Answer:
     """Answer a question about the environment's videos; `on_event` sees everything as it happens.
 
+    `agent` is a name, a `Variant`, or a spec as `catalogue.variant` takes it; `parameters` are of its own kind, or a
+    mapping of those that are not the default. `question` without options may be a text.
     A follow-up question, one with something `seen` before, is first tried on that alone.
 
     Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one that has words,
@@ -51,12 +53,13 @@ async def ask(
     """
     chosen = variant(agent)
     parameters = _fitting(chosen, parameters, environment)
-    _check_language(chosen, models)
-    _check_pictures(chosen, environment)
+    unpictured = [video.title for video in environment.videos if not video.has_pictures]
+    refuse_unfit(chosen, speechless=isinstance(model_for(models, "policy"), BuiltinModel), unpictured=unpictured)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
     budget = replace(budget, rounds=limit)
+    question = Question(question) if isinstance(question, str) else question
     question = question if seen is None else replace(question, earlier=seen.earlier)
     session = Session(question, environment, models, budget, on_event)
     if seen is not None and chosen.sees_video:
@@ -64,7 +67,7 @@ async def ask(
     on_event(
         RunStarted(
             question,
-            agent,
+            chosen.name,
             asdict(parameters),
             budget,
             environment.videos,
@@ -88,7 +91,7 @@ class Task:
     question: Question
     environment: Environment
     models: Models
-    agent: str = "eea"
+    agent: str | Variant = "eea"
     parameters: Any = None
     budget: Budget = UNLIMITED
     on_event: Callable[[Event], None] = lambda event: None
@@ -118,35 +121,15 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
 
 
 def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
-    defaults = default_parameters(chosen.name, environment)
-    if parameters is None:
-        return defaults
+    defaults = default_parameters(chosen, environment)
+    if parameters is None or isinstance(parameters, Mapping):
+        return changed(defaults, parameters or {})
     if type(parameters) is not type(defaults):
         raise BadSettings(
             f"{type(parameters).__name__} are not parameters of the agent {chosen.name!r}; "
             "leave them out for the defaults"
         )
     return parameters
-
-
-def _check_language(chosen: Variant, models: Models) -> None:
-    """Refuse at once, not after an hour of film was captioned, an agent whose policy would have no words."""
-    if chosen.needs_language and isinstance(model_for(models, "policy"), BuiltinModel):
-        raise NeedsLanguage(
-            f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
-            "model; give --model and --base-url, or choose another agent"
-        )
-
-
-def _check_pictures(chosen: Variant, environment: Environment) -> None:
-    """Refuse an agent that looks at pictures if a video has none."""
-    if chosen.needs_pictures and not environment.has_pictures:
-        title = next(video.title for video in environment.videos if not video.has_pictures)
-        readers = [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
-        raise NeedsPictures(
-            f"the agent {chosen.name} looks at frames, and the library holds only words of {title!r}; "
-            f"ingest the video, or choose an agent that reads: {', '.join(readers)}"
-        )
 
 
 def _names(models: Models) -> Mapping[str, str]:

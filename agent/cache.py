@@ -1,7 +1,12 @@
-"""Replies of language models on disk: what was paid for once is not asked again, and a run repeats itself."""
+"""Replies of language models on disk: what was paid for once is not asked again, and a run repeats itself.
+
+What is under way already is waited for, not asked twice: in one process. Two processes that ask the same at the same
+moment both pay.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import sqlite3
@@ -9,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from weakref import WeakValueDictionary
 
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
@@ -21,11 +27,14 @@ TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NO
 class ResponseCache:
     """One SQLite file (WAL, so on a local disk), safe for several processes at once. Values are JSON objects.
 
+    Open it in the event loop that asks.
+
     Raises `CacheDamaged` if the file cannot be read or written, whenever that shows.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         with self._clearly():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
@@ -46,6 +55,13 @@ class ResponseCache:
         """Store a reply; what another process stored first under the same key stays."""
         with self._clearly():
             self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, json.dumps(dict(reply))))
+
+    def alone(self, key: str) -> asyncio.Lock:
+        """Held by whoever looks for this key and, if there is nothing, asks: the others find what was put then.
+
+        If asking fails or is cancelled, the next of them asks.
+        """
+        return self._under_way.setdefault(key, asyncio.Lock())
 
     def close(self) -> None:
         self._db.close()

@@ -1,10 +1,12 @@
-"""The agents by name: of five papers, of two that they are measured against, and controls."""
+"""The agents by name: of five papers, of two that they are measured against, controls, and those from elsewhere."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
-from agent.errors import UnknownAgent
+from agent.errors import NeedsLanguage, NeedsPictures, UnknownAgent
+from agent.own_variant import FORMS, is_own, own_variants, parts
 from agent.variant import Variant
 from agent.variants.blind import BLIND
 from agent.variants.chance import CHANCE
@@ -31,12 +33,63 @@ VARIANTS: tuple[Variant, ...] = (
 )
 
 
-def variant(name: str) -> Variant:
-    """The agent of a name; raises `UnknownAgent` with the nearest one."""
+def variant(agent: str | Variant, source: str | None = None) -> Variant:
+    """The agent of a name, or of a spec such as `own_variant.FORMS`, whose file's text may be given as `source`.
+
+    Raises `UnknownAgent` where there is none, and whatever the code of a file of one's own raises.
+    """
+    if isinstance(agent, Variant):
+        return _distinct(agent, agent.name)
+    return _distinct(_own(agent, source), agent) if is_own(agent) else named(agent)
+
+
+def named(name: str) -> Variant:
+    """The agent of this project by its name, and no other; raises `UnknownAgent` with the nearest one."""
     found = next((each for each in VARIANTS if each.name == name), None)
     if found is None:
         names = [each.name for each in VARIANTS]
         near = difflib.get_close_matches(name, names, n=1)
         offer = f"did you mean {near[0]!r}? " if near else ""
-        raise UnknownAgent(f"there is no agent {name!r}; {offer}The agents are {', '.join(names)}")
+        raise UnknownAgent(
+            f"there is no agent {name!r}; {offer}The agents are {', '.join(names)}; one of your own is {FORMS}"
+        )
     return found
+
+
+def refuse_unfit(chosen: Variant, *, speechless: bool, unpictured: Sequence[str]) -> None:
+    """Refuse at once what would fail after an hour of film was captioned.
+
+    `speechless`: the built-in model is its policy. `unpictured` are titles of videos of which there are words alone.
+    """
+    if chosen.needs_language and speechless:
+        raise NeedsLanguage(
+            f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
+            "model; give --model and --base-url, or choose another agent"
+        )
+    if chosen.needs_pictures and unpictured:
+        readers = [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
+        more = f" and of {len(unpictured) - 1} more" if len(unpictured) > 1 else ""
+        raise NeedsPictures(
+            f"the agent {chosen.name} looks at frames, and the library holds only words of {unpictured[0]!r}{more}; "
+            f"ingest the video, or choose an agent that reads: {', '.join(readers)}"
+        )
+
+
+def _own(spec: str, source: str | None) -> Variant:
+    _, name = parts(spec)
+    found = own_variants(spec, source)
+    if not name:
+        found = {key: each for key, each in found.items() if all(each is not other for other in VARIANTS)}
+        if len(found) == 1:
+            return next(iter(found.values()))
+    if name in found:
+        return found[name]
+    there = f"which defines {', '.join(found)}" if found else "which defines no Variant at its top level"
+    raise UnknownAgent(f"got {spec} for an agent, {there}; write {FORMS} so that it means one")
+
+
+def _distinct(own: Variant, told: str) -> Variant:
+    """Raise `UnknownAgent` for an agent that traces and reports could not tell from one of this project."""
+    if any(each.name == own.name and each is not own for each in VARIANTS):
+        raise UnknownAgent(f"{told} defines an agent {own.name!r}, which is one of kinodex's own; give it another name")
+    return own

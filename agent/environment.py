@@ -19,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,10 @@ class Environment:
         detect: Detect | None = None,
         *,
         subtitles: bool = True,
+        space: str | None = None,
     ) -> None:
+        """`embed_text` is of `space`, the name or digest of one of `library.spaces()`; None is the library's own."""
+        own, chosen = library.fingerprint, library.space(space)
         self.library = library
         self.detect = detect
         """A detector, where one was given; `agent.detecting` asks it for what the library does not hold."""
@@ -90,16 +93,29 @@ class Environment:
             Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0) for row in videos
         )
         self.index_frames = sum(row.frames for row in videos)
-        self.space = str(library.fingerprint)
+        self.space = str(chosen)
         self.remembered: dict[tuple[str, str, str], ClipRow | None] = {}
         """By video, model and part: captions that the library could not keep, and None where none could be had."""
         self.keeps = True
         """Whether captions that an agent has made are kept in the library, and those kept there are read."""
         self._embed_text = embed_text
+        self._other = None if chosen.digest == own.digest else chosen.digest
         self._in_memory: dict[str, InMemory] = {}
         self._words: dict[str, tuple[Note, ...]] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
+
+    @classmethod
+    def open(cls, library: Library | str, *videos: str, detect: Detect | None = None, space: str | None = None) -> Self:
+        """The videos of these names and globs (none: all) of a library, or of the one at this place, with a text tower.
+
+        The tower is that of `space`, by name or digest; None is its own. Raises a `LibraryError` or `SpaceError`.
+        """
+        from index.library import Library
+
+        opened = Library.open(library) if isinstance(library, str) else library
+        rows = opened.videos_named(videos) or opened.videos()
+        return cls(opened, rows, opened.load_space(space, "text").embed_text, detect, space=space)
 
     def video(self, name: str | None = None) -> Video:
         """The video that a model means by an id, the first digits of one, or a title; None is the only video.
@@ -136,8 +152,10 @@ class Environment:
         Raises `NeedsPictures` for a video without frames and words.
         """
         if video_id not in self._in_memory:
-            found = self.library.in_memory if self.pictured(video_id) else self._in_words
-            self._in_memory[video_id] = found(video_id)
+            pictured = self.pictured(video_id)
+            self._in_memory[video_id] = (
+                self.library.in_memory(video_id, self._other) if pictured else self._in_words(video_id)
+            )
         return self._in_memory[video_id]
 
     def _in_words(self, video_id: str) -> InMemory:
@@ -150,7 +168,7 @@ class Environment:
                 f"the library holds neither frames nor captions of {self.video(video_id).title!r}{hidden}; ingest the "
                 "video, or import captions of it"
             )
-        return InMemory.of(as_frames(self.library, words, self.embed_texts))
+        return InMemory.of(as_frames(words, self.embed_texts, None if self._other else self.library))
 
     def words(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> tuple[Note, ...]:
         """What is written of a video, its captions or else what is said, that begins in [start_s, end_s), in order."""
@@ -165,12 +183,12 @@ class Environment:
         return self.vectors(video_id).time_s
 
     def embed_text(self, text: str) -> NDArray[np.float32]:
-        """Unit vector of a text in the library's space."""
+        """Unit vector of a text in this environment's space."""
         vector: NDArray[np.float32] = self.embed_texts([text])[0]
         return vector
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors [t, dim] of texts in the library's space; those not embedded before are embedded together."""
+        """Unit vectors [t, dim] of texts in this environment's space; those not embedded before go together."""
         new = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
         if new:
             self._text_vectors.update(zip(new, self._embed_text(new), strict=True))
@@ -263,14 +281,16 @@ class Environment:
         chosen = sorted(best, key=lambda video_id: -best[video_id])[:count]
         chosen += [row.video_id for row in self._rows if row.video_id not in best][: count - len(chosen)]
         rows = [row for row in self._rows if row.video_id in chosen or row.video_id in keep]
-        nearest = Environment(self.library, rows, self._embed_text, self.detect, subtitles=self.subtitles)
+        nearest = Environment(
+            self.library, rows, self._embed_text, self.detect, subtitles=self.subtitles, space=self._other
+        )
         nearest.remembered, nearest.halfway, nearest.keeps = self.remembered, self.halfway, self.keeps
         return nearest
 
     def _found(self, text: str, k: int) -> Iterator[tuple[str, float]]:
         """Videos with how well their frames, where some have none also their words, match a text."""
         everywhere = self._everywhere()
-        frames = self.library.search_frames(self.embed_text(text), everywhere, k, 10.0)
+        frames = self.library.search_frames(self.embed_text(text), everywhere, k, 10.0, self._other)
         if self.has_pictures:
             yield from ((hit.video_id, hit.score) for hit in frames)
             return

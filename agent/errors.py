@@ -4,14 +4,15 @@ KinodexError
   AgentError
     BadQuestion       the question or its options cannot be asked
     BadSettings       an agent's parameters or budget make no sense
-    UnknownAgent      no agent of that name
+    UnknownAgent      no agent of that name, or none in a file or module
     InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
     ModelError        no reply came at all
       ModelUnreachable    nobody answers there, or not in time
         NoCompletion        somebody answers, but not with a chat completion
-      ModelRejected       the endpoint refuses the request: key, size, content
-        KeyMissing          the endpoint wants a key and the environment holds none
-        ModelUnknown        the endpoint has no model of that name
+      ModelRejected       the endpoint refuses the request: size, content, settings
+        AllRejected         it would refuse any other request too: this ends a run, other refusals are data
+          KeyMissing          the endpoint wants a key and the environment holds none
+          ModelUnknown        the endpoint has no model of that name
     CacheDamaged      the file of stored replies cannot be read or written
     NeedsLanguage     the built-in model, which has no language, is asked what needs one
     NeedsPictures     an agent, or a tool of one, that looks at frames is asked about a video without any
@@ -39,7 +40,7 @@ class BadSettings(AgentError):
 
 
 class UnknownAgent(AgentError):
-    """There is no agent of that name."""
+    """There is no agent of that name, or in that file or module."""
 
 
 class InvalidReply(AgentError):
@@ -59,14 +60,18 @@ class NoCompletion(ModelUnreachable):
 
 
 class ModelRejected(ModelError):
-    """The endpoint refuses the request: its key, size or content."""
+    """The endpoint refuses the request: its size, content or settings."""
 
 
-class KeyMissing(ModelRejected):
+class AllRejected(ModelRejected):
+    """The endpoint refuses whatever is asked of it in this way: a wrong key, or no chat completions there."""
+
+
+class KeyMissing(AllRejected):
     """The endpoint wants a key, and the environment holds none."""
 
 
-class ModelUnknown(ModelRejected):
+class ModelUnknown(AllRejected):
     """The endpoint has no model of that name."""
 
 

@@ -70,7 +70,7 @@ class Request(Attempt, Generic[R]):
 
     Reply: type[R]
     template: ClassVar[str]
-    """File stem in agent/prompts."""
+    """File stem in agent/prompts; or the template itself, of more than one line, for requests made elsewhere."""
     role: ClassVar[str]
     """Which model answers when several are given: one of `agent.roles.ROLES`."""
     temperature: ClassVar[float] = 0.5

@@ -74,12 +74,13 @@ class OpenAIModel:
         if self._cache is None:
             return await self._endpoint.complete(ask), False
         key = self._key(ask, request.attempt)
-        stored = self._cache.get(key)
-        if stored is not None:
-            return TypeAdapter(Completion).validate_python(stored), True
-        completion = await self._endpoint.complete(ask)
-        self._cache.put(key, asdict(completion))
-        return completion, False
+        async with self._cache.alone(key):
+            stored = self._cache.get(key)
+            if stored is not None:
+                return TypeAdapter(Completion).validate_python(stored), True
+            completion = await self._endpoint.complete(ask)
+            self._cache.put(key, asdict(completion))
+            return completion, False
 
     def _messages(self, request: Request[R]) -> list[Message]:
         """The request; after a reply that could not be used, also that reply and what was wrong with it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent.model import R, Request
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 FOLDER = Path(__file__).parent / "prompts"
 VIDEO_ID_LENGTH = 12
@@ -18,7 +18,13 @@ VIDEO_ID_LENGTH = 12
 
 def render(request: Request[R]) -> str:
     """The prompt of a request. It speaks of frames by number and time; their pictures follow it in that order."""
-    return _templates().get_template(f"{request.template}.jinja").render(request=request).strip()
+    return _template(request.template).render(request=request).strip()
+
+
+@cache
+def _template(named: str) -> Template:
+    """A template of the folder, or one that is given itself, which may include those of the folder."""
+    return _templates().from_string(named) if "\n" in named else _templates().get_template(f"{named}.jinja")
 
 
 @cache

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agent.errors import ModelError, ModelRejected, ModelUnknown, ModelUnreachable, NoCompletion
+from agent.errors import AllRejected, ModelError, ModelRejected, ModelUnknown, ModelUnreachable, NoCompletion
 from agent.retries import passes
 from agent.roles import Role
 
@@ -64,11 +64,12 @@ def explained(role: Role, error: openai.APIStatusError, models: Sequence[str] | 
     said = clipped(f"{status}: {error.message.removeprefix(f'Error code: {status}').strip(' -')}").rstrip(": ")
     if status in (401, 403):
         held = f"the key in {role.key_env}" if role.key_env else "a request without a key"
-        return ModelRejected(f"{host} refuses {held} ({said}); check the key and what it may use")
+        kind = AllRejected if status == 401 else ModelRejected  # 403: some gateways say so of content
+        return kind(f"{host} refuses {held} ({said}); check the key and what it may use")
     if models is not None and model not in models:
         return ModelUnknown(f"{host} has no model {model!r}; {_offer(model, models)}")
     if status == 404 and "model" not in _said(error):
-        return ModelRejected(f"{role.base_url} offers no chat completions ({said}); it usually ends in /v1")
+        return AllRejected(f"{role.base_url} offers no chat completions ({said}); it usually ends in /v1")
     if status == 404:
         return ModelUnknown(f"{host} does not chat with model {model!r} ({said}); choose another one")
     if status == 413:

@@ -27,10 +27,15 @@ Record = dict[str, Any]
 
 @contextmanager
 def trace_to(path: Path) -> Iterator[Callable[[Event], None]]:
-    """Write events to a file as they come; every line is complete, so that a crash leaves a readable trace."""
-    with path.open("w", encoding="utf-8") as file:
+    """Write events to a file as they come; every line is complete, so that a crash leaves a readable trace.
+
+    What the file held before goes when a run has started: one that is refused leaves it.
+    """
+    with path.open("a", encoding="utf-8") as file:
 
         def write(event: Event) -> None:
+            if isinstance(event, RunStarted) and path.stat().st_size:  # a pipe has no size, and nothing to take away
+                file.truncate(0)
             file.write(json.dumps(record(event), ensure_ascii=False) + "\n")
             file.flush()
 

@@ -30,12 +30,15 @@ def words_of(library: Library, video_id: str, transcript: bool = True) -> tuple[
 
 
 def as_frames(
-    library: Library, words: Sequence[Note], embed_texts: Callable[[Sequence[str]], NDArray[np.float32]]
+    words: Sequence[Note], embed_texts: Callable[[Sequence[str]], NDArray[np.float32]], library: Library | None
 ) -> FrameVectors:
-    """Words of one video, at least one, as frames are: numbered from 0, at the time at which each begins."""
+    """Words of one video, at least one, as frames are: numbered from 0, at the time at which each begins.
+
+    `library` is where captions have their vectors already; None: in the space of `embed_texts` they have none.
+    """
     from index.rows import FrameVectors
 
-    if words[0].source == "caption":
+    if words[0].source == "caption" and library is not None:
         return library.caption_vectors(words[0].video_id)
     times_s = np.array([note.start_s for note in words])
     vectors = embed_texts([note.text for note in words]).astype(np.float16)

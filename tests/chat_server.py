@@ -244,6 +244,7 @@ def _texts(content: str | list[dict]) -> list[str]:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # an evaluation connects dozens of times at once
 
     def __init__(self, chat: ChatServer, port: int) -> None:
         self.chat = chat
@@ -272,7 +273,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, {}, b'{"detail": "Not Found"}')
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        sent = self.rfile.read(length)
+        if len(sent) < length:
+            raise ConnectionError("the client hung up within its request")
+        body = json.loads(sent)
         if self.path != "/v1/chat/completions":
             return self._send(404, {}, b'{"detail": "Not Found"}')
         chat = self.server.chat

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from agent.ask import ask
-from agent.errors import NotATrace, NotInTrace
+from agent.builtin_model import BuiltinModel
+from agent.errors import NeedsLanguage, NotATrace, NotInTrace
 from agent.ledger import Budget
 from agent.model import Usage
 from agent.question import Question
@@ -92,6 +93,17 @@ def test_an_interrupted_run_leaves_a_readable_trace(library, tmp_path):
     with pytest.raises(RuntimeError), trace_to(path) as write:
         asyncio.run(ask(QUESTION, environment_of(library), ScriptedModel(breaks), on_event=write))
     assert [each["event"] for each in read_trace(path)][-1] == "Remembered"
+
+
+def test_a_run_that_is_refused_leaves_the_trace_of_another(library, recorded, tmp_path):
+    path, environment = tmp_path / "trace.jsonl", environment_of(library)
+    path.write_bytes(recorded[0].read_bytes())
+    with pytest.raises(NeedsLanguage), trace_to(path) as write:
+        asyncio.run(ask("Who?", environment, BuiltinModel(environment), agent="videoagent2", on_event=write))
+    assert path.read_bytes() == recorded[0].read_bytes()
+    with trace_to(path) as write:
+        asyncio.run(ask("Who?", environment, ScriptedModel(explorer), on_event=write))
+    assert [each["event"] for each in read_trace(path)].count("RunStarted") == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import subprocess
 import sys
 import time
@@ -13,13 +15,14 @@ import pytest
 from pydantic import BaseModel
 
 from agent.cache import ResponseCache
-from agent.errors import CacheDamaged, ModelUnreachable
+from agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
 from agent.model import Turn
+from agent.openai_model import OpenAIModel
 from agent.question import Question
 from agent.replies import Reply
 from agent.requests.search import ScoreSegments
-from tests.chat_server import ChatServer, in_turn, refusing
-from tests.wire_kit import QUERIES, SCORES, ask, discover, frame, score
+from tests.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, refusing
+from tests.wire_kit import QUERIES, SCORES, ask, discover, frame, role, score
 
 
 class Call(BaseModel):
@@ -125,6 +128,44 @@ def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> No
         second = [ask(server, request, cache=cache) for server, request in asked]
     assert not any(exchange.cached for [exchange] in first)
     assert all(exchange.cached for [exchange] in second)
+
+
+def asked_together(server: ChatServer, path: Path, cancel_first: bool = False) -> list[Any]:
+    """What three equal requests come to that are under way at once: exchanges, or why there is none."""
+
+    async def run() -> list[Any]:
+        with ResponseCache(path) as cache:
+            async with OpenAIModel(role(server), cache=cache) as model:
+                first, *others = [asyncio.ensure_future(model.ask(discover())) for _ in range(3)]
+                while not server.seen:
+                    await asyncio.sleep(0.005)
+                if cancel_first:
+                    first.cancel()
+                return await asyncio.gather(first, *others, return_exceptions=True)
+
+    return asyncio.run(run())
+
+
+def test_what_is_under_way_already_is_waited_for(tmp_path: Path) -> None:
+    with ChatServer(lambda _: Behaviour(json.dumps(QUERIES), after_s=0.1)) as server:
+        exchanges = asked_together(server, tmp_path / "c")
+    assert len(server.seen) == 1
+    assert [each.cached for each in exchanges] == [False, True, True]
+    assert len({each.raw for each in exchanges}) == 1
+
+
+def test_after_a_failure_the_next_one_asks_itself(tmp_path: Path) -> None:
+    with ChatServer(in_turn(replace(failing(400, "not now"), after_s=0.1), QUERIES)) as server:
+        refused, paid, free = asked_together(server, tmp_path / "c")
+    assert isinstance(refused, ModelRejected)
+    assert (len(server.seen), paid.cached, free.cached) == (2, False, True)
+
+
+def test_whoever_goes_away_leaves_the_asking_to_the_next(tmp_path: Path) -> None:
+    with ChatServer(in_turn(hanging(0.5), QUERIES)) as server:
+        gone, paid, free = asked_together(server, tmp_path / "c", cancel_first=True)
+    assert isinstance(gone, asyncio.CancelledError)
+    assert (len(server.seen), paid.cached, free.cached) == (2, False, True)
 
 
 def test_an_unreachable_server_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from index.in_memory import InMemory
 from index.rows import FrameVectors, StoredFrame, TranscriptRow, VideoRow
+from index.spaces import Fingerprint
 
 FRAME_S = 1.0
 """Seconds between frames, as an ingest samples unless told otherwise."""
@@ -23,9 +24,16 @@ class SimulatedLibrary:
     video: VideoRow
     units: NDArray[np.float32]
     """[n, dim], the frames' vectors, one every `FRAME_S`."""
-    fingerprint: str = "simulated"
 
-    def in_memory(self, video_id: str) -> InMemory:
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Of a space without a model."""
+        return Fingerprint("simulated", model="", weights_sha256="", preprocess="", dim=self.units.shape[1])
+
+    def space(self, name: str | None = None) -> Fingerprint:
+        return self.fingerprint
+
+    def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
         count = len(self.units)
         times_s = np.arange(count, dtype=np.float64) * FRAME_S
         stored = FrameVectors(np.arange(count, dtype=np.int32), times_s, self.units.astype(np.float16))

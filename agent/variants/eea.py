@@ -10,7 +10,8 @@ What the paper leaves open, and what was decided (`fusion`, `anchors`, `coverage
 - A frame's reward in the memory is the larger one of the two segments that it borders.
 - A child that the reward model left out, in two attempts, has no reward and counts as the lowest.
 - A segment without unseen frames cannot be explored, so every round shows something new and the search ends by
-  itself if no budget ends it before (`Session.decide`).
+  itself if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
+- The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
 
 Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
 `uncertainty_aware_fusion` (the score is then the intrinsic reward alone) and `query_update`.

@@ -6,6 +6,7 @@ What the paper leaves open, and what was decided (`tree` and `roots` say theirs)
 - The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
 - A segment stays among the candidates after it was explored, as line 12 has it, and the policy is told which were:
   that is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
+- The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
 - Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy is told
   how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
 - A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it

@@ -3,7 +3,8 @@
 What the supplement leaves open, and what was decided:
 
 - A step is two requests in one conversation: the thought (Figure 5), then the call that carries it out. The last of
-  at most 20 steps is the answer, with no other tool left; as after any limit its status is "budget_exhausted".
+  at most 20 steps (the published code's number) is the answer, with no other tool left; as after any limit its status
+  is "budget_exhausted". alpha is given by benchmark; the border of an hour is ours.
 - A call that breaks a limit of its tool (Figures 7 and 8), or names no video, is told so as the tool's result; so is
   one that could not be read in two attempts. Either way the step is used up. A range that reaches out of the video is
   cut to it first. A thought that cannot be read is left out.
@@ -16,11 +17,12 @@ What the supplement leaves open, and what was decided:
 - Of several videos, every call names one; of very many, those that match the question best are offered.
 - The temperature (1.0) and the small pictures of overview and skim (a short side of 256) are the published code's.
 
-The published code departs from its supplement, which is followed here: its tools get the subtitles of the whole
-video, since its filter lets everything pass; its focus shows as many frames as a skim however short the clip, at more
-than one a second, and takes clips over the limit; it runs several calls of one reply; and its answer is another call
-of the model, here the arguments of the tool (Figures 9 to 11). It puts eight frames of an overview into one picture;
-here each goes by itself after its time.
+The published code (commit 443f871) departs from its supplement, which is followed here: its calls are made from the
+thought alone, without the conversation; its tools get the subtitles of the whole video, since its filter lets
+everything pass; its focus shows as many frames as a skim however short the clip, at more than one a second, and takes
+clips over the limit; it runs several calls of one reply; and its answer is another call of the model, here the
+arguments of the tool (Figures 9 to 11). It puts eight frames of an overview into one picture; here each goes by itself
+after its time.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ LONG_VIDEO_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class VideoSeekParameters:
-    """The supplement's settings (A.2) for videos of up to an hour; `for_duration` gives those for longer ones."""
+    """The supplement's alpha (A.2) for videos of up to an hour; `for_duration` gives that for longer ones."""
 
     alpha: int = 2
     """The scale of the tools: 16 alpha frames of all, 4 alpha of 4 alpha seconds or more, 4 alpha seconds or less."""

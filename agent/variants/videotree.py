@@ -12,11 +12,12 @@ What the paper leaves open, and what was decided:
 - If a budget is over before the tree is, the answer comes from the captions there are (`clips` says how captions and
   budgets go together).
 
-Where the published code departs from the paper, the paper is followed: a relevance goes to the cluster that it was
-given for (the code asks in the order of time and applies by cluster number); each frame is read once and counted once
+Where the published code (commit 605ec8e) departs from the paper, the paper is followed: a relevance goes to the
+cluster that it was given for (the code asks in the order of time and applies by cluster number); below a highly
+relevant cluster both levels are read (the code leaves the upper one out); each frame is read once and counted once
 (the code passes duplicates on); a caption belongs to its own frame (the code's is one second off); an invalid reply is
-no answer (the code chooses option A). The code's question for relevance also asks for an answer and a confidence that
-it never uses; here it does not.
+no answer (the code chooses option A). There are no worked examples in the prompts (the code has six). The code's
+question for relevance also asks for an answer and a confidence that it never uses; here it does not.
 
 Ablations (section 4): "no adaptive breadth" keeps the first clusters, "no depth" reads only their middles.
 """

@@ -1,0 +1,91 @@
+"""Agents from outside this project: a `Variant` in a Python file of one's own, or in a module that can be imported.
+
+Nothing is executed but the file or module that was named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from agent.errors import UnknownAgent
+from agent.variant import Variant
+
+SUFFIX = ".py"
+FORMS = "FILE.py, FILE.py:NAME or package.module:NAME"
+
+
+def is_own(spec: str) -> bool:
+    """Whether a spec means a file or a module, not an agent of the catalogue."""
+    return spec.endswith(SUFFIX) or ":" in spec
+
+
+def own_source(spec: str) -> str:
+    """The text of the file or module of a spec; raises `UnknownAgent` where there is none."""
+    place, _ = parts(spec)
+    path = place if place.endswith(SUFFIX) else _imported(place).__file__
+    if path is None:
+        raise UnknownAgent(f"got {spec}, and {place} is a package without code; name the module that defines the agent")
+    return _read(path)
+
+
+def parts(spec: str) -> tuple[str, str]:
+    """The file or module of a spec, and the name in it, "" where none is given."""
+    if spec.endswith(SUFFIX):
+        return spec, ""
+    place, _, name = spec.rpartition(":")
+    is_relative = place.startswith(".") and not place.endswith(SUFFIX)
+    if not place or is_relative or not name.isidentifier():
+        raise UnknownAgent(f"got {spec} for an agent; write {FORMS}")
+    return place, name
+
+
+def own_variants(spec: str, source: str | None = None) -> Mapping[str, Variant]:
+    """The variants at the top of the file or module of a spec, by their Python names, those it imports among them.
+
+    `source` is executed in place of what a file says now, so that all who are sent it run the same. Raises
+    `UnknownAgent` where there is no such file or module, and whatever its code raises.
+    """
+    place, _ = parts(spec)
+    if not place.endswith(SUFFIX):
+        module = _imported(place)
+    else:
+        module = _executed(place, _read(place) if source is None else source)
+    return {name: value for name, value in vars(module).items() if isinstance(value, Variant)}
+
+
+def _imported(place: str) -> ModuleType:
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+            raise  # the module is there, and something that it imports is not
+        raise UnknownAgent(
+            f"there is no module {place!r}: {error}; install it or put its folder on PYTHONPATH, or give {FORMS}"
+        ) from error
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknownAgent(f"cannot read {path}: {error}; give a Python file that defines a Variant") from error
+
+
+@cache
+def _executed(path: str, source: str) -> ModuleType:
+    """A module of this text; the same for the same text, so that its classes are the same ones."""
+    module = ModuleType(f"{Path(path).stem}_{hashlib.sha256(source.encode()).hexdigest()[:8]}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # where dataclasses and type hints look names up
+    try:
+        exec(compile(source, path, "exec"), vars(module))
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
+    return module

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
 
 LISTED = 20
 
+BenchmarkArgument = Annotated[str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch.")]
+MapOption = Annotated[
+    Path | None, typer.Option("--map", exists=True, help="CSV or JSON: the library's names for the videos.")
+]
+
 
 def check(
-    benchmark: Annotated[str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch.")],
+    benchmark: BenchmarkArgument,
     annotations: Annotated[
         Path, typer.Argument(exists=True, help="The benchmark's published file, or the folder that holds it.")
     ],
     library: Annotated[str | None, typer.Argument(help="A library whose videos it is to be asked about.")] = None,
-    map_: Annotated[
-        Path | None, typer.Option("--map", exists=True, help="CSV or JSON: the library's names for the videos.")
-    ] = None,
+    map_: MapOption = None,
     json: JsonOption = False,
 ) -> None:
     """Read a benchmark, and say what it holds, which rows are wrong, and which videos a library lacks."""

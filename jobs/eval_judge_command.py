@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from jobs.eval_report_command import MarkdownOption, PageOption, RunArgument, report
+from jobs.model_options import AtOnceOption, BaseUrlOption, CacheOption, ModelsOption, SampleOption
 
 SHOW_EVERY = 100
 
@@ -15,17 +15,18 @@ SHOW_EVERY = 100
 def judge(
     run: RunArgument,
     model: Annotated[str, typer.Option(help="The model that judges, of an OpenAI-compatible endpoint.")] = "builtin",
-    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="TOML file with a model for each role instead; judge, else default.")
-    ] = None,
-    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
-    sample: Annotated[int, typer.Option(help="Tells repetitions apart: another number asks the judge anew.")] = 0,
-    at_once: Annotated[int, typer.Option(min=1, help="Answers judged at once.")] = 32,
+    base_url: BaseUrlOption = None,
+    models: ModelsOption = None,
+    cache: CacheOption = True,
+    sample: SampleOption = 0,
+    at_once: AtOnceOption = 32,
     markdown: MarkdownOption = False,
     page: PageOption = True,
 ) -> None:
-    """Have a model score a run's free-form answers from 0 to 3, then report. It goes on where it was ended."""
+    """Have a model score a run's free-form answers from 0 to 3, then report. It goes on where it was ended.
+
+    Of a file of --models, the role judge is asked, else default.
+    """
     import sys
 
     from jobs.evaluation.judging import judge_answers

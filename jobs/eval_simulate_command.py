@@ -14,6 +14,10 @@ def simulate(
     sweep: Annotated[
         list[str] | None, typer.Option(help="Only this sweep; may be repeated. An unknown name lists them.")
     ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AGENT[:NAME=VALUE,..]", help="Also this agent under all conditions; may be repeated."),
+    ] = None,
     questions: Annotated[int, typer.Option(min=10, help="Questions in every trial.")] = 200,
     annotations: Annotated[
         Path | None,
@@ -26,13 +30,16 @@ def simulate(
 
     SIMULATION: the model knows the evidence and errs as it is told to; no figure says anything about a real model.
     """
+    from jobs.evaluation.contenders import contenders
     from jobs.simulation.questions import made_questions, read_questions
     from jobs.simulation.run import simulate as simulated
     from jobs.simulation.run import write_simulation
-    from jobs.simulation.sweeps import chosen_sweeps
+    from jobs.simulation.sweeps import check_agents, chosen_sweeps, joined
 
-    wanted = chosen_sweeps(sweep or [])
+    also = contenders(agent or [], controls=False)
+    wanted = [joined(each, also) for each in chosen_sweeps(sweep or [])]
     asked = read_questions(annotations, questions, seed) if annotations else made_questions(questions, seed)
+    check_agents(also, asked)
     print(write_simulation(simulated(wanted, asked, seed, workers, _tell), out))
 
 

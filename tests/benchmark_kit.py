@@ -113,6 +113,16 @@ def write_parquet(path: Path, rows: Rows) -> None:
     pq.write_table(pa.Table.from_pylist(list(rows)), path)
 
 
+def own_row(name: str = "1", **changes: Any) -> dict[str, Any]:
+    asked = {"question": "What is on the roof?", "options": ["a kite", "a drum", "a ladder"], "answer": "a drum"}
+    return {"id": name, "video": "film-01.mp4", **asked, **changes}
+
+
+def own_open_row(name: str = "1", **changes: Any) -> dict[str, Any]:
+    row = own_row(name, answer="A drum.", **changes)
+    return {key: value for key, value in row.items() if key != "options"}
+
+
 def _by_id(path: Path, rows: Rows) -> None:
     write_json(path, {row["q_uid"]: row for row in rows})
 
@@ -128,6 +138,8 @@ PUBLISHED: Mapping[str, tuple[str, Callable[[Path, Rows], None], Callable[..., d
     "longvideobench": ("lvb_val.json", write_json, longvideobench_row),
     "longtvqa": ("LongTVQA_val.jsonl", write_json, longtvqa_row),
     "longtvqa-plus": ("LongTVQA_plus_val.json", write_json, longtvqa_row),
+    "own": ("questions.jsonl", write_lines, own_row),
+    "own-open": ("questions.jsonl", write_lines, own_open_row),
     "sketch": ("questions.jsonl", write_lines, sketch_row),
 }
 """By name: how its file is called, how it is written, and a row of it to change."""

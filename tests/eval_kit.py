@@ -37,3 +37,13 @@ def write_questions(folder: Path, films: Sequence[str] = FILMS, each: int = EACH
 def row(question_id: str, film: str, text: str) -> Mapping[str, object]:
     said = {"question_id": question_id, "video": f"{film}.mp4", "kind": "kite", "question": text}
     return {**said, "options": OPTIONS, "answer": 0, "evidence": [0.0, LINE_S]}
+
+
+OWN_AGENT = """
+from dataclasses import replace
+
+from agent.variants.uniform import UNIFORM
+
+MINE = replace(UNIFORM, name="mine")
+"""
+"""The file of an agent of one's own, which is no file here: it goes to whoever asks as text."""

@@ -41,7 +41,7 @@ def test_a_file_and_the_folder_that_holds_it_are_read_alike(name: str, tmp_path:
     assert problems(by_file) == []
 
 
-@pytest.mark.parametrize("name", [name for name in kit.PUBLISHED if name != "sketch"])
+@pytest.mark.parametrize("name", [name for name, entry in BENCHMARKS.items() if entry.sizes])
 def test_a_file_of_another_size_than_published_is_noted(name: str, tmp_path: Path) -> None:
     (problem,) = read(tmp_path, name).problems
     assert problem.where == "file"

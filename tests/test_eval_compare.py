@@ -137,7 +137,8 @@ def test_the_page_is_made_beside_the_report(kinodex: Kinodex, tmp_path: Path) ->
     pytest.importorskip("matplotlib")
     run = small_run(tmp_path / "run")
     assert kinodex("eval", "report", run).code == 0
-    assert "Made up" in (run / "report.html").read_text(encoding="utf-8")
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "Made up" in page and "in the space words." in page
 
 
 def test_two_runs_are_held_against_each_other_by_name(kinodex: Kinodex, tmp_path: Path) -> None:

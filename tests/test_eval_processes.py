@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ import pytest
 from agent.errors import ModelUnknown
 from agent.ledger import Budget, Ledger
 from index.errors import NotALibrary
+from index.library import Library
+from index.spaces import load_space
 from jobs.errors import UsageError
 from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker
 from jobs.evaluation.contenders import Contender
@@ -24,17 +27,20 @@ from jobs.evaluation.processes import process_asker
 from jobs.models import ModelChoice
 from jobs.truth import read_known
 from tests.chat_server import ChatServer, hanging
-from tests.eval_kit import caption_library, write_questions
+from tests.eval_kit import OWN_AGENT, caption_library, write_questions
+from tests.test_index_spaces import TINY, write_model
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
-READER = Contender("uniform", "uniform", {"frames": 3})
+READER = Contender("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)
 PROCESSES = 2
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A `library` in two spaces, and `questions.jsonl`."""
     folder = tmp_path_factory.mktemp("eval")
-    caption_library(folder / "library", ("harbour",))
+    other = load_space(write_model(folder / "other", TINY), towers="text")
+    caption_library(folder / "library", ("harbour",)).add_space(other.fingerprint)
     write_questions(folder, ("harbour",))
     return folder
 
@@ -76,12 +82,12 @@ def processes(place: Path, serving: ChatServer) -> Iterator[Processes]:
 
 def setting_of(place: Path, server: ChatServer, **choice: Any) -> Setting:
     chosen = ModelChoice("tester", server.base_url, cache=False, at_once=4)
-    return Setting(str(place / "library"), replace(chosen, **choice), Budget())
+    return Setting(
+        str(place / "library"), replace(chosen, **choice), Budget(), traces=True, space=f"local-dir:{place / 'other'}"
+    )
 
 
 def questions(place: Path, count: int) -> list[Asked]:
-    from index.library import Library
-
     [video] = Library.open(str(place / "library")).videos()
     known = read_known(place / "questions.jsonl")
     return [Asked(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
@@ -101,6 +107,11 @@ def without_times(outcome: Outcome) -> object:
     return replace(outcome.record, ledger=ledger)
 
 
+def space_of(outcome: Outcome) -> str:
+    """The space that a question was asked in, as its trace says."""
+    return str(json.loads(gzip.decompress(outcome.trace or b"").splitlines()[0])["space"])
+
+
 def test_the_records_are_those_of_one_process(place: Path, server: ChatServer, processes: Processes) -> None:
     asked = questions(place, 8)
     shared = processes.all(asked)
@@ -108,6 +119,8 @@ def test_the_records_are_those_of_one_process(place: Path, server: ChatServer, p
     assert [*map(without_times, shared)] == [*map(without_times, alone)]
     assert {each.record.status for each in shared} == {"answered"}
     assert len(server.seen) == 2 * len(asked)
+    (_, other) = Library.open(str(place / "library")).spaces()
+    assert {space_of(each) for each in shared} == {str(other)}
 
 
 def test_one_limit_of_requests_holds_for_all_processes(place: Path, server: ChatServer, processes: Processes) -> None:
@@ -122,6 +135,14 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
         processes.all(questions(place, 1))
     with pytest.raises(NotALibrary):
         asyncio.run(all_asked(process_asker(replace(setting_of(place, server), library="none"), 1), []))
+
+
+def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer, processes: Processes) -> None:
+    source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: 1 / 0')
+    broken = Contender("mine", "broken.py", source=source)
+    with pytest.raises(ZeroDivisionError) as caught:
+        processes.runner.run(asyncio.wait_for(processes.ask(broken, questions(place, 1)[0]), 60))
+    assert 'broken.py", line 6' in caught.value.__notes__[0]
 
 
 def test_questions_of_a_process_that_died_are_records_with_an_error(
@@ -146,7 +167,7 @@ def test_questions_of_a_process_that_died_are_records_with_an_error(
     first, *lost = processes.runner.run(run())
     assert first.record.option == 0
     assert {(each.record.option, each.record.ledger) for each in lost} == {(None, Ledger())}
-    assert all("ended with status -9" in each.record.error for each in lost)
+    assert {each.record.error for each in lost} == {"the process that asked ended with status -9 (out of memory?)"}
 
 
 def children() -> list[int]:

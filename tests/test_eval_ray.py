@@ -22,13 +22,13 @@ from jobs.evaluation.run import How, run
 from jobs.models import ModelChoice
 from tests.chat_server import ChatServer
 from tests.cluster_kit import kill, named
-from tests.eval_kit import caption_library, write_questions
+from tests.eval_kit import OWN_AGENT, caption_library, write_questions
 
 pytest.importorskip("ray")
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
 FILMS = ("harbour",)
-READERS = (Contender("uniform", "uniform", {"frames": 3}), Contender("random", "random"))
+READERS = (Contender("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT), Contender("random", "random"))
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,7 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
     assert library.audit().problems == ()
     facts = told(kinodex, "info", uri)
     assert facts["added"] == [{"stage": "captions", "model": "lavila", "videos": 2, "rows": 3}]
-    assert "captions by lavila: 3 of 2 videos" in kinodex("info", uri).out
+    assert "captions by lavila: 3 in 2 videos" in kinodex("info", uri).out
     assert "none, only text" in kinodex("info", uri).out
     hit = library.search("blue car", tower.embed_text(["blue car"])[0])[0]
     assert (hit.text, hit.time_s, hit.source) == ("a blue car in snow", 1.0, "caption")

@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from index.errors import KinodexError
 from jobs.errors import UsageError
+from jobs.evaluation.contenders import contenders
 from jobs.simulation.figures import summed
 from jobs.simulation.questions import described, made_questions, read_questions
 from jobs.simulation.run import read_simulation, simulate, write_simulation
-from jobs.simulation.sweeps import Sweep, all_sweeps, chosen_sweeps
+from jobs.simulation.sweeps import Sweep, all_sweeps, check_agents, chosen_sweeps, joined
 from jobs.simulation.trial import FRAMES_AT_MOST, Outcome, Trial, run_trial
 from tests.command_kit import bad, runner
+from tests.eval_kit import OWN_AGENT
 
 
 def test_made_questions_are_like_lvbench():
@@ -134,6 +137,35 @@ class _Text(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.links += [value for name, value in attrs if name in ("src", "href") and value]
+
+
+def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
+    own = tmp_path / "mine.py"
+    own.write_text(OWN_AGENT)
+    (sweep,) = (joined(each, contenders([f"{own}:frames=4"], controls=False)) for each in chosen_sweeps(["match"]))
+    mine = [trial for trial in sweep.trials if trial.series == "mine:frames=4"]
+    theirs = [trial for trial in sweep.trials if trial.series == "eea"]
+    assert [(trial.x, trial.scenery, trial.noise) for trial in mine] == [
+        (trial.x, trial.scenery, trial.noise) for trial in theirs
+    ]
+    (outcome,) = run_trial(mine[0], made_questions(1, 0), 0)
+    assert outcome.frames == 4
+    with pytest.raises(UsageError, match="got --agent eea, which is compared anyway"):
+        joined(sweep, contenders(["eea"], controls=False))
+
+
+@pytest.mark.parametrize(
+    ("agent", "says"),
+    [
+        ("videotree", "asks a model as captioner"),
+        ("longvideoagent", "asks a model as grounding"),
+        ("videoseek", "cannot answer Think"),
+        ("uniform:frame=4", "did you mean 'frames'"),
+    ],
+)
+def test_an_agent_that_cannot_be_simulated_is_refused_before_the_sweeps(agent, says):
+    with pytest.raises(KinodexError, match=says):
+        check_agents(contenders([agent], controls=False), made_questions(1, 0))
 
 
 def test_the_page_says_that_it_is_a_simulation_and_stands_alone(tmp_path):

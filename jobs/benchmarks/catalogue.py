@@ -14,6 +14,7 @@ from jobs.benchmarks import (
     lvbench,
     mmbench_video,
     nextqa,
+    own,
     sketch,
     video_mme,
 )
@@ -130,6 +131,23 @@ BENCHMARKS: Mapping[str, Entry] = {
         "https://huggingface.co/datasets/longvideoagent/LongTVQA_plus",
         "see its page",
         episodes=True,
+    ),
+    "own": Entry(
+        "Questions of one's own",
+        own.read_chosen,
+        ("questions.jsonl",),
+        {},
+        "you: a line of JSON a question, with id, video, question, options and answer",
+        "yours",
+    ),
+    "own-open": Entry(
+        "Open questions of one's own",
+        own.read_open,
+        ("questions.jsonl",),
+        {},
+        "you: a line of JSON a question, with id, video, question and answer",
+        "yours",
+        scoring="judge",
     ),
     "sketch": Entry(
         "Sketch world",

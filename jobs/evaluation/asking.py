@@ -13,21 +13,20 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.ask import ask, default_parameters
+from agent.ask import ask
 from agent.environment import EmbedText, Environment
-from agent.errors import KeyMissing, ModelRejected, ModelUnknown
+from agent.errors import AllRejected, ModelRejected
 from agent.events import Event
 from agent.ledger import Budget, Ledger
 from agent.model import Models
 from agent.question import Question
 from agent.trace import record as trace_line
-from agent.variant import changed
 from index.library import Library
-from index.spaces import load_space
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.record import Record
 from jobs.evaluation.watching import Watcher
 from jobs.evaluation.wire_thread import models_on_a_thread
+from jobs.library_space import library_space
 from jobs.models import LOCAL, ModelChoice, ModelsFor
 
 ENVIRONMENTS = 256
@@ -47,7 +46,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is the same for all questions of a run. Whoever asks needs no more than this, on whatever machine."""
+    """What is the same for all questions of a run. Whoever asks needs no more than this, on whatever machine.
+
+    `space` is one of the library's, by name or digest; None is its own.
+    """
 
     library: str
     choice: ModelChoice
@@ -56,6 +58,7 @@ class Setting:
     subtitles: bool = True
     keep_captions: bool = True
     traces: bool = False
+    space: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +109,17 @@ async def _record(
     contender: Contender, asked: Asked, budget: Budget, watcher: Watcher, models: Models, tell: Callable[[Event], None]
 ) -> Record:
     environment = watcher.environment
-    parameters = changed(default_parameters(contender.agent, environment), contender.settings)
     try:
         answer = await ask(
             asked.question,
             environment,
             models,
-            agent=contender.agent,
-            parameters=parameters,
+            agent=contender.variant(),
+            parameters=contender.settings,
             budget=budget,
             on_event=tell,
         )
-    except (KeyMissing, ModelUnknown):
+    except AllRejected:
         raise
     except ModelRejected as error:
         return unanswered(contender, asked, str(error))
@@ -139,8 +141,7 @@ async def _record(
 def environments(setting: Setting) -> EnvironmentOf:
     """A function that gives the environment of some of the library's videos; those used last are kept."""
     library = Library.open(setting.library)
-    space = load_space(library.space_name, towers="text")
-    library.check_space(space.fingerprint)
+    tower = library_space(library, setting.space, "text")
     if setting.detector is None and not setting.choice.model.startswith(LOCAL):
         _use_one_thread()
     rows = {row.video_id: row for row in library.videos()}
@@ -150,12 +151,12 @@ def environments(setting: Setting) -> EnvironmentOf:
 
         detect = detect_with(library, setting.detector)
 
-    embed_text = _one_by_one(space.embed_text)
+    embed_text = _one_by_one(tower.embed_text)
 
     @lru_cache(ENVIRONMENTS)
     def shared(video_ids: tuple[str, ...]) -> Environment:
         videos = [rows[each] for each in video_ids]
-        return Environment(library, videos, embed_text, detect, subtitles=setting.subtitles)
+        return Environment(library, videos, embed_text, detect, subtitles=setting.subtitles, space=setting.space)
 
     return shared if setting.keep_captions else lambda video_ids: shared(video_ids).by_itself()
 

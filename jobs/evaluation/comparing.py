@@ -143,10 +143,11 @@ def _differences(one: Run, other: Run) -> tuple[Difference, ...]:
         name.replace("_", " "): (getattr(one.plan, name), getattr(other.plan, name)) for name in COMPARED
     }
     pairs["judge"] = (one.judge, other.judge)
-    theirs = {each.name: each.settings for each in other.plan.contenders}
+    theirs = {each.name: each for each in other.plan.contenders}
     for each in one.plan.contenders:
         if each.name in theirs:
-            pairs[f"settings of {each.name}"] = (each.settings, theirs[each.name])
+            pairs[f"settings of {each.name}"] = (each.settings, theirs[each.name].settings)
+            pairs[f"code of {each.name}"] = (each.code, theirs[each.name].code)
     return tuple(Difference(what, _told(a), _told(b)) for what, (a, b) in pairs.items() if a != b)
 
 

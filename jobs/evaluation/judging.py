@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agent.errors import KeyMissing, ModelRejected, ModelUnknown
+from agent.errors import AllRejected, ModelRejected
 from agent.model import Model
 from agent.requests.judge import JudgeAnswer
 from agent.session import ATTEMPTS, at_once
@@ -91,7 +91,7 @@ async def _judge_all(
             for contender, item_id, request in left:
                 try:
                     score, reason = await verdict(model, request)
-                except (KeyMissing, ModelUnknown):
+                except AllRejected:
                     raise
                 except ModelRejected as error:  # of what this one answer says, unless it goes on like that
                     refused.append(error)

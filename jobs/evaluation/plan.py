@@ -33,9 +33,10 @@ class IndexCost:
 class Plan:
     """The questions, contenders and models of a run; two runs of equal plans ask the same.
 
-    `items` maps ids to the library's videos that each is asked about. `questions` is how many the benchmark has,
-    before `limit` and missing videos. `models` says by role who answers (with endpoint, without any key). With
-    `keep_captions` what agents have captioned is kept for later questions, so that what those cost hangs on the order.
+    `items` maps ids to the library's videos that each is asked about, and `space` is the one of the library's that is
+    searched. `questions` is how many the benchmark has, before `limit` and missing videos. `models` says by role who
+    answers (with endpoint, without any key). With `keep_captions` what agents have captioned is kept for later
+    questions, so that what those cost hangs on the order.
     """
 
     benchmark: str

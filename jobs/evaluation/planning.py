@@ -8,11 +8,12 @@ from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from agent.catalogue import variant
-from agent.errors import NeedsLanguage, NeedsPictures
+from agent.catalogue import refuse_unfit
 from agent.variant import changed
+from index.errors import SpaceMismatch
 from index.library import Library
 from index.rows import VideoRow
+from index.spaces import Fingerprint
 from jobs.benchmarks.catalogue import annotation_files, read_benchmark
 from jobs.benchmarks.item import Item
 from jobs.benchmarks.matching import match, read_id_map
@@ -21,6 +22,7 @@ from jobs.errors import UsageError
 from jobs.evaluation.asking import Setting
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.plan import IndexCost, Plan
+from jobs.library_space import held_space
 from jobs.models import named_models
 
 ASIDE = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
@@ -43,7 +45,8 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
     """The plan of a run, and the questions that it asks, in the benchmark's order.
 
     Where the benchmark tells no `duration_s` it is the library's, and the clip of a truth goes by the id of its video
-    there. Raises `UsageError` if no question is left, and what an agent raises that cannot play with these settings.
+    there. Raises `UsageError` if no question is left or the library lacks the space, `SpaceMismatch` if a video has no
+    vectors in it, and what an agent raises that cannot play with these settings.
     """
     benchmark = read_benchmark(wanted.benchmark, wanted.annotations)
     library = Library.open(setting.library)
@@ -55,11 +58,14 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
         raise _nothing_left(wanted, setting.library, len(matching.missing))
     about = {item.item_id: matching.videos[item.video] for item in items}
     videos = [rows[video_id] for video_id in dict.fromkeys(each for ids in about.values() for each in ids)]
+    space = held_space(library, setting.space)
+    _check_vectors(library, space, videos)
+    captions = library.caption_counts()
     models = named_models(setting.choice)
     for contender in wanted.contenders:
         _check(contender, models, videos)
     if not setting.subtitles:
-        _check_words(library, videos)
+        _check_words(captions, videos)
     plan = Plan(
         benchmark=benchmark.name,
         title=benchmark.title,
@@ -67,7 +73,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
         annotations_sha256=_digest(annotation_files(wanted.benchmark, wanted.annotations)),
         scoring=benchmark.scoring,
         library=library.uri,
-        space=str(library.fingerprint),
+        space=str(space),
         contenders=wanted.contenders,
         models=models if setting.detector is None else {**models, "detector": setting.detector},
         budget=setting.budget,
@@ -79,7 +85,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
         items=about,
         missing=matching.missing,
         problems=benchmark.problems,
-        index_cost=_index_cost(library, videos),
+        index_cost=_index_cost(captions, videos),
         version=version("kinodex"),
     )
     return plan, _known_here(items, about, rows, id_map)
@@ -98,24 +104,28 @@ def check_same(begun: Plan, now: Plan, run: Path) -> None:
 
 def _check(contender: Contender, models: Mapping[str, str], videos: Sequence[VideoRow]) -> None:
     """Refuse at once what would end the run in the middle of it."""
-    agent = variant(contender.agent)
+    agent = contender.variant()
     changed(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
-    if agent.needs_language and models.get("policy", models.get("default")) == "builtin":
-        raise NeedsLanguage(
-            f"the agent {agent.name} reasons in words, and the built-in model has none; give --model and --base-url, "
-            "or leave the agent out"
-        )
-    wordy = sum(row.frames == 0 for row in videos)
-    if agent.needs_pictures and wordy:
-        raise NeedsPictures(
-            f"the agent {agent.name} looks at pictures, and of {wordy} of the {len(videos)} videos the library holds "
-            "words alone; leave the agent out, or index the videos themselves"
+    speechless = models.get("policy", models.get("default")) == "builtin"
+    refuse_unfit(agent, speechless=speechless, unpictured=[row.title for row in videos if row.frames == 0])
+
+
+def _check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
+    """Refuse a space in which not all the videos can be searched."""
+    if space.digest == library.fingerprint.digest:
+        return
+    pending = {row.video_id for row in library.pending("vectors", space.digest)}
+    lacking = [row for row in videos if row.frames and row.video_id in pending]
+    if lacking:
+        raise SpaceMismatch(
+            f"got space {space}, where {len(lacking)} of the {len(videos)} videos asked about, such as "
+            f"{lacking[0].title}, have no vectors yet; run `kinodex add vectors`"
         )
 
 
-def _check_words(library: Library, videos: Sequence[VideoRow]) -> None:
+def _check_words(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:
     """Refuse to hide the transcript of videos of which the library holds nothing else."""
-    silent = [row for row in videos if row.frames == 0 and not library.captions(row.video_id)]
+    silent = [row for row in videos if row.frames == 0 and not captions.get(row.video_id)]
     if silent:
         raise UsageError(
             f"got --no-subtitles, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
@@ -156,14 +166,14 @@ def _digest(files: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-def _index_cost(library: Library, videos: Sequence[VideoRow]) -> IndexCost:
-    captions = sum(len(library.captions(row.video_id)) for row in videos)
+def _index_cost(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> IndexCost:
     hours = sum(row.duration_s for row in videos) / 3600
-    return IndexCost(len(videos), hours, sum(row.frames for row in videos), captions)
+    captioned = sum(captions.get(row.video_id, 0) for row in videos)
+    return IndexCost(len(videos), hours, sum(row.frames for row in videos), captioned)
 
 
 def _brief(plan: Plan, name: str) -> str:
     value = getattr(plan, name)
     if name == "contenders":
-        return ", ".join(each.name for each in plan.contenders)
+        return ", ".join(each.name + (f" (code {each.code})" if each.code else "") for each in plan.contenders)
     return f"of {len(value)} questions" if name == "items" else str(value)

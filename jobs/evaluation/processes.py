@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count as count_from
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -36,6 +37,13 @@ class _Member:
     pipe: Connection
     waited_for: dict[int, asyncio.Future[Any]]
     ended: bool = False
+    joining: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def status(self) -> int | None:
+        """What the process ended with, once it has; of two threads that wait at once only one is told."""
+        async with self.joining:
+            await asyncio.to_thread(self.process.join)
+        return self.process.exitcode
 
     def heard(self) -> None:
         """Take one message, a result or an error; when the process has ended, give up what it was waited for."""
@@ -79,8 +87,7 @@ async def process_asker(setting: Setting, count: int) -> AsyncIterator[Ask]:
         outcome: Outcome | None = await future
         if outcome is not None:
             return outcome
-        await asyncio.to_thread(member.process.join)
-        ended = f"the process that asked ended with status {member.process.exitcode} (out of memory?)"
+        ended = f"the process that asked ended with status {await member.status()} (out of memory?)"
         return Outcome(unanswered(contender, asked, ended))
 
     try:
@@ -91,7 +98,7 @@ async def process_asker(setting: Setting, count: int) -> AsyncIterator[Ask]:
             asyncio.get_running_loop().remove_reader(member.pipe.fileno())
             member.pipe.close()  # which ends it
         for member in members:
-            await asyncio.to_thread(member.process.join)
+            await member.status()
 
 
 def _begun(setting: Setting) -> _Member:
@@ -126,6 +133,7 @@ async def _serve(setting: Setting, pipe: Connection) -> None:
             try:
                 result: Outcome | Exception = await ask(contender, asked)
             except Exception as error:  # whatever it is, it is raised where the answer is waited for
+                error.add_note(traceback.format_exc())  # which does not cross over by itself
                 result = error
             with suppress(BrokenPipeError):
                 pipe.send((number, result))

@@ -47,7 +47,8 @@ def facts(report: Report) -> list[str]:
     lines.append("models: " + ", ".join(f"{role} {name}" for role, name in report.models.items()))
     cost = report.index_cost
     held = f"{cost.frames:,} frames and {cost.captions:,} captions"
-    lines.append(f"index: {held} of {cost.videos:,} videos, {cost.hours:.1f} hours")
+    space = f", in {report.facts['space']}" if "space" in report.facts else ""
+    lines.append(f"index: {held} of {cost.videos:,} videos, {cost.hours:.1f} hours{space}")
     lines += _some("missing", [f"{each.video} ({each.questions} questions): {each.why}" for each in report.missing])
     lines += _some("left out", [f"{each.where}: {each.what}" for each in report.problems])
     return lines

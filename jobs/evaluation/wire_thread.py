@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from threading import Thread
 from typing import Any, TypeVar
@@ -71,7 +71,16 @@ def _asked_on(wire: asyncio.AbstractEventLoop, models_for: ModelsFor, environmen
 
 
 async def _elsewhere(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, T]) -> T:
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, loop))
+    outcome = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_outcome(call), loop))
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+async def _outcome(call: Coroutine[Any, Any, T]) -> T | BaseException:
+    """What a call gives or raises: an error that whoever asked no longer waits for would be logged as a fault."""
+    outcomes: Sequence[T | BaseException] = await asyncio.gather(call, return_exceptions=True)
+    return outcomes[0]
 
 
 @contextmanager

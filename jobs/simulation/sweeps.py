@@ -13,9 +13,11 @@ from typing import Any, Literal
 from agent.environment import HALFWAY
 from agent.fusion import REWARD_TEMPERATURE
 from agent.simulation.settings import Noise, Scenery
+from agent.simulation.world import Sought
 from agent.variants.eea import EEA, EEAParameters
 from jobs.errors import UsageError
-from jobs.simulation.trial import Trial
+from jobs.evaluation.contenders import Contender
+from jobs.simulation.trial import Trial, run_trial
 
 AGENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "eea": ("eea", {}),
@@ -108,6 +110,40 @@ def chosen_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
     if unknown is not None:
         raise UsageError(f"there is no sweep {unknown!r}; the sweeps are {', '.join(known)}")
     return tuple(known[name] for name in names or known)
+
+
+def check_agents(also: Sequence[Contender], questions: Sequence[Sought]) -> None:
+    """Have each answer one question: what cannot work should not show after minutes of sweeps.
+
+    Raises `UsageError` for an agent that reads words, and whatever else asking it raises.
+    """
+    for each in also:
+        wordy = [role for role in each.variant().roles if role in ("captioner", "grounding")]
+        if wordy:
+            raise UsageError(
+                f"got --agent {each.name}, which asks a model as {wordy[0]}, and a simulated video has frames and no "
+                "words; give an agent that looks at frames"
+            )
+        run_trial(Trial(0.0, each.name, each.agent, each.settings), questions[:1], seed=0)
+
+
+def joined(sweep: Sweep, also: Sequence[Contender]) -> Sweep:
+    """A sweep of conditions with further agents in all its places; a choice of EEA's as it is.
+
+    Raises `UsageError` for one that is compared anyway.
+    """
+    if sweep.kind != "conditions":
+        return sweep
+    known = {trial.series for trial in sweep.trials}
+    if twice := [each.name for each in also if each.name in known]:
+        raise UsageError(f"got --agent {twice[0]}, which is compared anyway; leave it out, or give it other settings")
+    trials = [
+        replace(trial, series=each.name, agent=each.agent, settings=each.settings)
+        for trial in sweep.trials
+        if trial.series == sweep.against
+        for each in also
+    ]
+    return replace(sweep, trials=(*sweep.trials, *trials))
 
 
 def _conditions(

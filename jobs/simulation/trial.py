@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent.ask import ask, default_parameters
+from agent.ask import ask
 from agent.environment import HALFWAY
 from agent.events import Event, Exchanged
 from agent.simulation.model import SimulatedModel
 from agent.simulation.settings import Noise, Scenery
 from agent.simulation.world import Sought, World, made_world
-from agent.variant import changed
 
 FRAMES_AT_MOST = 60
 """What counts for evidence that was never shown: the frames of ten rounds of six, which is where agents stop."""
@@ -76,13 +75,12 @@ async def _one(trial: Trial, sought: Sought, seed: int) -> Outcome:
     world = made_world(sought, trial.scenery, seed)
     world.environment.halfway = trial.halfway
     watch = _Watch(world)
-    parameters = changed(default_parameters(trial.agent, world.environment), trial.settings)
     answer = await ask(
         world.question,
         world.environment,
         SimulatedModel(world, trial.noise, seed),
         agent=trial.agent,
-        parameters=parameters,
+        parameters=trial.settings,
         on_event=watch.see,
     )
     right = answer.option == sought.option

@@ -1,0 +1,70 @@
+"""Questions of one's own: a line of JSON each, about videos of one's own library.
+
+`own` takes questions with options, scored by the option that is chosen; `own-open` those without, whose answers a
+model judges. docs/evaluation.md shows the lines.
+"""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from jobs.benchmarks.item import Item, Truth
+from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Range = tuple[float, float]
+
+
+# A misspelt field of one's own file would silently leave out an answer or an evidence range.
+class _Row(BaseModel, extra="forbid"):
+    model_config = AS_PUBLISHED
+
+    id: Text
+    video: Text
+    question: str
+    answer: str | None = None
+    evidence: tuple[Range, ...] = ()
+    category: Text | tuple[Text, ...] = ()
+
+
+class _Chosen(_Row):
+    options: tuple[str, ...] = Field(min_length=2)
+
+
+def read_chosen(path: Path) -> Items:
+    """Questions with options; `answer` is the right option's own words or its letter."""
+    return items_of(json_lines(path), _Chosen, _chosen)
+
+
+def read_open(path: Path) -> Items:
+    """Questions without options; `answer` is the text that a judge holds replies against."""
+    return items_of(json_lines(path), _Row, lambda row, note: _item(row, (), Truth(text=row.answer), note))
+
+
+def _chosen(row: _Chosen, note: Note) -> Item:
+    return _item(row, row.options, Truth(None if row.answer is None else _option(row.options, row.answer)), note)
+
+
+def _item(row: _Row, options: tuple[str, ...], truth: Truth, note: Note) -> Item:
+    for start_s, end_s in row.evidence:
+        if not start_s < end_s:
+            raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
+    categories = (row.category,) if isinstance(row.category, str) else row.category
+    asked = question(row.question, options, note)
+    true = Truth(truth.option, truth.text, row.evidence)
+    return Item(row.id, row.video, asked, true, {"category": categories} if categories else {})
+
+
+def _option(options: tuple[str, ...], answer: str) -> int:
+    """The number of the option with these words, else with this letter: an option may itself be a letter."""
+    bare = [option.strip().casefold() for option in options]
+    wanted = answer.strip().casefold()
+    letters = list(string.ascii_lowercase[: len(options)])
+    for known in (bare, letters):
+        if wanted in known:
+            return known.index(wanted)
+    raise BadRow(f"answer: got {answer!r}; it is one of the options, or a letter up to {letters[-1].upper()}")

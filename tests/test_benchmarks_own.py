@@ -1,0 +1,52 @@
+"""Questions of one's own: what a line becomes, and what is said of lines that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jobs.benchmarks.item import Truth
+from tests import benchmark_kit as kit
+from tests.test_benchmarks import problems, read
+
+
+def test_own_questions(tmp_path: Path) -> None:
+    rows = [
+        kit.own_row("1", evidence=[[3.5, 8.0], [20, 21]], category="roofs"),
+        kit.own_row("2", answer="c", category=["roofs", "hard"]),
+        kit.own_row("3", answer=None),
+        kit.own_row("4", options=["B", "A"], answer="A"),
+    ]
+    told, lettered, untold, itself = read(tmp_path, "own", *rows).items
+    assert (told.item_id, told.video, told.groups) == ("1", "film-01.mp4", {"category": ("roofs",)})
+    assert told.truth == Truth(1, evidence=((3.5, 8.0), (20.0, 21.0)))
+    assert (lettered.truth, lettered.groups) == (Truth(2), {"category": ("roofs", "hard")})
+    assert not untold.truth.known
+    assert itself.truth == Truth(1), "an option's own words count before the letter of another"
+
+
+def test_what_is_wrong_with_own_questions_is_said(tmp_path: Path) -> None:
+    wrong = [
+        kit.own_row("2", answer="a boat"),
+        kit.own_row("3", answer="D"),
+        kit.own_row("4", evidence=[[8.0, 8.0]]),
+        kit.own_row("5", options=[]),
+        kit.own_row("6", awnser="a drum"),
+        kit.own_row("1"),
+        kit.own_row(" "),
+    ]
+    found = problems(read(tmp_path, "own", kit.own_row("1"), *wrong))
+    assert [where for where, _ in found] == [f"line {number}" for number in range(2, 9)]
+    texts = [what for _, what in found]
+    assert texts[0] == "answer: got 'a boat'; it is one of the options, or a letter up to C"
+    assert texts[2] == "evidence: got 8.0 to 8.0; it is a start and a later end in seconds"
+    assert "options: " in texts[3]
+    assert "awnser: " in texts[4]
+    assert "is there already" in texts[5]
+    assert "id: " in texts[6]
+
+
+def test_own_open_questions_are_judged(tmp_path: Path) -> None:
+    benchmark = read(tmp_path, "own-open", kit.own_open_row("1"), kit.own_row("2"))
+    (item,) = benchmark.items
+    assert (item.question.options, item.truth, benchmark.scoring) == ((), Truth(text="A drum."), "judge")
+    assert [where for where, _ in problems(benchmark)] == ["line 2"]

@@ -1,0 +1,42 @@
+"""The thread of the wire: calls that nobody waits for any more end without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import pytest
+
+from agent.errors import ModelRejected
+from jobs.evaluation import wire_thread
+
+
+def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails_late() -> None:
+        try:
+            began.set()
+            await asyncio.sleep(60)
+        finally:
+            raise ModelRejected("too late")
+
+    async def gone() -> None:
+        call = asyncio.ensure_future(wire_thread._elsewhere(wire, fails_late()))
+        await asyncio.to_thread(began.wait)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    began = threading.Event()
+    with wire_thread._running_loop() as wire:
+        asyncio.run(gone())
+    gc.collect()
+    assert caplog.text == ""
+
+
+def test_an_error_comes_to_whoever_waits() -> None:
+    async def fails() -> None:
+        raise ModelRejected("no")
+
+    with wire_thread._running_loop() as wire, pytest.raises(ModelRejected, match="no"):
+        asyncio.run(wire_thread._elsewhere(wire, fails()))

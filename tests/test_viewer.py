@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import inspect
 import json
 import re
+import sys
 from dataclasses import fields
+from ipaddress import ip_address
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from agent.errors import NotATrace
 from agent.trace import read_trace
+from jobs import view_command
 from jobs.errors import UsageError
+from jobs.listening import listen
+from jobs.main import main
 from jobs.viewer.bill import Bill
 from jobs.viewer.collection import Collection
 from jobs.viewer.given import told_apart
-from jobs.viewer.library_view import Asked
+from jobs.viewer.library_view import ROWS, Asked
 from jobs.viewer.one_file import one_file
 from jobs.viewer.page import as_json
 from jobs.viewer.trace_view import Frame, shown_frames, trace_view
 from tests.command_kit import bad, runner
 from tests.eval_kit import caption_library, write_questions
-from tests.viewer_kit import EVIL, QUESTION, SCENE_S, SECONDS, make_shown, picture, served
+from tests.viewer_kit import EVIL, QUESTION, SCENE_S, SECONDS, chromium, library_of_titles, make_shown, picture, served
 
 
 @pytest.fixture
@@ -50,6 +56,18 @@ def view(shown):
 def address(shown):
     with served(shown.traces[0], shown.library.uri) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluated")
+    library = caption_library(folder / "library", ("harbour", "orchard"))
+    questions = write_questions(folder, ("harbour", "orchard"), 2)
+    asked = ["eval", "sketch", library.uri, "--annotations", str(questions), "--out", str(folder / "run")]
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit, match="0"):
+        patch.setattr(sys, "argv", ["kinodex", *asked, "--agent", "uniform", "--traces"])
+        main()
+    return folder / "run"
 
 
 def get(address, path, host=None):
@@ -174,12 +192,7 @@ def test_what_is_neither_trace_run_nor_library_is_refused(kinodex, tmp_path, sho
         told_apart(["nowhere"])
 
 
-def test_a_run_shows_every_answer_and_opens_its_trace(kinodex, tmp_path):
-    library = caption_library(tmp_path / "library", ("harbour", "orchard"))
-    questions = write_questions(tmp_path, ("harbour", "orchard"), 2)
-    run = tmp_path / "run"
-    asked = ("eval", "sketch", library.uri, "--annotations", questions, "--out", run, "--agent", "uniform", "--traces")
-    assert kinodex(*asked).code == 0
+def test_a_run_shows_every_answer_and_has_its_traces(run):
     collection = Collection(told_apart([str(run)]))
     told = collection.run(0)
     assert [len(each["answers"]) for each in told["questions"]] == [len(told["contenders"])] * 4
@@ -194,12 +207,29 @@ def test_a_run_shows_every_answer_and_opens_its_trace(kinodex, tmp_path):
     questions = held_in(small.text)["data"]["runs/0"]["questions"]
     kept = [answer["has_trace"] for each in questions for answer in each["answers"]]
     assert kept == [True] + [False] * small.traces_left_out
+
+
+def test_a_run_opens_in_a_browser_with_its_report_and_traces(run):
     with served(run) as address:
         status, headers, body = get(address, "/reports/0/report.html")
         assert status == 200 and b"<html" in body
         assert headers["content-security-policy"].startswith("sandbox allow-scripts;")
         for name in ("run.json", "answers.jsonl", "figures/../run.json", "..%2frun.json", "figures/%2e%2e/run.json"):
             assert get(address, f"/reports/0/{name}")[0] == 404
+        with chromium() as browser:
+            page = browser.new_page()
+            page.goto(address)
+            page.locator(".questions tbody tr").first.wait_for()
+            assert page.locator(".questions tbody tr").count() == 4
+            page.get_by_role("searchbox").fill("orchard")
+            page.get_by_text("2", exact=True).first.wait_for()
+            assert page.locator(".questions tbody tr").count() == 2
+            page.get_by_role("link", name=re.compile("^Trace of uniform")).first.click()
+            page.locator(".answer .tag").wait_for()
+            assert page.locator(".truth-span").count() == 1 and page.locator("article").count() == 1
+            page.go_back()
+            page.locator(".questions th a").first.click()
+            page.locator("article + article").wait_for()
 
 
 def test_the_server_gives_frames_data_and_the_page(address, shown):
@@ -242,14 +272,30 @@ def test_the_server_gives_nothing_else(address, path):
 
 
 def test_a_frame_that_is_not_there_is_told(address, shown):
-    status, _, body = get(address, f"/pictures/0/{shown.video_id}/99999")
-    assert status in (400, 404) and "error" in json.loads(body)
+    for frame_no in (99_999, 10**20):
+        status, _, body = get(address, f"/pictures/0/{shown.video_id}/{frame_no}")
+        assert status == 404 and "no such frame" in json.loads(body)["error"]
 
 
 def test_a_search_that_makes_no_sense_is_told(address):
     for query, says in (("text=", "empty"), ("text=a&kind=all", "kind"), ("text=a&from=x", "number")):
         status, _, body = get(address, f"/data/libraries/0/search?{query}")
-        assert status in (400, 404) and says in json.loads(body)["error"]
+        assert status == 400 and says in json.loads(body)["error"]
+
+
+def test_videos_and_failures_come_in_pages_by_words(address, shown, tmp_path):
+    many = library_of_titles(tmp_path / "many", 2 * ROWS + 5)
+    collection = Collection(told_apart([many.uri]))
+    first, last = (collection.videos(0, "", start) for start in (0, 2 * ROWS))
+    assert first["count"] == last["count"] == 2 * ROWS + 5
+    assert [len(page["rows"]) for page in (first, last)] == [ROWS, 5]
+    assert first["rows"][0].title == "film 0000" and last["rows"][-1].title == f"film {2 * ROWS + 4:04}"
+    assert [row.title for row in collection.videos(0, "FILM 0007", 0)["rows"]] == ["film 0007"]
+    for words, count in (("bad.mp4", 1), ("onerror", 1), ("nothing", 0)):
+        found = json.loads(get(address, f"/data/libraries/0/failures?words={words}")[2])
+        assert found["count"] == len(found["rows"]) == count
+    for start in ("-1", "x", "1e400", "nan"):
+        assert get(address, f"/data/libraries/0/videos?start={start}")[0] == 400
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "169.254.1.1"])
@@ -265,6 +311,12 @@ def test_the_policy_lets_the_page_load_only_from_its_server(address):
     _, headers, _ = get(address, "/data/home")
     assert headers["content-security-policy"].startswith("default-src 'none'")
     assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_it_listens_on_loopback_unless_told():
+    host = inspect.signature(view_command.view).parameters["host"].default
+    with listen(host, 0) as listener:
+        assert ip_address(listener.getsockname()[0]).is_loopback
 
 
 def test_only_reading_is_possible(address):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from jobs.viewer.collection import Collection
 from jobs.viewer.given import told_apart
+from jobs.viewer.library_view import ROWS
 from jobs.viewer.one_file import one_file
-from tests.viewer_kit import EVIL, SCENE_S, make_shown, served, write_long_trace
+from tests.viewer_kit import EVIL, SCENE_S, chromium, library_of_titles, make_shown, served, write_long_trace
 
-sync_api = pytest.importorskip("playwright.sync_api")
 WAIT_MS = 15_000
 QUICK_MS = 500
 """Tens of milliseconds on an idle core; these tests share theirs."""
@@ -30,16 +29,11 @@ def address(shown):
 
 @pytest.fixture(scope="module")
 def context(address):
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no chromium here")
-    # From here on no other event loop runs in this thread, so the traces are made before.
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    """The traces of `address` are made before: their event loop cannot run in this thread while Chromium is open."""
+    with chromium() as browser:
         context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
         context.set_default_timeout(WAIT_MS)
         yield context
-        browser.close()
 
 
 @pytest.fixture
@@ -73,6 +67,11 @@ def _is_foreign(url, address):
 def width_px(image):
     """The width of a picture's own, once it is there."""
     return image.evaluate("image => image.decode().then(() => image.naturalWidth)")
+
+
+def hard_to_use(page):
+    """What axe-core finds: contrast, labels, names, roles, what the keyboard does not reach."""
+    return [(each["id"], [node["html"] for node in each["nodes"]]) for each in Axe().run(page).response["violations"]]
 
 
 def rounds(page):
@@ -110,6 +109,28 @@ def test_candidates_are_chosen_on_the_time_line_and_in_the_table(opened, address
     page.keyboard.press("+")
     page.get_by_role("button", name="Whole video").click()
     assert page.get_by_role("button", name="Whole video").count() == 0
+    page.locator(".timeline .segment.open").last.dblclick()
+    page.get_by_role("button", name="Whole video").wait_for()
+    assert page.locator(".timeline .segment.selected").count() == 1
+
+
+def test_arrow_keys_go_from_segment_to_segment_and_the_rounds_stay(opened, address):
+    page = opened(f"{address}/#/trace/t0")
+    focused = "document.activeElement.dataset.focus"
+    page.locator(".timeline [tabindex='0']").focus()
+    assert page.evaluate(focused) == "segment 0"
+    page.keyboard.press("ArrowDown")
+    first = page.locator(".timeline .segment.selected")
+    assert first.get_attribute("aria-label").startswith("1: 0:00.0 to ")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(focused) == "segment 2"
+    assert page.locator(".about").inner_text().count("Segment 2: ") == 1
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(focused) == "segment 0"
+    page.keyboard.press("Enter")
+    assert page.locator(".about").count() == 0
+    assert rounds(page) == ["round 4 of 4"]
+    assert page.evaluate("getComputedStyle(document.activeElement.querySelector('rect')).strokeWidth") == "4px"
 
 
 def test_a_frame_is_seen_at_full_size_and_a_call_with_its_prompt(opened, address):
@@ -143,27 +164,52 @@ def test_traces_of_one_question_stand_side_by_side_and_go_together(opened, addre
     assert rounds(page) == ["round 1 of 4", "round 1 of 2"]
 
 
-def test_a_search_shows_frames_and_copies_a_position(opened, address):
+def test_a_search_keeps_to_video_and_time_gives_frames_and_positions_and_is_there_on_the_way_back(opened, address):
     page = opened(f"{address}/#/library/0")
-    assert EVIL in page.locator("table").first.inner_text()
+    assert EVIL in page.locator("tbody a").first.inner_text()
     page.get_by_role("searchbox", name="Search").fill("red shoes in the city")
     page.locator("select[name=kind]").select_option("frames")
-    page.get_by_role("button", name="Search").click()
-    hit = page.locator(".hit").first
-    assert width_px(hit.locator("img")) == 64
-    hit.locator("button").click()
+    page.locator("[name=video]").fill("film")
+    assert page.locator("datalist option").get_attribute("value") == f"film {EVIL}"
+    page.locator("[name=video]").fill(f"film {EVIL}")
+    page.locator("[name=from]").fill("0:10")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
+    times = page.locator(".hit button").all_inner_texts()
+    assert times and all(time >= "0:10" for time in times) and times[0] < f"0:{SCENE_S}"
+    assert width_px(page.locator(".hit img").first) == 64
+    page.locator(".hit button").first.click()
     page.wait_for_selector(".toast")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith(f"film {EVIL} 0:") and float(copied.rsplit(":", 1)[1]) < SCENE_S
-    hit.locator("a").click()
+    assert page.evaluate("navigator.clipboard.readText()") == f"film {EVIL} {times[0]}"
+    page.locator(".hit a").first.click()
     page.wait_for_selector(".still img")
+    page.go_back()
+    page.wait_for_selector(".hit")
+    assert page.locator("[name=from]").input_value() == "0:10"
+    assert page.locator(".hit button").all_inner_texts() == times
+
+
+def test_many_videos_come_page_by_page_and_by_title(opened, tmp_path):
+    many = library_of_titles(tmp_path / "many", ROWS + 50)
+    with served(many.uri) as address:
+        page = opened(address)
+        links = page.locator("tbody a")
+        page.wait_for_selector("tbody a")
+        assert (links.count(), links.first.inner_text()) == (ROWS, "film 0000")
+        page.get_by_role("button", name="Next").click()
+        page.get_by_text(f"{ROWS + 1} to {ROWS + 50} of {ROWS + 50}").wait_for()
+        assert (links.count(), links.first.inner_text()) == (50, f"film {ROWS:04}")
+        page.get_by_role("searchbox", name="part of a title").fill("FILM 0007")
+        page.get_by_role("link", name="film 0007").wait_for()
+        assert links.count() == 1
 
 
 def test_a_video_shows_detections_captions_and_what_is_said(opened, address, shown):
     page = opened(f"{address}/#/library/0/video/{shown.video_id}/3.0")
     box = page.locator(".still .box")
     box.wait_for(state="attached")
-    assert [box.get_attribute(name) for name in ("x", "y", "width", "height")] == ["25", "25", "25", "50"]
+    sides = box.evaluate("box => ['left', 'top', 'width', 'height'].map((side) => box.style[side])")
+    assert sides == ["25%", "25%", "25%", "50%"] and box.inner_text() == f"shoe {EVIL}"
     assert EVIL in page.locator(".tag").first.inner_text()
     page.keyboard.press("ArrowRight")
     assert box.count() == 0
@@ -173,14 +219,21 @@ def test_a_video_shows_detections_captions_and_what_is_said(opened, address, sho
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_every_view_fits_a_phone_and_a_desk(opened, address, shown, width, scheme):
+def test_every_view_fits_a_phone_and_a_desk_and_is_easy_to_use(opened, address, shown, width, scheme):
     page = opened(address, width, scheme)
     ground = {"light": "rgb(244, 244, 245)", "dark": "rgb(17, 17, 19)"}[scheme]
-    for place in ("#/trace/t0", "#/library/0", f"#/library/0/video/{shown.video_id}/3", "#/trace/t0,t1"):
+    views = {
+        "#/library/0": "tbody a",
+        f"#/library/0/video/{shown.video_id}/3": ".box",
+        "#/trace/t0,t1": "article + article",
+    }
+    for place, sign in views.items():
         page.goto(f"{address}/{place}")
-        page.wait_for_selector("main h1")
+        page.wait_for_selector(sign)
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, place
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
+        assert page.evaluate("document.getAnimations().length") == 0
+        assert hard_to_use(page) == [], place
 
 
 def test_one_file_needs_no_server(opened, shown, tmp_path):
@@ -197,8 +250,8 @@ def test_one_file_needs_no_server(opened, shown, tmp_path):
 
 def test_a_trace_of_a_thousand_events_stays_quick(opened, shown, tmp_path):
     write_long_trace(tmp_path / "long.jsonl", shown.traces[0], rounds=250)
-    with served(tmp_path / "long.jsonl", shown.library.uri) as address:
-        page = opened(address)
+    with served(tmp_path / "long.jsonl", shown.traces[0], shown.library.uri) as address:
+        page = opened(f"{address}#/trace/t0")
         press = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
         took_ms = page.evaluate(
             f"() => {{ const began = performance.now(); for (let n = 0; n < 5; n++) ({press})('ArrowLeft');"
@@ -206,6 +259,16 @@ def test_a_trace_of_a_thousand_events_stays_quick(opened, shown, tmp_path):
         )
         assert rounds(page) == ["round 245 of 250"]
         assert took_ms < QUICK_MS
+        page.get_by_role("button", name="candidates more").click()
+        assert page.locator(".candidates tbody tr").count() == 246
+        assert page.evaluate("document.activeElement.dataset.focus").startswith("candidate ")
+        page.goto(f"{address}#/trace/t0,t1")
+        page.wait_for_selector("article + article")
+        page.keyboard.press("Home")
+        assert rounds(page) == ["round 1 of 250", "before round 1"]
+        page.keyboard.press("ArrowRight")
+        assert rounds(page) == ["round 1 of 250", "round 1 of 4"]
+        page.goto("about:blank")  # before the server ends, which its pictures come from
 
 
 def test_what_is_not_there_is_told(context, address):
@@ -214,4 +277,16 @@ def test_what_is_not_there_is_told(context, address):
     alert = page.get_by_role("alert")
     alert.wait_for()
     assert "got trace 9; 2 were given" in alert.inner_text()
+    page.close()
+
+
+def test_a_table_whose_server_is_gone_says_so(context, tmp_path):
+    few = library_of_titles(tmp_path / "few", 2)
+    page = context.new_page()
+    with served(few.uri) as address:
+        page.goto(address)
+        page.wait_for_selector("tbody a")
+    page.get_by_role("searchbox", name="part of a title").fill("film")
+    page.get_by_text("Failed to fetch").wait_for()
+    assert page.locator("tbody a").count() == 0
     page.close()

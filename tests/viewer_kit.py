@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import io
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,8 +18,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 import uvicorn
 from numpy.typing import NDArray
 from PIL import Image
@@ -37,6 +40,9 @@ from jobs.viewer.given import told_apart
 from jobs.viewer.server import LOOPBACK, make_app
 from pipeline.ingest import FrameRow
 from tests.agent_kit import ScriptedModel, explorer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 EVIL = '</script><img src=x onerror="window.hurt=1">\'&'
 SCENES = {"red shoes in the city": (200, 30, 30), "a yellow boat at sea": (220, 200, 40), "snow": (240, 240, 250)}
@@ -78,31 +84,42 @@ def picture(colour: tuple[int, int, int]) -> bytes:
     return held.getvalue()
 
 
-def _add_video(library: Library, frames: Sequence[FrameRow]) -> str:
-    video_id = hashlib.sha256(b"viewer").hexdigest()[:32]
-    segments = [SegmentRow(video_id, at, at * 20.0, at * 20.0 + 20, "shot") for at in range(len(SCENES))]
-    library.add_frames({video_id: frames})
-    library.add_segments({video_id: segments})
-    library.add_transcript({video_id: [TranscriptRow(video_id, 20.0, 25.0, SAID, "sidecar")]})
-    row = VideoRow(
+def library_of_titles(folder: Path, count: int) -> Library:
+    """A library of videos that have a title and nothing else."""
+    library = Library.create(str(folder), {"fps": 1.0}, load_space("builtin", device="cpu", towers="text").fingerprint)
+    rows = [_video_row(f"{at:032x}", f"film {at:04}", library.space_name) for at in range(count)]
+    assert library.complete(rows) == ()
+    return library
+
+
+def _video_row(video_id: str, title: str, space: str, **counts: int) -> VideoRow:
+    return VideoRow(
         video_id=video_id,
-        uri="film.mp4",
-        title=f"film {EVIL}",
+        uri=f"{title.split()[0]}.mp4",
+        title=title,
         start_s=0.0,
         duration_s=float(SECONDS),
         fps=25.0,
         width_px=64,
         height_px=36,
         codec="none",
-        frames=len(frames),
-        segments=len(segments),
-        transcript_lines=1,
+        **({"frames": 0, "segments": 0, "transcript_lines": 0} | counts),
         decode_errors=0,
         sample_fps=1.0,
-        space=library.space_name,
+        space=space,
         state="complete",
         ingested_at=datetime.now(UTC),
     )
+
+
+def _add_video(library: Library, frames: Sequence[FrameRow]) -> str:
+    video_id = hashlib.sha256(b"viewer").hexdigest()[:32]
+    segments = [SegmentRow(video_id, at, at * 20.0, at * 20.0 + 20, "shot") for at in range(len(SCENES))]
+    library.add_frames({video_id: frames})
+    library.add_segments({video_id: segments})
+    library.add_transcript({video_id: [TranscriptRow(video_id, 20.0, 25.0, SAID, "sidecar")]})
+    counts = {"frames": len(frames), "segments": len(segments), "transcript_lines": 1}
+    row = _video_row(video_id, f"film {EVIL}", library.space_name, **counts)
     assert library.complete([row]) == ()
     library.add_failures([FailureRow("bad.mp4", "probe", "Broken", EVIL, 1, datetime.now(UTC))])
     return video_id
@@ -174,6 +191,19 @@ def write_long_trace(path: Path, short: Path, rounds: int) -> None:
         ]
         parent = children[1]
     path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium; while it is open, no event loop may run in this thread. Skips where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no chromium here")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @contextmanager

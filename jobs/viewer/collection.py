@@ -17,10 +17,12 @@ from agent.model import ShownFrame, plain
 from agent.trace import read_trace
 from index.errors import KinodexError, TimeOutside
 from index.library import Library
+from index.rows import LibraryFacts
+from jobs.errors import UsageError
 from jobs.evaluation.folder import trace_file
 from jobs.evaluation.reporting import Run
 from jobs.viewer.given import Given
-from jobs.viewer.library_view import Asked, found, library_view, video_view
+from jobs.viewer.library_view import Asked, failures_page, found, video_view, videos_page
 from jobs.viewer.run_view import run_view, truth_of
 from jobs.viewer.timeline import curves, shots
 from jobs.viewer.trace_view import TraceView, shown_frames, trace_view
@@ -40,7 +42,7 @@ class Collection:
 
     def __init__(self, given: Given) -> None:
         self.given = given
-        self._environments: dict[str, Environment] = {}
+        self._environments: dict[tuple[str, str], Environment] = {}
         self._views: dict[str, TraceView] = {}
 
     @cached_property
@@ -80,9 +82,13 @@ class Collection:
         number = self._library_of(view)
         if number is None or not any(step.queries for step in view.steps):
             return []
-        environment = self._environment(number)
+        seen_in = next((each for each in self._library(number).spaces() if str(each) == view.space), None)
+        if seen_in is None:
+            return []
+        environment = self._environment(number, seen_in.digest)
         rows = [environment.library.video(video["video_id"]) for video in view.videos]
-        return list(curves(view, Environment(environment.library, rows, environment.embed_texts)))
+        alone = Environment(environment.library, rows, environment.embed_texts, space=seen_in.digest)
+        return list(curves(view, alone))
 
     def run(self, number: int) -> dict[str, Any]:
         """A run: how its contenders stand, and every question with everybody's answer."""
@@ -91,8 +97,15 @@ class Collection:
     def run_folder(self, number: int) -> Path:
         return self._run(number).folder
 
-    def library(self, number: int) -> dict[str, Any]:
-        return library_view(self._library(number))
+    def library(self, number: int) -> LibraryFacts:
+        """Counts of what is in a library."""
+        return self._library(number).info()
+
+    def videos(self, number: int, words: str, start: int) -> dict[str, Any]:
+        return videos_page(self._library(number), words, start)
+
+    def failures(self, number: int, words: str, start: int) -> dict[str, Any]:
+        return failures_page(self._library(number), words, start)
 
     def video(self, number: int, video_id: str) -> dict[str, Any]:
         """Raises UnknownVideo."""
@@ -100,7 +113,7 @@ class Collection:
 
     def search(self, number: int, asked: Asked) -> list[dict[str, Any]]:
         """The hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
-        environment = self._environment(number)
+        environment = self._environment(number, self._library(number).fingerprint.digest)
         return found(environment.library, asked, environment.embed_text)
 
     def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
@@ -161,14 +174,14 @@ class Collection:
         holding = (n for n, each in enumerate(self.given.libraries) if wanted <= each.video_ids() and _seen(view, each))
         return next(holding, None)
 
-    def _environment(self, number: int) -> Environment:
-        """A library, opened once more for the slow thread, with its text tower, which takes seconds to load."""
+    def _environment(self, number: int, space: str) -> Environment:
+        """A library, opened once more for the slow thread, with a space's text tower, which takes seconds to load."""
         from jobs.ask_command import open_environment
 
         uri = self._library(number).uri
-        if uri not in self._environments:
-            self._environments[uri] = open_environment(uri)
-        return self._environments[uri]
+        if (uri, space) not in self._environments:
+            self._environments[uri, space] = open_environment(uri, space=space)
+        return self._environments[uri, space]
 
     def _run(self, number: int) -> Run:
         return _at(self.given.runs, number, "run")
@@ -196,8 +209,8 @@ def _at(given: Sequence[T], number: int, what: str) -> T:
 
 
 def numbers(given: Mapping[str, str], *names: str) -> list[float | None]:
-    """Numbers of a query string, None where one is not given; raises NotGiven for what is no number."""
+    """Numbers of a query string, None where one is not given; raises UsageError for what is no number."""
     try:
         return [float(given[name]) if given.get(name) else None for name in names]
     except ValueError as error:
-        raise NotGiven(f"{error}; give a number") from error
+        raise UsageError(f"{error}; give a number") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from index.library import Library
 from index.rows import Hit, Scope
 
 EmbedText = Callable[[str], NDArray[np.float32]]
-MOST_VIDEOS = 2000
+ROWS = 100
+"""Rows of a table that the page shows at a time."""
 MOST_HITS = 100
 MIN_GAP_S = 2.0
 
@@ -31,14 +32,14 @@ class Asked:
     most: int = 24
 
 
-def library_view(library: Library) -> dict[str, Any]:
-    """Counts, the videos by title and the failures, at most `MOST_VIDEOS` of each."""
-    return {
-        "facts": library.info(),
-        "videos": library.videos()[:MOST_VIDEOS],
-        "failures": library.failures()[:MOST_VIDEOS],
-        "most": MOST_VIDEOS,
-    }
+def videos_page(library: Library, words: str, start: int) -> dict[str, Any]:
+    """`ROWS` videos by title from the `start`-th on, of the `count` with these words in their titles or URIs."""
+    return _page([row for row in library.videos() if _says(words, row.title, row.uri)], start)
+
+
+def failures_page(library: Library, words: str, start: int) -> dict[str, Any]:
+    """The same of sources that failed, by words of their URIs or reasons."""
+    return _page([row for row in library.failures() if _says(words, row.uri, row.message)], start)
 
 
 def video_view(library: Library, video_id: str) -> dict[str, Any]:
@@ -77,6 +78,14 @@ def found(library: Library, asked: Asked, embed: EmbedText) -> list[dict[str, An
         }
         for hit in _hits(library, asked, embed)
     ]
+
+
+def _says(words: str, *texts: str) -> bool:
+    return any(words.casefold() in text.casefold() for text in texts)
+
+
+def _page(rows: Sequence[Any], start: int) -> dict[str, Any]:
+    return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
 
 def _hits(library: Library, asked: Asked, embed: EmbedText) -> list[Hit]:

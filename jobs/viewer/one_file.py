@@ -19,6 +19,7 @@ JPEG_QUALITY = 82
 MOST_PICTURE_BYTES = 24_000_000
 MOST_DATA_BYTES = 60_000_000
 """Traces of a run hold every prompt; a browser still opens a file with so many."""
+MOST_VIDEOS = 2000
 
 Wanted = dict[tuple[int, str, int], None]
 """Pictures, by library, video and frame, in the order in which they matter."""
@@ -84,9 +85,11 @@ def _take_run(collection: Collection, run: int, data: dict[str, Any], wanted: Wa
 def _take_library(collection: Collection, number: int, data: dict[str, Any]) -> Wanted:
     """The videos with their words, and the frame in the middle of each segment; a search needs the server."""
     library = collection.given.libraries[number]
-    data[f"libraries/{number}"] = told = collection.library(number)
+    data[f"libraries/{number}"] = collection.library(number)
+    data[f"libraries/{number}/videos"] = rows = library.videos()[:MOST_VIDEOS]
+    data[f"libraries/{number}/failures"] = library.failures()[:MOST_VIDEOS]
     wanted: Wanted = {}
-    for row in told["videos"]:
+    for row in rows:
         view = collection.video(number, row.video_id)
         frames = _one_a_segment(library, row.video_id) if row.frames else []
         kept = {frame.frame_no: frame.time_s for frame in frames}

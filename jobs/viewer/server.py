@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agent.errors import TraceError
-from index.errors import KinodexError, LibraryError
+from index.errors import KinodexError, LibraryError, QueryError
+from jobs.errors import UsageError
 from jobs.evaluation.folder import FIGURES
 from jobs.evaluation.folder import PAGE as REPORT_PAGE
 from jobs.viewer.collection import Collection, NotGiven, numbers
@@ -77,6 +78,8 @@ def _routes(collection: Collection) -> list[Any]:
         data("traces/{key}/curves", lambda request: collection.curves(request.path_params["key"]), slow=True),
         data("runs/{run:int}", lambda request: collection.run(request.path_params["run"])),
         data("libraries/{library:int}", lambda request: collection.library(request.path_params["library"])),
+        data("libraries/{library:int}/videos", lambda request: _rows(collection.videos, request)),
+        data("libraries/{library:int}/failures", lambda request: _rows(collection.failures, request)),
         data("libraries/{library:int}/search", lambda request: _search(collection, request), slow=True),
         data(
             "libraries/{library:int}/videos/{video}",
@@ -98,7 +101,7 @@ def _guarded(
                 return answer(request)
             return await asyncio.get_running_loop().run_in_executor(worker, answer, request)
         except (KinodexError, TraceError) as error:
-            unknown = isinstance(error, NotGiven | TraceError | LibraryError)
+            unknown = isinstance(error, NotGiven | TraceError | LibraryError) and not isinstance(error, QueryError)
             return _json({"error": str(error)}, status=404 if unknown else 400)
 
     return respond
@@ -127,6 +130,14 @@ def _part(request: Request) -> Response:
     if name not in modules():
         raise NotGiven(f"got {name!r}, which is no part of the page")
     return _response(modules()[name].encode(), "text/javascript")
+
+
+def _rows(page: Callable[[int, str, int], Any], request: Request) -> Any:
+    given = request.query_params
+    start = given.get("start", "0")
+    if not start.isdecimal():
+        raise UsageError(f"got start {start!r}; give the number of a row, from 0")
+    return page(request.path_params["library"], given.get("words", ""), int(start))
 
 
 def _search(collection: Collection, request: Request) -> Any:

@@ -1,6 +1,6 @@
 // The answer of a trace, what it rests on and what it cost, in one card.
 
-import { copy, el } from "viewer/dom.js";
+import { copier, el } from "viewer/dom.js";
 import { amount, clock, letter, plural, span, spoken } from "viewer/words.js";
 
 export function answer({ trace, truth }, titles) {
@@ -59,11 +59,7 @@ function evidence(ranges, titles) {
     ranges.map((each) => {
       const name = `${several ? `${titles[each.video_id] ?? each.video_id} ` : ""}${span(each)}`;
       const position = `${titles[each.video_id] ?? each.video_id} ${clock(each.start_s)}`;
-      return el(
-        "button",
-        { type: "button", class: "chip good", title: `Copy ${position}`, onclick: () => copy(position) },
-        name,
-      );
+      return copier(position, name, "good");
     }),
   );
 }

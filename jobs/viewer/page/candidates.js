@@ -2,9 +2,11 @@
 
 import { el } from "viewer/dom.js";
 import { isOpen, present } from "viewer/state.js";
+import { table } from "viewer/table.js";
+import { opensNext } from "viewer/tree.js";
 import { plural, span } from "viewer/words.js";
 
-const AT_FIRST = 30;
+const AT_FIRST = 12;
 
 /** The parts of the panel; null for agents that have no tree. */
 export function candidates({ trace }, state, scores, act) {
@@ -17,55 +19,22 @@ export function candidates({ trace }, state, scores, act) {
   const entropy = step.scored?.entropy ?? null;
   const fused = trace.steps.some((each) => each.scored && each.scored.entropy !== null);
   const several = trace.videos.length > 1;
+  const names = ["Segment", "Reward", ...(fused ? ["Query", "Fused"] : ["Score"])];
+  const shown = state.allCandidates ? rows : rows.slice(0, AT_FIRST);
   const body = el(
     "tbody",
     {},
-    rows.slice(0, AT_FIRST).map((row) => line(row, { trace, step, state, act, fused, several })),
+    shown.map((row) => line(row, { trace, step, state, act, fused, several })),
   );
+  const weight = entropy === null ? null : `query scores weigh ${entropy.toFixed(2)}, the entropy of the rewards`;
+  const all = () => act.allCandidates(rows[AT_FIRST].node.number);
   return [
-    el(
-      "div",
-      { class: "row" },
-      el("h2", {}, plural(open.length, "candidate")),
-      entropy === null
-        ? null
-        : el(
-            "span",
-            { class: "quiet", title: "The weight that the query scores had" },
-            `entropy of rewards ${entropy.toFixed(2)}`,
-          ),
-    ),
-    el(
-      "div",
-      { class: "scroll" },
-      el(
-        "table",
-        { class: "candidates" },
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["Segment", "Reward", ...(fused ? ["Query", "Fused"] : ["Score"])].map((name) =>
-              el("th", { scope: "col" }, name),
-            ),
-          ),
-        ),
-        body,
-      ),
-    ),
-    rows.length > AT_FIRST
+    el("div", { class: "row" }, el("h2", {}, plural(open.length, "candidate")), el("span", { class: "quiet" }, weight)),
+    table("Candidates", names, body, { frame: "", className: "candidates" }),
+    shown.length < rows.length
       ? el(
           "button",
-          {
-            type: "button",
-            class: "plain",
-            onclick: (event) => {
-              body.append(...rows.slice(AT_FIRST).map((row) => line(row, { trace, step, state, act, fused, several })));
-              event.target.remove();
-            },
-          },
+          { type: "button", class: "plain", onclick: all },
           `${plural(rows.length - AT_FIRST, "candidate")} more`,
         )
       : null,
@@ -73,7 +42,7 @@ export function candidates({ trace }, state, scores, act) {
 }
 
 function line({ node, score }, { trace, step, state, act, fused, several }) {
-  const chosen = step.decided?.action === "explore" && step.decided.segment === node.number;
+  const chosen = opensNext(step) === node.number;
   const fresh = node.made_in === step.round && step.round > 0;
   const title = several ? `${trace.videos.find((video) => video.video_id === node.video_id)?.title} ` : "";
   return el(

@@ -73,7 +73,7 @@ export class Canvas {
         width: this.width,
         height: this.y,
         viewBox: `0 0 ${this.width} ${this.y}`,
-        role: "img",
+        role: "group",
         "aria-label": label,
       },
       this.parts,

@@ -33,6 +33,24 @@ export function tell(text) {
   setTimeout(() => note.remove(), 2500);
 }
 
+/** A button that copies a position; it shows the time alone. */
+export const copier = (position, shown, className = "") =>
+  el(
+    "button",
+    {
+      type: "button",
+      class: `chip ${className}`,
+      title: `Copy ${position}`,
+      onclick: () => copy(position),
+    },
+    svg(
+      "svg",
+      { class: "icon", viewBox: "0 0 12 12", "aria-hidden": "true" },
+      svg("path", { d: "M4 4V1h7v7H8M1 4h7v7H1z" }),
+    ),
+    shown,
+  );
+
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,6 +1,7 @@
 // The ledger adding up: what each round cost, and that the rounds make the answer's bill.
 
 import { el } from "viewer/dom.js";
+import { table } from "viewer/table.js";
 import { amount } from "viewer/words.js";
 
 const COLUMNS = {
@@ -29,40 +30,19 @@ export function ledger({ steps, elsewhere, answer }, at) {
       el("th", { scope: "row" }, name),
       columns.map((column) => el("td", {}, told(column, bill[column] ?? 0))),
     );
+  const body = el(
+    "tbody",
+    {},
+    steps.map((step, number) =>
+      row(step.round === 0 ? "before 1" : step.round, step.bill, number === at ? "now" : number > at ? "later" : ""),
+    ),
+    row(`up to ${steps[at].round === 0 ? "round 1" : `round ${steps[at].round}`}`, steps[at].so_far, "sum"),
+    extra ? row("beside the calls", elsewhere, "") : null,
+    answer ? row("the answer’s ledger", total, "sum") : null,
+  );
   return [
     el("h2", {}, "Ledger"),
-    el(
-      "div",
-      { class: "scroll" },
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            el("th", { scope: "col" }, "Round"),
-            columns.map((column) => el("th", { scope: "col" }, COLUMNS[column])),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          steps.map((step, number) =>
-            row(
-              step.round === 0 ? "before 1" : step.round,
-              step.bill,
-              number === at ? "now" : number > at ? "later" : "",
-            ),
-          ),
-          row(`up to ${steps[at].round === 0 ? "round 1" : `round ${steps[at].round}`}`, steps[at].so_far, "sum"),
-          extra ? row("beside the calls", elsewhere, "") : null,
-          answer ? row("the answer’s ledger", total, "sum") : null,
-        ),
-      ),
-    ),
+    table("Ledger", ["Round", ...columns.map((column) => COLUMNS[column])], body, { frame: "" }),
     answer
       ? el(
           "p",

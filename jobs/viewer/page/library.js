@@ -1,21 +1,13 @@
-// A library: search with frames as results, its videos, what failed.
+// A library: a search, what it holds, its videos, and what failed.
 
-import { copy, el } from "viewer/dom.js";
-import { alone, load, picture } from "viewer/source.js";
+import { el } from "viewer/dom.js";
+import { search } from "viewer/search.js";
+import { alone, load, rows } from "viewer/source.js";
+import { paged } from "viewer/table.js";
 import { amount, clock, plural } from "viewer/words.js";
 
-const KINDS = {
-  together: "pictures, speech and captions",
-  frames: "pictures",
-  transcript: "what is said",
-  captions: "captions",
-  detections: "detections, by label",
-};
-
-export async function library(key) {
-  const told = await load(`libraries/${key}`);
-  const { facts, videos, failures } = told;
-  const hits = el("div", { class: "hits", "aria-live": "polite" });
+export async function library(key, asked) {
+  const facts = await load(`libraries/${key}`);
   const element = el(
     "div",
     {},
@@ -23,8 +15,7 @@ export async function library(key) {
     el("p", { class: "quiet" }, facts.uri),
     alone
       ? el("p", { class: "quiet" }, "Searching needs kinodex view; here is a frame of each segment of every video.")
-      : search(key, videos, hits),
-    hits,
+      : search(key, asked),
     el(
       "dl",
       { class: "facts" },
@@ -38,8 +29,7 @@ export async function library(key) {
         ),
       ),
     ),
-    table(key, videos, facts, told.most),
-    failed(failures, facts.failures),
+    tables(key, facts),
   );
   return { title: facts.uri.split("/").pop(), element, here: `#/library/${key}` };
 }
@@ -57,145 +47,25 @@ function numbers(facts) {
     ["transcript lines", amount(facts.transcript_lines)],
     ...added,
     ["failures", amount(facts.failures)],
-    ["on disk", `${amount(facts.stored_bytes / 1e6)} MB`],
+    ["MB on disk", amount(facts.stored_bytes / 1e6)],
   ];
 }
 
-function search(key, videos, hits) {
-  const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);
-  const form = el(
-    "form",
-    {
-      class: "search card pad",
-      role: "search",
-      onsubmit: async (event) => {
-        event.preventDefault();
-        const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-        hits.replaceChildren(el("p", { class: "quiet" }, "Searching…"));
-        try {
-          const found = await load(`libraries/${key}/search?${asked}`);
-          hits.replaceChildren(
-            found.length
-              ? el(
-                  "p",
-                  { class: "quiet" },
-                  `${plural(found.length, "hit")}, best first; a click on a time copies the position`,
-                )
-              : el("p", {}, "Nothing was found."),
-            el(
-              "div",
-              { class: "grid" },
-              found.map((hit) => result(key, hit)),
-            ),
-          );
-        } catch (error) {
-          hits.replaceChildren(el("div", { class: "banner", role: "alert" }, error.message));
-        }
-      },
-    },
-    field(
-      "Search",
-      el("input", {
-        type: "search",
-        name: "text",
-        placeholder: "what is to be seen, said or described",
-        autocomplete: "off",
-        required: true,
-      }),
-    ),
-    field(
-      "in",
-      el(
-        "select",
-        { name: "kind" },
-        Object.entries(KINDS).map(([value, name]) => el("option", { value }, name)),
-      ),
-    ),
-    field(
-      "of",
-      el(
-        "select",
-        { name: "video" },
-        el("option", { value: "" }, "all videos"),
-        videos.map((row) => el("option", { value: row.video_id }, row.title)),
-      ),
-    ),
-    field("from second", el("input", { type: "number", name: "from", min: 0, step: "any" })),
-    field("to second", el("input", { type: "number", name: "to", min: 0, step: "any" })),
-    el("button", { type: "submit", class: "plain strong" }, "Search"),
-  );
-  return form;
-}
-
-function result(key, hit) {
-  const source = picture(key, hit.video_id, hit.frame_no);
-  const position = `${hit.title} ${clock(hit.start_s)}`;
-  const where = `#/library/${key}/video/${hit.video_id}/${hit.start_s}`;
-  return el(
-    "article",
-    { class: "card hit" },
-    el(
-      "a",
-      { href: where, "aria-label": `Open ${position}` },
-      source ? el("img", { src: source, alt: "", loading: "lazy" }) : el("span", { class: "blank" }, "no picture"),
-    ),
-    el(
-      "div",
-      {},
-      el(
-        "button",
-        { type: "button", class: "chip", title: `Copy ${position}`, onclick: () => copy(position) },
-        clock(hit.start_s),
-      ),
-      el("b", {}, ` ${hit.title}`),
-      el("small", {}, `${hit.source === "both" ? "several" : hit.source}, ${hit.score.toFixed(3)}`),
-      hit.text ? el("p", {}, hit.text) : null,
-    ),
-  );
-}
-
-function table(key, videos, facts, most) {
-  const filter = el("input", {
-    type: "search",
-    placeholder: "part of a title",
-    "aria-label": "Only videos with this in their titles",
-  });
-  const rows = videos.map((row) => [row.title.toLowerCase(), line(key, row)]);
-  filter.addEventListener("input", () =>
-    rows.forEach(([title, row]) => (row.hidden = !title.includes(filter.value.toLowerCase()))),
-  );
-  const names = ["Video", "Length", "Frames", "Segments", "Lines", "Picture", "Codec", "State"];
+function tables(key, facts) {
+  const videos = ["Video", "Length", "Frames", "Segments", "Lines", "Picture", "Codec", "State"];
+  const failures = ["Source", "Stage", "What", "Attempts"];
+  const listed = (what, title, names, placeholder, line, className) => {
+    const words = el("input", { type: "search", placeholder, "aria-label": `${title}: ${placeholder}` });
+    const find = (start) => rows(key, what, words.value, start);
+    return paged(title, names, { find, line, filters: [words], className });
+  };
   return [
-    el("div", { class: "row" }, el("h2", {}, "Videos"), videos.length > 8 ? filter : null),
-    facts.videos > most
-      ? el("p", { class: "quiet" }, `The first ${amount(most)} of ${amount(facts.videos)}, by title.`)
-      : null,
-    el(
-      "div",
-      { class: "scroll card", tabindex: 0, "data-scrolls": true, role: "region", "aria-label": "Videos" },
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            names.map((name) => el("th", { scope: "col" }, name)),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          rows.map(([, row]) => row),
-        ),
-      ),
-    ),
+    listed("videos", "Videos", videos, "part of a title", (row) => video(key, row)),
+    facts.failures ? listed("failures", "Failures", failures, "source or reason", failure, "words") : null,
   ];
 }
 
-function line(key, row) {
+function video(key, row) {
   const size = row.frames ? `${row.width_px} × ${row.height_px}` : "only text";
   return el(
     "tr",
@@ -213,39 +83,11 @@ function line(key, row) {
   );
 }
 
-function failed(failures, count) {
-  if (!count) return null;
-  const names = ["Source", "Stage", "What", "Attempts"];
-  return [
-    el("h2", {}, plural(count, "failure")),
-    el(
-      "div",
-      { class: "scroll card", tabindex: 0, "data-scrolls": true, role: "region", "aria-label": "Failures" },
-      el(
-        "table",
-        { class: "words" },
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            names.map((name) => el("th", { scope: "col" }, name)),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          failures.map((each) =>
-            el(
-              "tr",
-              {},
-              el("th", { scope: "row" }, each.uri),
-              [each.stage, `${each.error_class}: ${each.message}`, each.attempts].map((value) => el("td", {}, value)),
-            ),
-          ),
-        ),
-      ),
-    ),
-  ];
+function failure(row) {
+  return el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, row.uri),
+    [row.stage, `${row.error_class}: ${row.message}`, row.attempts].map((value) => el("td", {}, value)),
+  );
 }

@@ -1,4 +1,5 @@
-// Which view the address asks for. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0 and #/library/0/video/ID.
+// Which view the address asks for. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0, #/library/0/search/WHAT
+// and #/library/0/video/ID/SECONDS.
 
 import { el } from "viewer/dom.js";
 import { home } from "viewer/home.js";
@@ -20,20 +21,22 @@ window.addEventListener("hashchange", draw);
 
 async function draw() {
   const mine = (asked += 1);
-  const [kind, key, , inner] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [kind, key, what, inner] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   onKey = () => {};
   try {
     const there = await load("home");
     const views = {
       trace: () => traces(key.split(",")),
       run: () => run(key),
-      library: () => (inner ? video(key, inner) : library(key)),
+      library: () => (what === "video" ? video(key, inner) : library(key, inner)),
     };
     const view = await (views[kind] ?? (() => only(there) ?? home(there)))();
     if (mine !== asked) return;
     onKey = view.onKey ?? onKey;
     document.title = `${view.title} · kinodex view`;
-    page.replaceChildren(top(there, view), el("main", {}, view.element));
+    const main = el("main", { tabindex: -1 }, view.element);
+    page.replaceChildren(top(there, view), main);
+    if (asked > 1) main.focus({ preventScroll: true }); // not on what the reader has left
     view.ready?.();
   } catch (error) {
     page.replaceChildren(

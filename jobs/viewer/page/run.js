@@ -2,9 +2,9 @@
 
 import { el } from "viewer/dom.js";
 import { load } from "viewer/source.js";
+import { ROWS, paged, table } from "viewer/table.js";
 import { amount, letter, plural, spoken } from "viewer/words.js";
 
-const AT_FIRST = 200;
 const COSTS = { frames: "Frames", calls: "Calls", tokens: "Tokens", cost: "Cost", seconds: "Seconds" };
 
 export async function run(key) {
@@ -51,58 +51,32 @@ export async function run(key) {
 function standings(told, [most, digits]) {
   const costs = Object.keys(COSTS).filter((name) => told.standings.some((each) => each.costs[name]));
   const points = (value) => (value === null || value === undefined ? "–" : (value * most).toFixed(digits));
-  return el(
-    "div",
-    { class: "scroll card", tabindex: 0, "data-scrolls": true, role: "region", "aria-label": "Contenders" },
+  const names = [
+    "Contender",
+    most === 100 ? "Accuracy (%)" : "Score",
+    "95 % interval",
+    "No answer",
+    ...costs.map((name) => COSTS[name]),
+  ];
+  const line = (each) =>
     el(
-      "table",
-      {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          [
-            "Contender",
-            most === 100 ? "Accuracy (%)" : "Score",
-            "95 % interval",
-            "No answer",
-            ...costs.map((name) => COSTS[name]),
-          ].map((name) => el("th", { scope: "col" }, name)),
-        ),
+      "tr",
+      { class: each.is_control ? "control" : "" },
+      el("th", { scope: "row" }, each.name),
+      el("td", {}, each.accuracy.questions ? points(each.accuracy.mean) : "–"),
+      el("td", {}, each.accuracy.low === null ? "–" : `${points(each.accuracy.low)} to ${points(each.accuracy.high)}`),
+      el("td", {}, amount(each.unanswered)),
+      costs.map((name) =>
+        el("td", {}, name === "seconds" ? (each.costs[name] ?? 0).toFixed(1) : amount(each.costs[name] ?? 0)),
       ),
-      el(
-        "tbody",
-        {},
-        told.standings.map((each) =>
-          el(
-            "tr",
-            { class: each.is_control ? "control" : "" },
-            el("th", { scope: "row" }, each.name),
-            el("td", {}, each.accuracy.questions ? points(each.accuracy.mean) : "–"),
-            el(
-              "td",
-              {},
-              each.accuracy.low === null ? "–" : `${points(each.accuracy.low)} to ${points(each.accuracy.high)}`,
-            ),
-            el("td", {}, amount(each.unanswered)),
-            costs.map((name) =>
-              el("td", {}, name === "seconds" ? (each.costs[name] ?? 0).toFixed(1) : amount(each.costs[name] ?? 0)),
-            ),
-          ),
-        ),
-      ),
-    ),
-  );
+    );
+  return table("Contenders", names, el("tbody", {}, told.standings.map(line)));
 }
 
 function questions(key, told) {
-  const body = el("tbody");
-  const count = el("span", { class: "quiet" });
   const words = el("input", {
     type: "search",
-    placeholder: "words of a question, a video",
+    placeholder: "words or a video",
     "aria-label": "Only questions with these words",
   });
   const which = el(
@@ -125,44 +99,15 @@ function questions(key, told) {
     el("option", { value: "" }, "every category"),
     groups.map((name) => el("option", { value: name }, name)),
   );
-  let limit = AT_FIRST;
-  const more = el(
-    "button",
-    { type: "button", class: "plain", onclick: () => ((limit = Infinity), draw()) },
-    "Show all",
-  );
-  const draw = () => {
+  const find = (start) => {
     const found = told.questions
       .map((each, at) => [each, at])
       .filter(([each]) => wanted(each, words.value, which.value, group.value));
-    body.replaceChildren(...found.slice(0, limit).map(([each, at]) => line(key, told, each, at)));
-    count.replaceChildren(plural(found.length, "question"));
-    more.hidden = found.length <= limit;
+    return { count: found.length, rows: found.slice(start, start + ROWS) };
   };
-  [words, which, group].forEach((each) => each.addEventListener("input", draw));
-  draw();
-  return [
-    el("div", { class: "row" }, el("h2", {}, "Questions"), words, which, groups.length ? group : null, count),
-    el(
-      "div",
-      { class: "scroll card", tabindex: 0, "data-scrolls": true, role: "region", "aria-label": "Questions" },
-      el(
-        "table",
-        { class: "questions" },
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["Question", ...told.contenders].map((name) => el("th", { scope: "col" }, name)),
-          ),
-        ),
-        body,
-      ),
-    ),
-    more,
-  ];
+  const filters = groups.length ? [words, which, group] : [words, which];
+  const shown = ([each, at]) => line(key, told, each, at);
+  return paged("Questions", ["Question", ...told.contenders], { find, line: shown, filters, className: "questions" });
 }
 
 function wanted(each, words, which, group) {

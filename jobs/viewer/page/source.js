@@ -1,5 +1,7 @@
 // Where data and pictures come from: the server, or this very file.
 
+import { ROWS } from "viewer/table.js";
+
 const held = JSON.parse(document.getElementById("held")?.textContent ?? "null");
 
 export const alone = held !== null;
@@ -13,6 +15,15 @@ export async function load(path) {
   const value = await reply.json();
   if (!reply.ok) throw new Error(value.error);
   return value;
+}
+
+/** A library's videos or failures that have some words, from the `start`-th on, as `{count, rows}`. */
+export async function rows(key, what, words, start) {
+  const path = `libraries/${key}/${what}`;
+  if (!held) return load(`${path}?${new URLSearchParams({ words, start })}`);
+  const told = (row) => [row.title, row.uri, row.message].join(" ").toLowerCase();
+  const found = (await load(path)).filter((row) => told(row).includes(words.toLowerCase()));
+  return { count: found.length, rows: found.slice(start, start + ROWS) };
 }
 
 /** The address of a frame's picture; null where there is none. */

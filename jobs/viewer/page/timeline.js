@@ -2,12 +2,9 @@
 
 import { Canvas } from "viewer/canvas.js";
 import { el, svg } from "viewer/dom.js";
-import { isOpen, present } from "viewer/state.js";
+import { legend, selected, tree } from "viewer/tree.js";
 import { clock, plural, span } from "viewer/words.js";
 
-const ROW = 24;
-const TREE = 336;
-const LEAST_ROW = 6;
 const CURVE = 64;
 
 /** The time line of the video that `state` is about; `act` holds its width in px and what clicks do. */
@@ -33,6 +30,7 @@ export function timeline(told, state, scores, act) {
     heading(told, state, video, act),
     canvas.drawn(`Time line of ${video.title}`),
     legend(trace),
+    selected(trace.nodes.filter(here), state, scores, video.title, act),
     queries(trace, state, act),
   );
 }
@@ -58,6 +56,7 @@ function heading(told, state, video, act) {
     state.window
       ? el("button", { type: "button", class: "plain", onclick: () => act.zoom(null) }, "Whole video")
       : null,
+    state.waiting ? el("span", { class: "quiet" }, "The matches are on their way …") : null,
   );
 }
 
@@ -112,6 +111,7 @@ function bands(canvas, cuts, top, height) {
 }
 
 function shown(canvas, trace, at, here) {
+  if (!trace.steps.some((step) => step.shown.length)) return;
   const top = canvas.row("frames", 16);
   trace.steps.slice(0, at + 1).forEach((step, number) => {
     const anchored = new Set(step.opened.flatMap((each) => each.anchor_frame_nos));
@@ -129,48 +129,6 @@ function shown(canvas, trace, at, here) {
       );
     }
   });
-}
-
-function tree(canvas, trace, state, scores, here, act) {
-  const nodes = trace.nodes.filter(here);
-  if (!nodes.length) return;
-  const step = trace.steps[state.at];
-  const levels = Math.max(...nodes.map((node) => node.depth)) + 1;
-  const row = Math.max(LEAST_ROW, Math.min(ROW, TREE / levels));
-  const top = canvas.row("tree", levels * row - 4);
-  const chosen = step.decided?.action === "explore" ? step.decided.segment : null;
-  for (const node of present(nodes, step.round).filter(canvas.sees)) {
-    canvas.parts.push(
-      segment(canvas, node, top + node.depth * row, scores.get(node.number), { row, step, chosen, state, act }),
-    );
-  }
-}
-
-function segment(canvas, node, y, score, { row, step, chosen, state, act }) {
-  const open = isOpen(node, step.round);
-  const classes = ["segment", open ? "open" : "divided"];
-  if (step.opened.some((each) => each.children.includes(node.number))) classes.push("new");
-  if (node.number === chosen) classes.push("chosen");
-  if (node.number === state.selected) classes.push("selected");
-  const bar = canvas.bar(node, y, row * 0.84, { rx: Math.min(3, row / 4) });
-  const width = Number(bar.getAttribute("width"));
-  const middle = Number(bar.getAttribute("x")) + width / 2;
-  const words = `${node.number}: ${span(node)}${score ? `, fused ${score.fused.toFixed(2)}` : ""}${score?.explanation ? `\n${score.explanation}` : ""}`;
-  return svg(
-    "g",
-    {
-      class: classes.join(" "),
-      "data-number": node.number,
-      style: { "--score": `${Math.round((score?.fused ?? 0) * 100)}%` },
-      onclick: () => act.select(node.number),
-      ondblclick: () => act.zoom(node.number),
-    },
-    bar,
-    row > 15 && width > 9 * String(node.number).length
-      ? svg("text", { x: middle, y: y + row * 0.6, "text-anchor": "middle" }, node.number)
-      : null,
-    svg("title", {}, words),
-  );
 }
 
 /** What agents without a tree looked at: the ranges of their notes. */
@@ -193,22 +151,6 @@ function spans(canvas, name, ranges, className) {
     canvas.parts.push(
       canvas.bar(each, top, 10, { class: className, rx: 2 }, svg("title", {}, `${name}: ${span(each)}`)),
     );
-}
-
-function legend({ nodes, steps }) {
-  if (!nodes.length) return null;
-  const anchored = steps.some((step) => step.anchors.length) ? [el("i", { class: "dot" }), "anchor"] : [];
-  return el(
-    "p",
-    { class: "legend quiet" },
-    anchored,
-    el("i", { class: "score" }),
-    "score 0 to 1",
-    el("i", { class: "next" }),
-    "opened next",
-    el("i", { class: "divided" }),
-    "divided",
-  );
 }
 
 /** All queries so far, those of this round marked; a click shows the matches of one alone. */

@@ -8,6 +8,7 @@ import { round } from "viewer/round.js";
 import { load } from "viewer/source.js";
 import { scoresAt } from "viewer/state.js";
 import { timeline } from "viewer/timeline.js";
+import { focusOf } from "viewer/tree.js";
 import { amount, spoken } from "viewer/words.js";
 
 const LEAST_WINDOW_S = 2;
@@ -19,19 +20,24 @@ export function trace(told) {
   const titles = Object.fromEntries(videos.map((video) => [video.video_id, video.title]));
   const state = {
     at: Math.max(0, steps.length - 1),
+    round: 0,
     video: null,
     selected: null,
     query: null,
     window: null,
+    allCandidates: false,
     curves: [],
+    waiting: told.library !== null && steps.some((step) => step.queries.length),
   };
   const places = Object.fromEntries(
     ["time", "list", "round", "ledger"].map((name) => [name, el("section", { class: `card pad ${name}` })]),
   );
   const { bar, set } = slider(steps, go);
 
-  function go(at) {
+  /** Go to a step; `asked` is the round that was asked for, which this trace may not have. */
+  function go(at, asked = null) {
     state.at = Math.min(Math.max(at, 0), Math.max(0, steps.length - 1));
+    state.round = asked ?? steps[state.at]?.round ?? 0;
     state.video = followed(told, steps[state.at]);
     fit();
     draw(true);
@@ -52,29 +58,41 @@ export function trace(told) {
     draw();
   }
 
+  /** Selects a segment, and goes there with the focus. */
+  function mark(number) {
+    state.selected = number;
+    draw(false, focusOf(number));
+  }
+
+  /** Lists all candidates, and goes to the first that was not listed. */
+  function allCandidates(first) {
+    state.allCandidates = true;
+    draw(false, `candidate ${first}`);
+  }
+
   function zoom(number) {
     const node = nodes.find((each) => each.number === number);
     const margin = node ? Math.max((node.end_s - node.start_s) * 0.1, LEAST_WINDOW_S / 2) : 0;
     state.window = node ? [node.start_s - margin, node.end_s + margin] : null;
-    if (node) state.video = node.video_id;
+    if (node) [state.video, state.selected] = [node.video_id, number];
     draw();
   }
 
   /** Draws what hangs on the round, and on what was chosen in it; the focus stays where it was. */
-  function draw(anew = false) {
+  function draw(anew = false, focus = document.activeElement?.dataset.focus) {
     const step = steps[state.at];
-    const focus = document.activeElement?.dataset.focus;
     places.time.replaceChildren(
       timeline(told, state, scores, {
         width: places.time.clientWidth - 26,
         select,
+        mark,
         zoom,
         show: (video) => ((state.video = video), (state.window = null), draw()),
         ask: (query) => ((state.query = state.query === query ? null : query), draw()),
       }),
     );
     if (!step) return;
-    const list = candidates(told, state, scores[state.at], { select, zoom });
+    const list = candidates(told, state, scores[state.at], { select, zoom, allCandidates });
     places.list.replaceChildren(...(list ?? []));
     places.list.hidden = list === null;
     if (anew) {
@@ -82,12 +100,16 @@ export function trace(told) {
       places.round.replaceChildren(...round(told, step, titles));
       places.ledger.replaceChildren(...ledger(told.trace, state.at));
     }
-    if (focus && element.contains(document.activeElement) === false)
+    if (focus && document.activeElement === document.body)
       element.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   }
 
   /** Go to the last step that is not after a round. */
-  const goRound = (number) => go(steps.findLastIndex((step) => step.round <= number));
+  const goRound = (number) =>
+    go(
+      steps.findLastIndex((step) => step.round <= number),
+      number,
+    );
   const zoomIn = () => zoom(state.selected ?? steps[state.at]?.opened[0]?.parent);
 
   const element = el(
@@ -101,7 +123,7 @@ export function trace(told) {
         { class: "quiet" },
         "No library with the frames that this run saw was given, so there are no pictures, shots and curves here.",
       ),
-    steps.length ? bar : null,
+    steps.length > 1 ? bar : null,
     places.time,
     steps.length ? el("div", { class: "halves" }, places.round, places.list) : null,
     steps.length ? places.ledger : null,
@@ -116,14 +138,14 @@ export function trace(told) {
       width = places.time.clientWidth;
       draw();
     }).observe(places.time);
-    if (told.library !== null)
-      load(`traces/${told.key}/curves`).then(
-        (curves) => ((state.curves = curves), draw()),
-        (error) => tell(`No curves: ${error.message}`),
-      );
+    if (state.waiting)
+      load(`traces/${told.key}/curves`)
+        .then((curves) => (state.curves = curves))
+        .catch((error) => tell(`No curves: ${error.message}`))
+        .finally(() => ((state.waiting = false), draw()));
   };
   const rounds = steps.map((step) => step.round);
-  return { element, ready, rounds, round: () => rounds[state.at] ?? 0, goRound, zoomIn, zoomOut: () => zoom(null) };
+  return { element, ready, rounds, round: () => state.round, goRound, zoomIn, zoomOut: () => zoom(null) };
 }
 
 /** The video that a round is about. */

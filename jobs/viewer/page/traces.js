@@ -24,6 +24,9 @@ export async function traces(keys) {
         "p",
         { class: "quiet keys" },
         "← and → go from round to round, Home and End to the first and the last, + and 0 zoom in and out.",
+        told.some((each) => each.trace.nodes.length)
+          ? " In the tree, the arrow keys go from segment to segment."
+          : null,
       ),
   );
   return {
@@ -46,7 +49,7 @@ function move(event, columns) {
   };
   if (event.key === "+") columns.forEach((column) => column.zoomIn());
   if (event.key === "0") columns.forEach((column) => column.zoomOut());
-  if (!(event.key in to) || event.target.closest("[data-scrolls]")) return;
+  if (!(event.key in to) || event.target.matches("[data-scrolls]")) return;
   event.preventDefault();
   if (to[event.key] !== undefined) columns.forEach((column) => column.goRound(to[event.key]));
 }

@@ -1,6 +1,6 @@
 // One video of a library: any of its frames with what was detected, its captions and what is said.
 
-import { copy, el, svg } from "viewer/dom.js";
+import { copier, el } from "viewer/dom.js";
 import { load, picture } from "viewer/source.js";
 import { amount, clock, plural } from "viewer/words.js";
 
@@ -31,11 +31,7 @@ export async function video(key, videoId) {
     screen.replaceChildren(still(key, told, state.at));
     const position = `${row.title} ${clock(time)}`;
     caption.replaceChildren(
-      el(
-        "button",
-        { type: "button", class: "chip", title: `Copy ${position}`, onclick: () => copy(position) },
-        clock(time),
-      ),
+      copier(position, clock(time)),
       el("span", { class: "quiet" }, ` frame ${told.frame_nos[state.at]}, ${state.at + 1} of ${amount(times.length)}`),
       ...seen(told, state.at),
     );
@@ -116,25 +112,22 @@ function nearest(times, wanted) {
 
 const detected = (told, at) => told.detections.filter((each) => each.frame_no === told.frame_nos[at]);
 
-/** A frame with boxes around what was detected in it. */
+/** A frame with named boxes around what was detected in it. */
 function still(key, told, at) {
   const boxes = detected(told, at).map((each) => {
-    const [x0, y0, x1, y1] = each.box.map((part) => part * 100);
-    const colour = colourOf(told, each.label);
-    return svg(
-      "rect",
-      { x: x0, y: y0, width: x1 - x0, height: y1 - y0, class: "box", style: { "--colour": colour } },
-      svg("title", {}, words(each)),
-    );
+    const [left, top, right, bottom] = each.box.map((part) => part * 100);
+    const place = { left: `${left}%`, top: `${top}%`, width: `${right - left}%`, height: `${bottom - top}%` };
+    const style = { ...place, "--colour": colourOf(told, each.label) };
+    return el("div", { class: "box", title: words(each), style }, el("span", {}, each.label));
   });
   return el(
     "figure",
-    { class: "still" },
+    { class: "still", style: { "--shape": `${told.video.width_px / told.video.height_px}` } },
     el("img", {
       src: picture(key, told.video.video_id, told.frame_nos[at]),
       alt: `Frame at ${clock(told.times_s[at])}`,
     }),
-    boxes.length ? svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none" }, boxes) : null,
+    boxes,
   );
 }
 
@@ -149,7 +142,10 @@ function colourOf(told, label) {
 /** What was detected, by label; a click goes to the next frame that has it. */
 function labels(told, show, current) {
   const frames = new Map();
-  for (const each of told.detections) frames.set(each.label, [...(frames.get(each.label) ?? []), each.frame_no]);
+  for (const each of told.detections) {
+    if (!frames.has(each.label)) frames.set(each.label, []);
+    frames.get(each.label).push(each.frame_no);
+  }
   if (!frames.size) return null;
   const next = (label) => show(frames.get(label).find((frameNo) => frameNo > current()) ?? frames.get(label)[0]);
   const chips = [...frames].map(([label, at]) =>

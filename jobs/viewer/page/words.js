@@ -12,6 +12,9 @@ export function clock(seconds) {
 /** The same without tenths, for axes. */
 export const shortClock = (seconds) => clock(Math.round(seconds)).slice(0, -2);
 
+/** "75", "1:15" or "1:01:15.5" -> seconds. */
+export const seconds = (text) => text.split(":").reduce((before, part) => 60 * before + Number(part), 0);
+
 export const span = (each) => `${clock(each.start_s)} to ${clock(each.end_s)}`;
 
 export function amount(value) {

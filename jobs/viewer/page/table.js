@@ -1,0 +1,66 @@
+// Tables, and those that come page by page.
+
+import { el } from "viewer/dom.js";
+import { amount } from "viewer/words.js";
+
+/** The most rows that are on the page at once; the server gives as many at a time. */
+export const ROWS = 100;
+
+const head = (names) =>
+  el(
+    "thead",
+    {},
+    el(
+      "tr",
+      {},
+      names.map((name) => el("th", { scope: "col" }, name)),
+    ),
+  );
+
+/** A table that scrolls sideways where it is too wide, by keyboard too. */
+export const table = (label, names, body, { frame = "card", className } = {}) =>
+  el(
+    "div",
+    { class: `scroll ${frame}`, tabindex: 0, "data-scrolls": true, role: "group", "aria-label": label },
+    el("table", { class: className }, head(names), body),
+  );
+
+/**
+ * A table of what `find(start)` gives, as `{count, rows}`, from the `start`-th on; `filters` are fields that `find`
+ * reads, and that stand beside the heading.
+ */
+export function paged(title, names, { find, line, filters, className }) {
+  const body = el("tbody");
+  const count = el("span", { class: "quiet", role: "status" });
+  let start = 0;
+  let asked = 0;
+  const turn = (name, move) =>
+    el("button", { type: "button", class: "plain", onclick: () => ((start += move), draw()) }, name);
+  const before = turn("← Before", -ROWS);
+  const next = turn("Next →", ROWS);
+  const turns = el("div", { class: "row" }, before, next);
+  async function draw() {
+    const mine = (asked += 1);
+    let found;
+    try {
+      found = await find(start);
+    } catch (error) {
+      found = { count: 0, rows: [], wrong: error.message };
+    }
+    if (mine !== asked) return;
+    body.replaceChildren(...found.rows.map(line));
+    const last = Math.min(start + ROWS, found.count);
+    count.replaceChildren(found.count > ROWS ? `${amount(start + 1)} to ${amount(last)} of ` : "", amount(found.count));
+    if (found.wrong) count.replaceChildren(found.wrong);
+    before.disabled = start === 0;
+    next.disabled = last === found.count;
+    turns.hidden = found.count <= ROWS;
+  }
+  filters.forEach((each) => each.addEventListener("input", () => ((start = 0), draw())));
+  draw();
+  return [
+    el("div", { class: "row" }, el("h2", {}, title), filters, count),
+    table(title, names, body, { className }),
+    turns,
+  ];
+}

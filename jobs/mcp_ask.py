@@ -17,12 +17,12 @@ from pydantic import Field
 
 from agent.answer import Answer
 from agent.ask import ask as run
-from agent.ask import default_parameters
+from agent.catalogue import named
 from agent.environment import Environment
 from agent.events import Event
 from agent.ledger import Budget
 from agent.question import Question
-from agent.variant import changed
+from agent.variant import Variant
 from jobs.mcp_replies import EVIDENCE, Answered, EvidenceLine, fitting, told
 from jobs.mcp_tools import VideoNames
 from jobs.models import ModelsFor
@@ -37,7 +37,7 @@ class Asking:
 
     models: ModelsFor
     model_names: Mapping[str, str]
-    agent: str
+    agent: Variant
     budget: Budget
 
 
@@ -62,18 +62,19 @@ def ask_tool(environment_of: EnvironmentOf, asking: Asking) -> Callable[..., Awa
         Look at the evidence with `frames` or `transcript` before you rely on it. At most 50 ranges of evidence.
         """
         asked = Question(question, tuple(options or ()))
-        name = agent or asking.agent
+        # a client names an agent of kinodex, never a file: that would be code executed for it
+        chosen = asking.agent if agent in (None, asking.agent.name) else named(agent)
         environment = await environment_of(videos)
         answer = await run(
             asked,
             environment,
             asking.models(environment),
-            agent=name,
-            parameters=changed(default_parameters(name, environment), settings or {}),
+            agent=chosen,
+            parameters=settings,
             budget=_within(asking.budget, max_frames, max_seconds),
             on_event=_progress(context),
         )
-        return told(_reply(answer, name, environment, asking.model_names))
+        return told(_reply(answer, chosen.name, environment, asking.model_names))
 
     return ask
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jobs import model_options as options
 from jobs.library_commands import LibraryArgument
 
 if TYPE_CHECKING:
     import socket
 
     from agent.ledger import Budget
+    from agent.variant import Variant
     from jobs.mcp_tools import LibraryTools
     from jobs.models import ModelChoice
 
@@ -27,24 +29,21 @@ def mcp(
     host: Annotated[str, typer.Option(help="With --http: the address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --http: the port; 0: a free one.")] = 8000,
     agent: Annotated[
-        str, typer.Option(help="Who answers if a call names nobody; `kinodex agents` lists them.")
+        str, typer.Option(help="Who answers if a call names nobody: a name of `kinodex agents`, or FILE.py.")
     ] = "eea",
-    model: Annotated[
-        str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
-    ] = "builtin",
-    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
-    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="Finds things that the library's detections do not tell: a hub id or a folder.")
-    ] = None,
-    max_frames: Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows as many.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Budget: tokens in and out.")] = None,
-    max_seconds: Annotated[float, typer.Option(help="Budget: seconds; clients do not wait for ever.")] = 240.0,
-    max_cost: Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")] = None,
-    input_price: Annotated[float, typer.Option(help="Money for a million input tokens.")] = 0.0,
-    output_price: Annotated[float, typer.Option(help="Money for a million output tokens.")] = 0.0,
-    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
+    model: options.ModelOption = "builtin",
+    base_url: options.BaseUrlOption = None,
+    models: options.ModelsOption = None,
+    detector: options.DetectorOption = None,
+    space: options.SpaceOption = None,
+    max_frames: options.MaxFramesOption = None,
+    max_rounds: options.MaxRoundsOption = None,
+    max_tokens: options.MaxTokensOption = None,
+    max_seconds: options.MaxSecondsOption = 240.0,  # clients do not wait for ever
+    max_cost: options.MaxCostOption = None,
+    input_price: options.InputPriceOption = 0.0,
+    output_price: options.OutputPriceOption = 0.0,
+    cache: options.CacheOption = True,
 ) -> None:
     """Serve a library to an assistant by the Model Context Protocol, until the client goes or Ctrl-C."""
     import asyncio
@@ -52,22 +51,22 @@ def mcp(
     from agent.catalogue import variant
     from agent.ledger import Budget
     from index.library import Library
-    from jobs.ask_command import check_cost
     from jobs.listening import listen
     from jobs.mcp_tools import LibraryTools
     from jobs.models import ModelChoice
 
-    variant(agent)
+    chosen = variant(agent)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
-    check_cost(choice, max_cost)
+    options.check_cost(choice, max_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    tools = LibraryTools(Library.open(library), detector)
+    tools = LibraryTools(Library.open(library), detector, space)
     listener = listen(host, port) if http else None
-    asyncio.run(_serve(tools, choice, agent, budget, listener, host))
+    with suppress(KeyboardInterrupt):  # the way to end it, not an interruption
+        asyncio.run(_serve(tools, choice, chosen, budget, listener, host))
 
 
 async def _serve(
-    tools: LibraryTools, choice: ModelChoice, agent: str, budget: Budget, listener: socket.socket | None, host: str
+    tools: LibraryTools, choice: ModelChoice, agent: Variant, budget: Budget, listener: socket.socket | None, host: str
 ) -> None:
     from jobs.mcp_ask import Asking
     from jobs.mcp_server import make_server, serve_http

@@ -16,11 +16,14 @@ from typing import Any
 import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
+from pydantic import create_model
 
 from agent.catalogue import VARIANTS
 from index.errors import KinodexError
 from jobs.mcp_ask import Asking, ask_tool
+from jobs.mcp_replies import clipped
 from jobs.mcp_tools import LibraryTools
 from pipeline.errors import PipelineError
 
@@ -45,23 +48,29 @@ ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_
 def make_server(tools: LibraryTools, asking: Asking) -> MCPServer:
     """A server with all tools over one library, to be run in the event loop that `asking`'s models belong to."""
     instructions = INSTRUCTIONS.format(
-        agent=asking.agent,
-        agents=", ".join(each.name for each in VARIANTS),
+        agent=asking.agent.name,
+        agents=", ".join(dict.fromkeys(each.name for each in (*VARIANTS, asking.agent))),
         models=", ".join(f"{role} {name}" for role, name in asking.model_names.items()),
     )
-    server = MCPServer("kinodex", version=version("kinodex"), instructions=instructions, log_level="WARNING")
     turn = anyio.Lock()
-
-    def add(tool: Callable[..., Any], hints: ToolAnnotations) -> None:
-        server.add_tool(_told_errors(tool), description=inspect.getdoc(tool), annotations=hints)
-
     reads = (
         tools.videos, tools.overview, tools.search, tools.frames, tools.transcript, tools.captions, tools.detections
     )  # fmt: skip
-    for read in reads:
-        add(_in_turn(read, turn), READS)
-    add(ask_tool(_in_turn(tools.environment_of, turn), asking), ASKS)
-    return server
+    offered = [_tool(_in_turn(read, turn), READS) for read in reads]
+    offered.append(_tool(ask_tool(_in_turn(tools.environment_of, turn), asking), ASKS))
+    return MCPServer(
+        "kinodex", version=version("kinodex"), instructions=instructions, tools=offered, log_level="WARNING"
+    )
+
+
+def _tool(function: Callable[..., Any], hints: ToolAnnotations) -> Tool:
+    """The tool that a function is. An argument that it does not have is an error, which the SDK would leave out."""
+    tool = Tool.from_function(_told_errors(function), description=inspect.getdoc(function), annotations=hints)
+    lenient = tool.fn_metadata.arg_model
+    strict = create_model(lenient.__name__, __base__=lenient, __cls_kwargs__={"extra": "forbid"})
+    tool.fn_metadata.arg_model = strict
+    tool.parameters = strict.model_json_schema(by_alias=True)
+    return tool
 
 
 def _in_turn(function: Callable[..., Any], turn: anyio.Lock) -> Callable[..., Any]:
@@ -83,7 +92,7 @@ def _told_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return await tool(**arguments)
         except (KinodexError, PipelineError) as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(clipped(str(error))) from error  # it repeats what it got, however long that is
 
     return telling
 

@@ -17,6 +17,7 @@ from index.library import Library
 from index.rows import CaptionRow, Hit, Scope, SegmentRow, VideoRow
 from jobs import mcp_replies as replies
 from jobs.errors import UsageError
+from jobs.library_space import held_space
 from jobs.mcp_pictures import pictures
 from jobs.mcp_replies import fitting, lines_of, page, spread, told
 from jobs.stored_pictures import frames_between
@@ -36,27 +37,32 @@ Only = Annotated[
 
 
 class LibraryTools:
-    """The tools over one open library, to be called one at a time: its caches are made for one thread."""
+    """The tools over one open library, to be called one at a time: its caches are made for one thread.
 
-    def __init__(self, library: Library, detector: str | None = None) -> None:
+    Frames are searched in `space`, by name or digest; None is the library's own. Raises UsageError if it is not here.
+    """
+
+    def __init__(self, library: Library, detector: str | None = None, space: str | None = None) -> None:
         self.library = library
         self._detector = detector
+        self._space = space
+        self._in_own = held_space(library, space).digest == library.fingerprint.digest
 
     @cached_property
     def environment(self) -> Environment:
-        """All videos with the text tower of the library's space, which takes seconds to load and not all tools need.
+        """All videos with the text tower of the space, which takes seconds to load and not all tools need.
 
         Raises SpaceError or SpaceMismatch.
         """
         from jobs.ask_command import open_environment
 
-        return open_environment(self.library.uri, detector=self._detector)
+        return open_environment(self.library.uri, detector=self._detector, space=self._space)
 
     def environment_of(self, videos: list[str] | None) -> Environment:
         """What an agent may touch: these videos, or all that there are now."""
         whole = self.environment
-        rows = [self.library.video(name) for name in videos] if videos else self.library.videos()
-        return Environment(whole.library, rows, whole.embed_texts, whole.detect)
+        rows = self.library.videos_named(videos) if videos else self.library.videos()
+        return Environment(whole.library, rows, whole.embed_texts, whole.detect, space=self._space)
 
     def videos(
         self,
@@ -126,7 +132,9 @@ class LibraryTools:
 
         At most 50 hits and 40,000 bytes. Scores order the hits of one search and mean nothing across searches.
         """
-        ids = tuple(self.library.video(name).video_id for name in videos) if videos else None
+        if k < 1:
+            raise UsageError(f"got k={k}; ask for at least 1 hit")
+        ids = tuple(row.video_id for row in self.library.videos_named(videos)) if videos else None
         hits = self._search(query, only, Scope(ids, start_s, end_s), min(k, replies.HITS), min_gap_s)
         lines = fitting([self._found(hit) for hit in hits])
         is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
@@ -140,10 +148,10 @@ class LibraryTools:
             return self.library.search_detections(query, 0.0, scope, k, min_gap_s)
         vector = self.environment.embed_text(query)
         if only == "frames":
-            return self.library.search_frames(vector, scope, k, min_gap_s)
+            return self.library.search_frames(vector, scope, k, min_gap_s, self._space)
         if only == "captions":
-            return self.library.search_captions(query, vector, scope, k)
-        return self.library.search(query, vector, scope, k, min_gap_s)
+            return self.library.search_captions(query, vector if self._in_own else None, scope, k)
+        return self.library.search(query, vector, scope, k, min_gap_s, self._space)
 
     def _found(self, hit: Hit) -> replies.Found:
         return replies.Found(
@@ -176,9 +184,7 @@ class LibraryTools:
         if times_s:
             stored = self.library.frames_at(row.video_id, times_s[: replies.FRAMES], mode="shown")
             return pictures(row, stored, len(times_s), side_px)
-        first_s = row.start_s if start_s is None else start_s
-        last_s = row.end_s if end_s is None else min(end_s, row.end_s)
-        stored = frames_between(self.library, row, [(first_s, last_s)], min(count, replies.FRAMES))[0]
+        stored = frames_between(self.library, row, [_part(row, start_s, end_s)], min(count, replies.FRAMES))[0]
         return pictures(row, stored, count, side_px)
 
     def transcript(
@@ -236,6 +242,16 @@ class LibraryTools:
         if start_s is not None and end_s is not None and not start_s < end_s:
             raise UsageError(f"got times from {start_s} to {end_s} s; the end must be after the start")
         return self.library.video(name)
+
+
+def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[float, float]:
+    """What the video covers of [start_s, end_s); raises UsageError if that is nothing."""
+    first_s = video.start_s if start_s is None else start_s
+    last_s = video.end_s if end_s is None else end_s
+    if first_s >= video.end_s or last_s <= video.start_s:
+        covers = f"{video.title}, which covers [{video.start_s:.3f}, {video.end_s:.3f}) s"
+        raise UsageError(f"got times from {first_s:g} to {last_s:g} s of {covers}; give times in there")
+    return max(first_s, video.start_s), min(last_s, video.end_s)
 
 
 def _in_part(row: SegmentRow | CaptionRow, start_s: float | None, end_s: float | None) -> bool:

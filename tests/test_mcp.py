@@ -7,7 +7,9 @@ import base64
 import http.client
 import io
 import json
+import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
@@ -24,6 +26,7 @@ from PIL import Image
 
 from agent.ask import ask
 from agent.builtin_model import BuiltinModel
+from agent.catalogue import named
 from agent.ledger import Budget
 from agent.question import Question
 from index.library import Library
@@ -66,7 +69,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 def server_of(library: Library, budget: Budget | None = None) -> MCPServer:
-    asking = Asking(BuiltinModel, {"default": "builtin"}, "eea", budget or Budget())
+    asking = Asking(BuiltinModel, {"default": "builtin"}, named("eea"), budget or Budget())
     return make_server(LibraryTools(library), asking)
 
 
@@ -150,6 +153,17 @@ def test_http_on_loopback(library: Library, mode: str) -> None:
             await asyncio.gather(serving, return_exceptions=True)
 
     asyncio.run(use())
+
+
+def test_ctrl_c_ends_the_http_server_in_order(library: Library) -> None:
+    kinodex = [sys.executable, "-c", "from jobs.main import main; main()"]
+    command = [*kinodex, "mcp", library.uri, "--http", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        port = int(server.stderr.readline().removesuffix("/mcp\n").rpartition(":")[2])
+        assert status_for_host(port, f"127.0.0.1:{port}") == 406  # it answers, so it has started
+        server.send_signal(signal.SIGINT)
+        assert (server.wait(timeout=60), server.stderr.read()) == (0, "")
 
 
 def status_for_host(port: int, host: str) -> int:
@@ -316,10 +330,12 @@ def test_what_tools_say_of_themselves(library: Library) -> None:
     ("tool", "arguments", "says"),
     [
         ("frames", {"video": "harbour", "times_s": [99]}, "give a time in there"),
+        ("frames", {"video": "harbour", "start_s": 100, "end_s": 200}, "harbour, which covers [0.000, 30.000) s"),
+        ("overview", {"video": "x" * 100_000}, "(100,"),
         ("transcript", {"video": "harbour", "start_s": 5, "end_s": 5}, "the end must be after the start"),
         ("search", {"query": " "}, "give some words to look for"),
         ("search", {"query": "x", "videos": ["nobody"]}, "such as harbour"),
-        ("search", {"query": "x", "k": 0}, "ask for at least 1 hit"),
+        ("search", {"query": "x", "k": -1}, "got k=-1; ask for at least 1 hit"),
         ("ask", {"question": "What?", "agent": "ea"}, "did you mean"),
         ("ask", {"question": "What?", "agent": "videoseek"}, "needs a language model"),
         ("ask", {"question": "What?", "settings": {"zap": 1}}, "there is no parameter 'zap'"),
@@ -334,8 +350,46 @@ def test_errors_of_the_tree_are_one_line(library: Library, tool: str, arguments:
         assert result.is_error
         assert says in text
         assert "\n" not in text
+        assert len(text) < 1_200
 
     by(library, use)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "wrong"),
+    [
+        ("search", {"query": "x", "video": "harbour"}, "video"),
+        ("frames", {"video": "harbour", "times": [1.0]}, "times"),
+    ],
+)
+def test_an_argument_that_a_tool_does_not_have_is_refused(
+    library: Library, tool: str, arguments: dict[str, Any], wrong: str
+) -> None:
+    """Left out, it would have been a search of all videos, or other pictures than were asked for."""
+
+    async def use(client: Client) -> None:
+        result = await client.call_tool(tool, arguments)
+        (text,) = texts(result)
+        assert result.is_error
+        assert f"{wrong}\n  Extra inputs are not permitted" in text
+        (offered,) = [each for each in (await client.list_tools()).tools if each.name == tool]
+        assert offered.input_schema["additionalProperties"] is False
+
+    by(library, use)
+
+
+def test_a_call_cannot_have_a_file_executed(library: Library, tmp_path: Path) -> None:
+    own, trace = tmp_path / "own.py", tmp_path / "ran"
+    own.write_text(f"open({str(trace)!r}, 'w').close()")
+
+    async def use(client: Client) -> None:
+        for name in (str(own), f"{own}:VARIANT", "own:VARIANT", "os.path:join"):
+            refused = await client.call_tool("ask", {"question": QUESTION, "agent": name})
+            assert refused.is_error
+            assert "there is no agent" in texts(refused)[0]
+
+    by(library, use)
+    assert not trace.exists()
 
 
 def test_a_command_that_cannot_serve(library: Library, monkeypatch: Any, capsys: Any, tmp_path: Path) -> None:

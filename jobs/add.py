@@ -16,6 +16,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from agent.errors import AllRejected, ModelRejected
 from index.library import Library
 from index.rows import FailureRow, RunRow, VideoRow
 from jobs.adding import Added, AddReport, Made, Stage
@@ -81,12 +82,15 @@ def add_here(library: Library, stage: Stage, videos: Iterable[VideoRow], held: H
 
 
 def add_to_video(library: Library, stage: Stage, video: VideoRow) -> tuple[Added, Made | None]:
-    """What a stage makes of one video, not written yet; None where it can make nothing of it."""
+    """What a stage makes of one video, not written yet; None where it can make nothing of it.
+
+    Raises what would meet every other video too: `ModelUnusable`, `AllRejected`, an endpoint that does not answer.
+    """
     try:
         made = stage.rows_of(library, video)
-    except ModelUnusable:
+    except (ModelUnusable, AllRejected):
         raise
-    except PipelineError as error:
+    except (PipelineError, ModelRejected) as error:
         failed = Added(video.video_id, video.uri, video.title, 0, str(error), type(error).__name__)
         return failed, None
     return Added(video.video_id, video.uri, video.title, made.count, made.problem, None, made.usage), made

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.errors import AllRejected, ModelRejected
 from agent.model import ShownFrame, Usage
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
@@ -19,7 +20,6 @@ from jobs.stored_pictures import frames_between, picture_of
 
 if TYPE_CHECKING:
     from agent.openai_model import OpenAIModel
-    from agent.requests.describe import Description
     from agent.roles import Role
     from index.spaces import Space
     from pipeline.captioner import Captioner
@@ -35,6 +35,14 @@ class Text(NamedTuple):
 
     caption: str
     confidence: float
+
+
+class Said(NamedTuple):
+    """What an endpoint says of a segment and what that cost; without a text, `refused` says why if it would not."""
+
+    text: Text | None
+    usage: Usage
+    refused: ModelRejected | None = None
 
 
 class Caption(NamedTuple):
@@ -82,7 +90,7 @@ class Captions:
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:
         segments = library.segments(video.video_id)
-        texts, usage = _texts(self, library, video, segments)
+        texts, usage, refused = _texts(self, library, video, segments)
         told = [(segment, text) for segment, text in zip(segments, texts, strict=True) if text and text.caption.strip()]
         vectors = text_vectors(library, [text.caption for _, text in told])
         rows = [
@@ -91,6 +99,8 @@ class Captions:
         ]
         missing = len(segments) - len(rows)
         problem = f"{missing} of {len(segments)} segments got no caption that could be used" if missing else None
+        if problem and refused:
+            problem += f"; requests refused: {len(refused)}, the last because {refused[-1]}"
         return Made(rows, len(rows), problem, usage)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
@@ -99,19 +109,26 @@ class Captions:
 
 def _texts(
     stage: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]
-) -> tuple[list[Text | None], Usage]:
-    """A text for each segment, None where none could be had, and what they cost."""
+) -> tuple[list[Text | None], Usage, list[ModelRejected]]:
+    """A text for each segment, None where none could be had, what they cost, and refusals of single requests.
+
+    Raises `ModelRejected` once an endpoint has refused a portion before it described anything.
+    """
     texts: list[Text | None] = []
-    usage = Usage()
+    usage, refused = Usage(), list[ModelRejected]()
     for few in _portions(segments, stage.batch if stage.base_url is None else ASKED_TOGETHER):
         spans_s = [(segment.start_s, segment.end_s) for segment in few]
         shown = frames_between(library, video, spans_s, stage.frames_a_segment)
         if stage.base_url is None:
             texts += _by_model(stage, few, shown)
         else:
-            described, cost = asyncio.run(_by_endpoint(stage, few, shown))
-            texts, usage = texts + described, usage + cost
-    return texts, usage
+            for said in asyncio.run(_by_endpoint(stage, few, shown)):
+                texts.append(said.text)
+                usage += said.usage
+                refused += filter(None, [said.refused])
+            if refused and not any(texts):
+                raise refused[-1]
+    return texts, usage, refused
 
 
 def _by_model(
@@ -130,22 +147,19 @@ def _by_model(
 
 async def _by_endpoint(
     stage: Captions, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
-) -> tuple[list[Text | None], Usage]:
+) -> list[Said]:
     from agent.cache import ResponseCache
     from agent.openai_model import OpenAIModel
+    from agent.session import at_once
     from jobs.models import cache_file
 
     with ResponseCache(cache_file()) as cache:
         async with OpenAIModel(_role(stage), cache=cache) as model:
-            asked = [_describe(model, segment, frames) for segment, frames in zip(segments, shown, strict=True)]
-            answers = await asyncio.gather(*asked)
-    texts = [None if said is None else Text(said.caption, said.confidence / 100) for said, _ in answers]
-    return texts, sum((usage for _, usage in answers), Usage())
+            pairs = zip(segments, shown, strict=True)
+            return await at_once([_describe(model, segment, frames) for segment, frames in pairs])
 
 
-async def _describe(
-    model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]
-) -> tuple[Description | None, Usage]:
+async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> Said:
     """The description of one segment, asked for twice at most."""
     from agent.question import Segment
     from agent.requests.describe import DescribeSegment
@@ -154,12 +168,17 @@ async def _describe(
     request = DescribeSegment(segment=part, frames=tuple(ShownFrame(**asdict(frame)) for frame in frames))
     usage = Usage()
     for attempt in range(ATTEMPTS):
-        exchange = await model.ask(request)
+        try:
+            exchange = await model.ask(request)
+        except AllRejected:
+            raise
+        except ModelRejected as error:  # of what these frames show: the others may do
+            return Said(None, usage, error)
         usage += exchange.usage
-        if exchange.reply is not None:
-            return exchange.reply, usage
+        if (reply := exchange.reply) is not None:
+            return Said(Text(reply.caption, reply.confidence / 100), usage)
         request = replace(request, attempt=attempt + 1, complaint=exchange.invalid or "", bad_reply=exchange.raw)
-    return None, usage
+    return Said(None, usage)
 
 
 def _role(stage: Captions) -> Role:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
+from jobs.model_options import InputPriceOption, OutputPriceOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,8 +55,8 @@ def captions(
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
     batch: Annotated[int, typer.Option(min=1, help="Segments at once.")] = 4,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
-    input_price: Annotated[float, typer.Option(help="Money for a million input tokens of the endpoint.")] = 0.0,
-    output_price: Annotated[float, typer.Option(help="Money for a million output tokens of the endpoint.")] = 0.0,
+    input_price: InputPriceOption = 0.0,
+    output_price: OutputPriceOption = 0.0,
     device: DeviceOption = "auto",
     ray: RayOption = False,
     ray_address: AddressOption = None,
@@ -133,9 +134,10 @@ def vectors(
     json: JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
+    from index.model_names import everywhere
     from jobs.add_vectors import Vectors
 
-    run(library, Vectors(space, batch, device), video, Sharing(ray, ray_address, workers), as_json=json)
+    run(library, Vectors(everywhere(space), batch, device), video, Sharing(ray, ray_address, workers), as_json=json)
 
 
 def local_name(model: str) -> str:
@@ -173,7 +175,7 @@ def _with_frames(library: Library, names: list[str] | None) -> list[str] | None:
     """The ids of videos by name; of all, or None where that is simply all, those that are not known by text alone."""
     from jobs.errors import UsageError
 
-    rows = [library.video(name) for name in names] if names else library.videos()
+    rows = library.videos_named(names) if names else library.videos()
     without = [row for row in rows if not row.frames]
     if names and without:
         raise UsageError(f"got --video {without[0].title}, which was imported as text and has no frames; leave it out")
@@ -219,7 +221,8 @@ def show_report(report: AddReport) -> None:
     tokens = f", {spent.input_tokens} tokens in, {spent.output_tokens} out" if spent.input_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    out.print(f"added {report.rows} {report.stage} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+    what = "lines of speech" if report.stage == "speech" else report.stage
+    out.print(f"added {report.rows} {what} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
 
 
 @contextmanager

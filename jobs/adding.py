@@ -51,7 +51,7 @@ class Stage(Protocol):
         """Load what rows are made with, and make room for them; raises what makes the whole run senseless."""
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:
-        """The rows of one video; raises a PipelineError if they cannot be had."""
+        """The rows of one video; raises a PipelineError or `ModelRejected` if they cannot be had."""
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         """Append the rows of several videos."""

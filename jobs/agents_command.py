@@ -15,7 +15,9 @@ HOUR_S = 3600.0
 
 
 def agents(
-    name: Annotated[str | None, typer.Argument(help="Only this one, with all of its parameters.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Only this one, with all of its parameters; FILE.py shows one of your own.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """List the agents: roles of models that they ask, tables that they read, defaults for an hour-long video."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jobs import model_options as options
 from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
 
 if TYPE_CHECKING:
@@ -26,29 +27,26 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in words.")],
     option: Annotated[list[str] | None, typer.Option(help="One choice; give it once for each of 2 to 26.")] = None,
     video: VideoOption = None,
-    agent: Annotated[str, typer.Option(help="Which agent; `kinodex agents` lists them.")] = "eea",
+    agent: Annotated[str, typer.Option(help="Which agent: a name of `kinodex agents`, or FILE.py.")] = "eea",
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent; may be repeated.")
     ] = None,
     continue_: Annotated[
         Path | None, typer.Option("--continue", metavar="TRACE", help="Follow-up: begin with what this run saw.")
     ] = None,
-    model: Annotated[
-        str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
-    ] = "builtin",
-    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
-    models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="Finds things that the library's detections do not tell: a hub id or a folder.")
-    ] = None,
-    max_frames: Annotated[int | None, typer.Option(help="Budget: different frames shown.")] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows as many.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Budget: tokens in and out.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Budget: seconds.")] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")] = None,
-    input_price: Annotated[float, typer.Option(help="Money for a million input tokens.")] = 0.0,
-    output_price: Annotated[float, typer.Option(help="Money for a million output tokens.")] = 0.0,
-    cache: Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")] = True,
+    model: options.ModelOption = "builtin",
+    base_url: options.BaseUrlOption = None,
+    models: options.ModelsOption = None,
+    detector: options.DetectorOption = None,
+    space: options.SpaceOption = None,
+    max_frames: options.MaxFramesOption = None,
+    max_rounds: options.MaxRoundsOption = None,
+    max_tokens: options.MaxTokensOption = None,
+    max_seconds: options.MaxSecondsOption = None,
+    max_cost: options.MaxCostOption = None,
+    input_price: options.InputPriceOption = 0.0,
+    output_price: options.OutputPriceOption = 0.0,
+    cache: options.CacheOption = True,
     trace: Annotated[Path | None, typer.Option(help="Write what happened to this file, as JSON lines.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -62,9 +60,9 @@ def ask(
     asked = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
-    check_cost(choice, max_cost)
+    options.check_cost(choice, max_cost)
     _check_trace(trace, continue_)
-    environment = open_environment(library, video, detector)
+    environment = open_environment(library, video, detector, space)
     how = _How(agent, _settings(set_ or []), budget, continue_, trace)
     answer = asyncio.run(_answer(asked, environment, choice, how, quiet=json))
     _show(answer, asked, environment, trace, as_json=json)
@@ -81,29 +79,21 @@ class _How:
     trace: Path | None
 
 
-def open_environment(library: str, videos: list[str] | None = None, detector: str | None = None) -> Environment:
-    """The named videos of a library (all of them if none is named) with the text tower of its space."""
+def open_environment(
+    library: str, videos: list[str] | None = None, detector: str | None = None, space: str | None = None
+) -> Environment:
+    """The named videos of a library (None: all) with the text tower of its own space, or of another that it holds."""
     from agent.environment import Environment
     from index.library import Library
-    from index.spaces import load_space
+    from jobs.library_space import held_space
 
-    opened = Library.open(library)
-    rows = [opened.video(name) for name in videos] if videos else opened.videos()
-    space = load_space(opened.space_name, towers="text")
-    opened.check_space(space.fingerprint)
-    if detector is None:
-        return Environment(opened, rows, space.embed_text)
-    from jobs.detecting import detect_with
+    opened, detect = Library.open(library), None
+    held_space(opened, space)
+    if detector is not None:
+        from jobs.detecting import detect_with
 
-    return Environment(opened, rows, space.embed_text, detect_with(opened, detector))
-
-
-def check_cost(choice: ModelChoice, max_cost: float | None) -> None:
-    from jobs.errors import UsageError
-
-    priced = choice.input_price or choice.output_price or choice.roles_file
-    if max_cost is not None and not priced:
-        raise UsageError("got --max-cost without prices; give --input-price and --output-price per million tokens")
+        detect = detect_with(opened, detector)
+    return Environment.open(opened, *(videos or ()), detect=detect, space=space)
 
 
 def _settings(given: list[str]) -> dict[str, str]:

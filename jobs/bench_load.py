@@ -55,7 +55,7 @@ def alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **k
     theirs.close()
     try:
         if not ours.poll(limit_s):
-            raise Lost(f"it took more than {limit_s:.0f} s")
+            raise Lost(f"it took more than {limit_s:g} s")
         result: T | Exception = ours.recv()
     except EOFError as error:
         process.join()

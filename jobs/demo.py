@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -64,8 +66,15 @@ def run_demo(directory: Path) -> None:
     out.print(
         f"\n{right} of {len(KINDS)} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
         f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
-        "The built-in space and model know only these drawn films; the README says how to use real ones."
+        "The built-in space and model know only these drawn films; the README says how to use real ones.\n"
+        f"Look at it: {_called()} view {directory}/trace_*.jsonl {place}",
+        soft_wrap=True,
     )
+
+
+def _called() -> str:
+    """How to call the command line from here: after `make demo` it is on no PATH."""
+    return "kinodex" if shutil.which("kinodex") else sys.argv[0]
 
 
 def _step(out: Console, number: int, command: str) -> None:

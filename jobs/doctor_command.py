@@ -98,4 +98,6 @@ def show(found: Sequence[Finding], failed: Sequence[Finding]) -> None:
         if each.todo and each.state != "ok":
             out.print(f"  {'':<7} {'':<{width}}  → {escape(each.todo)}", soft_wrap=True, style="dim")
     if failed:
-        out.print(f"\n[red]asked for, and not ok: {escape(', '.join(each.name for each in failed))}[/]")
+        out.print(f"\n[red]needed, and not ok: {escape(', '.join(each.name for each in failed))}[/]")
+    else:
+        out.print("\nkinodex works here; a line that is not ok matters only to whoever wants what it names")

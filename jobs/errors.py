@@ -33,7 +33,7 @@ EXTRAS = {
     "charset_normalizer": "ingest",
     "pysubs2": "ingest",
     "transformers": "hf",
-    "scipy": "hf",
+    "scipy": "eval",  # hf brings it too, but what tracks detections has met transformers first
     "mcp": "mcp",
     "matplotlib": "eval",
     "threadpoolctl": "eval",
@@ -48,6 +48,15 @@ EXTRAS = {
     "s3fs": "s3",
 }
 """What the base install leaves out, and the extra that brings it."""
+
+
+def need(*packages: str) -> None:
+    """Raise ModuleNotFoundError for the first of these that is not installed: before a run begins, not at its end."""
+    from importlib.util import find_spec
+
+    for name in packages:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 class UsageError(KinodexError):

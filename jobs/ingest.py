@@ -18,6 +18,7 @@ from importlib.metadata import version
 from index.leases import Lease
 from index.library import Library
 from index.maintenance import BESIDE_INGEST
+from index.model_names import everywhere
 from index.rows import RunRow, SourceRow
 from index.spaces import Fingerprint
 from jobs.config import IngestConfig
@@ -183,7 +184,8 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
     from jobs.ray_embedders import Sizes
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
-    with connected(config.ray_address), ray_crew(config.space, config.device, sizes, config.decoder) as crew:
+    name = everywhere(config.space)
+    with connected(config.ray_address), ray_crew(name, config.device, sizes, config.decoder) as crew:
         yield _Ready(crew.fingerprint(), crew.is_on_gpu, crew.begin, fed_to_ray())
 
 

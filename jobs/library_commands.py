@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from index.library import Library
+    from index.rows import StoredFrame, VideoRow
+
+PORTION = 200
+"""Frames read at once."""
 
 LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that LanceDB takes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 VideoOption = Annotated[
     list[str] | None,
-    typer.Option("--video", help="Only this video: its id (or the first digits), title or file. May be repeated."),
+    typer.Option("--video", help="Only this video: id (or its first digits), title, file, or a glob. May be repeated."),
 ]
 FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
 ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
@@ -44,19 +52,61 @@ def report(
 def frames(
     library: LibraryArgument,
     video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
-    at: Annotated[list[float], typer.Option(help="A time in seconds; may be repeated.")],
+    at: Annotated[list[float] | None, typer.Option(help="A time in seconds; may be repeated.")] = None,
+    from_s: FromOption = None,
+    to_s: ToOption = None,
+    every: Annotated[
+        float | None, typer.Option(help="Between --from and --to, a frame each so many seconds. Default: all.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
     mode: Annotated[str, typer.Option(help="nearest, exact, or shown (the frame on screen at that time).")] = "nearest",
     json: JsonOption = False,
 ) -> None:
-    """Write stored frames as JPEG files."""
+    """Write stored frames as JPEG files: at some times, or those of a part of the video."""
     from index.library import Library
     from jobs.errors import UsageError
     from jobs.show import show_frames
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
+    in_part = from_s is not None or to_s is not None or every is not None
+    if bool(at) == in_part:
+        raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
     opened = Library.open(library)
     row = opened.video(video)
-    stored = opened.frames_at(row.video_id, at, mode=mode)
-    show_frames(row, stored, out, as_json=json)
+    times_s = at or _times(opened, row, from_s, to_s, every)
+    show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=json)
+
+
+def _times(
+    library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
+) -> list[float]:
+    """Times in a part of a video, its start first: so many seconds apart, else whenever another frame is stored."""
+    from jobs.errors import UsageError
+
+    start_s = row.start_s if from_s is None else max(row.start_s, from_s)
+    end_s = row.end_s if to_s is None else min(row.end_s, to_s)
+    if not start_s < end_s:
+        raise UsageError(
+            f"got times from {start_s:g} to {end_s:g} s of {row.title}, which has frames from {row.start_s:g} to "
+            f"{row.end_s:g} s; the end comes after the start"
+        )
+    if every_s is None:
+        within_s = library.vectors(row.video_id).time_s
+        return [start_s, *(time_s for time_s in within_s.tolist() if start_s < time_s < end_s)]
+    if not every_s > 0:
+        raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
+    import numpy as np
+
+    # arange may end with the end itself, which is outside
+    return [time_s for time_s in np.arange(start_s, end_s, every_s).tolist() if time_s < end_s]
+
+
+def _stored(library: Library, row: VideoRow, times_s: Sequence[float], mode: str) -> Iterator[StoredFrame]:
+    """The frames at some times, each once, a portion in memory at a time."""
+    written: set[int] = set()
+    for first in range(0, len(times_s), PORTION):
+        for frame in library.frames_at(row.video_id, times_s[first : first + PORTION], mode=mode):
+            if frame.frame_no not in written:
+                written.add(frame.frame_no)
+                yield frame

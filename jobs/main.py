@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -18,6 +19,7 @@ from jobs import (
     library_commands,
     maintain_command,
     mcp_command,
+    remove_command,
     sample_command,
     search_command,
     train_command,
@@ -25,12 +27,30 @@ from jobs import (
 )
 from jobs.ingest_options import spread_ray
 
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"kinodex {version('kinodex')}")
+        raise typer.Exit
+
+
 app = typer.Typer(
-    help="Index a video library once, then answer questions about it for the price of a few frames.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
+
+
+@app.callback()
+def kinodex(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Index a video library once, then answer questions about it for the price of a few frames."""
+
+
 app.command("sample")(sample_command.sample)
 app.command("ingest")(ingest_command.ingest)
 app.command("info")(library_commands.info)
@@ -47,6 +67,7 @@ app.add_typer(eval_command.app, name="eval")
 app.command("demo")(sample_command.demo)
 app.add_typer(add_command.app, name="add")
 app.add_typer(import_command.app, name="import")
+app.add_typer(remove_command.app, name="remove")
 app.command("rollouts")(train_command.rollouts)
 app.add_typer(bench_command.app, name="bench")
 app.add_typer(train_command.app, name="train")

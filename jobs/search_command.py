@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from index.library import Library
-    from index.spaces import Space
 
 KINDS = ("both", "frames", "transcript", "captions", "detections")
 
@@ -38,7 +37,7 @@ def search(
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score of a detection.")] = 0.0,
     space: Annotated[
-        str | None, typer.Option(help="Search frames in this space of the library, by its name or digest.")
+        str | None, typer.Option(help="Look for frames in this space of the library, by its name or digest.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -49,7 +48,9 @@ def search(
 
     opened = Library.open(library)
     only = _checked("detections" if label is not None and only == "both" else only, query, image, label, space)
-    ids = tuple(opened.video(name).video_id for name in video) if video else None
+    if only in ("captions", "detections"):
+        _check_added(opened, only)
+    ids = tuple(row.video_id for row in opened.videos_named(video)) if video else None
     scope = Scope(ids, from_s, to_s)
     if only == "detections":
         hits = opened.search_detections(label or query, min_score, scope, k=k, min_gap_s=min_gap)
@@ -61,20 +62,19 @@ def search(
     elif only == "captions":
         hits = opened.search_captions(query, _vector(opened, query, None, None), scope, k=k)
     else:
-        hits = opened.search(query, _vector(opened, query, None, None), scope, k=k, min_gap_s=min_gap)
+        hits = opened.search(query, _vector(opened, query, None, space), scope, k=k, min_gap_s=min_gap, space=space)
     show_hits(hits, opened, as_json=json)
 
 
 def _checked(only: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
-    """What is to be searched, if what was given fits together; a picture or another space is looked for in frames."""
+    """What is to be searched, if what was given fits together; a picture is looked for in frames."""
     from jobs.errors import UsageError
 
     if only not in KINDS:
         raise UsageError(f"got --only {only}; it is one of {', '.join(KINDS)}")
-    if image is not None or space is not None:
-        if only not in ("both", "frames"):
-            raise UsageError(f"got --only {only} with --image or --space, which search frames; leave one of them out")
-        only = "frames"
+    if (image is not None or space is not None) and only not in ("both", "frames"):
+        raise UsageError(f"got --only {only} with --image or --space, which search frames; leave one of them out")
+    only = only if image is None else "frames"
     if label is not None and only != "detections":
         raise UsageError(f"got --label with a search of {only}; only detections have labels")
     if image is None and not query.strip() and not (label or "").strip():
@@ -82,34 +82,26 @@ def _checked(only: str, query: str, image: Path | None, label: str | None, space
     return only
 
 
+def _check_added(library: Library, stage: str) -> None:
+    """Say that there is nothing of the kind to search, which "no hit" would not tell."""
+    from jobs.errors import UsageError
+
+    if all(added.stage != stage for added in library.info().added):
+        raise UsageError(f"{library.uri} has no {stage}; `kinodex add {stage}` makes them from its stored frames")
+
+
 def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.floating[Any]]:
     """What to look for as a unit vector `[dim]` of a space of the library; None is its own."""
+    from jobs.library_space import library_space
+
     vectors: NDArray[np.floating[Any]]
     if image is None:
-        vectors = _loaded(library, space, "text").embed_text([query])
+        vectors = library_space(library, space, "text").embed_text([query])
     else:
-        tower = _loaded(library, space, "image")
+        tower = library_space(library, space, "image")
         vectors = tower.embed(tower.prepare(_read_image(image))[None])
     vector: NDArray[np.floating[Any]] = vectors[0]
     return vector
-
-
-def _loaded(library: Library, wanted: str | None, towers: Literal["image", "text"]) -> Space:
-    from index.errors import SpaceMismatch
-    from index.spaces import load_space
-    from jobs.errors import UsageError
-
-    held = {key: space for space in library.spaces() for key in (space.name, space.digest)}
-    if wanted is not None and wanted not in held:
-        raise UsageError(f"got --space {wanted}; {library.uri} has {', '.join(held)}; `kinodex add vectors` adds one")
-    asked = library.fingerprint if wanted is None else held[wanted]
-    loaded = load_space(asked.name, towers=towers)
-    if loaded.fingerprint.digest != asked.digest:
-        raise SpaceMismatch(
-            f"got space {loaded.fingerprint}, but {library.uri} holds {asked}: other weights or other preprocessing "
-            "go by that name here; use those that it was made with"
-        )
-    return loaded
 
 
 def _read_image(path: Path) -> NDArray[np.uint8]:

@@ -64,7 +64,7 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     if others:
         out.print(f"also in {escape(', '.join(others))}")
     for added in facts.added:
-        out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} of {added.videos:,} videos", soft_wrap=True)
+        out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
@@ -73,6 +73,14 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
         table.add_row(row.video_id[:12], escape(row.title), length, *counts, picture)
     out.print(table)
     _show_more(len(videos), limit, out)
+    current = {uri: source.video_id for uri, source in library.sources().items()}
+    for row in videos:
+        if current.get(row.uri, row.video_id) != row.video_id:
+            out.print(
+                f"[yellow]{row.video_id[:12]}[/]: {escape(row.uri)} holds another video by now; "
+                "`kinodex remove videos` takes the old one out",
+                soft_wrap=True,
+            )
     if failures:
         out.print(f"\n{len(failures):,} failed:")
     for failure in failures[:limit]:
@@ -88,15 +96,16 @@ def _show_more(count: int, limit: int | None, out: Console) -> None:
 
 def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     """The hits of a search, best first."""
+    videos = {video_id: library.video(video_id) for video_id in {hit.video_id for hit in hits}}
     if as_json:
-        print_json([asdict(hit) for hit in hits])
+        rows = ((hit, videos[hit.video_id]) for hit in hits)
+        print_json([asdict(hit) | {"title": row.title, "uri": row.uri} for hit, row in rows])
         return
-    titles = {video_id: library.video(video_id).title for video_id in {hit.video_id for hit in hits}}
     table = plain_table("score", "at", "video", "found in", "text")
     for hit in hits:
         found = {"frame": "picture", "both": "several"}.get(hit.source, hit.source)
         table.add_row(
-            f"{hit.score:.3f}", clock(hit.time_s), escape(titles[hit.video_id]), found, escape(hit.text or "")
+            f"{hit.score:.3f}", clock(hit.time_s), escape(videos[hit.video_id].title), found, escape(hit.text or "")
         )
     console().print(table if hits else "no hit")
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from jobs.library_commands import LibraryArgument
+from jobs.model_options import BaseUrlOption
 
 app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
 
@@ -35,7 +36,7 @@ def master(
     frozen: Annotated[
         str, typer.Option(help="Who grounds and looks: builtin, or a model of an OpenAI-compatible endpoint.")
     ] = "builtin",
-    base_url: Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")] = None,
+    base_url: BaseUrlOption = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role but the policy.")] = None,
 ) -> None:
     """Train a LongVideoAgent master with GRPO on questions about a library; run again, it goes on."""

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use: the project's root and the real media beside it."""
+"""Fixtures that every test may use: the project's root, the real media beside it, drawn films and their library."""
 
 from __future__ import annotations
 
@@ -37,3 +37,26 @@ def benchmarks() -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared/benchmarks beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three drawn films of half a minute with `questions.jsonl`: `kinodex sample films --hours 0.02 --seed 3`."""
+    from jobs.sample import sample
+
+    folder = tmp_path_factory.mktemp("sample") / "films"
+    sample(folder, hours=0.02, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of these films in the built-in space, ingested once; tests that change one make their own."""
+    from jobs.config import IngestConfig
+    from jobs.ingest import run_ingest
+    from pipeline.sources import list_sources
+
+    place = tmp_path_factory.mktemp("made") / "library"
+    report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place))
+    assert report.count("indexed") == 3
+    return place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ from pipeline.sketch.film import write_script
 from pipeline.sketch.shoot import shoot
 
 FILM_S = 4.0
+DRAWN = 6
 
 
 def make_corpus(folder: Path, videos: int, media: Path | None) -> Path:
-    """`videos` files: real media where it is there, sketch films else; a tenth doubles, a tenth poison."""
+    """`videos` files: real media where it is there, sketch films else; a tenth doubles, a tenth poison.
+
+    Films beyond `DRAWN` show what an earlier one shows, with other bytes: other videos, for less time than drawing.
+    """
     folder.mkdir(parents=True)
     real = sorted(path for path in media.rglob("*") if path.parent.name in ("clips", "awkward")) if media else []
     real = [path for path in real if path.stat().st_size < 3_000_000][: videos // 3]
@@ -26,7 +31,12 @@ def make_corpus(folder: Path, videos: int, media: Path | None) -> Path:
     doubles = poison = videos // 10
     films = videos - len(real) - doubles - poison
     for number in range(films):
-        shoot(write_script(f"film-{number}", FILM_S, number), folder / f"film-{number:03d}.mp4")
+        film = folder / f"film-{number:03d}.mp4"
+        if number < DRAWN:
+            shoot(write_script(f"film-{number}", FILM_S, number), film)
+        else:
+            drawn = folder / f"film-{number % DRAWN:03d}.mp4"
+            film.write_bytes(drawn.read_bytes() + struct.pack(">I4sI", 12, b"free", number))
     for number in range(doubles):
         shutil.copy(folder / f"film-{number:03d}.mp4", folder / f"again-{number:03d}.mp4")
     for number in range(poison):

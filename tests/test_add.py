@@ -19,7 +19,7 @@ from jobs.add_captions import Captions
 from jobs.add_detections import Detections
 from jobs.add_speech import Speech
 from tests import stage_kit
-from tests.chat_server import Behaviour, ChatServer, cut_off, in_turn
+from tests.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
 from tests.command_kit import Kinodex, runner
 from tests.stage_kit import beeps, library_of, tiny_film
 from tests.test_index_spaces import TINY, write_model
@@ -210,6 +210,47 @@ def test_a_segment_without_a_usable_reply_is_told_and_the_rest_is_there(kinodex,
     assert f"1 of {video.segments} segments got no caption" in ran.out
     assert [c.segment_no for c in library.captions(video.video_id)] == list(range(1, video.segments))
     assert [(row.stage, row.error_class) for row in library.failures()] == [("captions", "Incomplete")]
+
+
+BOAT = {"caption": "a boat", "confidence": 50}
+
+
+def test_a_refused_request_costs_its_segment_alone(kinodex, library):
+    bad = failing(400, "cannot read that image")
+    with ChatServer(lambda body: bad if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        ran = kinodex("add", *arguments, "--video", "film-1")
+    video = library.video("film-1")
+    assert ran.code == 0
+    assert f"1 of {video.segments} segments got no caption that could be used; requests refused: 1" in ran.out
+    assert "cannot read that image" in ran.out
+    assert len(library.captions(video.video_id)) == video.segments - 1
+
+
+def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex, library):
+    first, *others = library.videos()
+    with ChatServer(lambda _: BOAT) as server:
+        server.reply = lambda _: failing(400, "no such pictures") if len(server.seen) <= first.segments else BOAT
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        ran = kinodex("add", *arguments)
+        assert ran.code == 3
+        assert "no such pictures" in ran.out
+        assert [(row.uri, row.error_class) for row in library.failures()] == [(first.uri, "ModelRejected")]
+        assert library.pending("captions", "tester") == [first]
+        assert all(len(library.captions(row.video_id)) == row.segments for row in others)
+        assert told(kinodex, *arguments)["added"] == 1
+    assert (library.failures(), library.pending("captions", "tester")) == ([], [])
+
+
+def test_a_wrong_key_or_model_ends_the_run(kinodex, library):
+    with ChatServer(lambda _: BOAT, key="right") as server:
+        arguments = ("captions", library.uri, "--base-url", server.base_url)
+        ran = kinodex("add", *arguments, "--model", "tester")
+        assert (ran.code, "check the key" in ran.error_line) == (5, True)
+        server.key = None
+        ran = kinodex("add", *arguments, "--model", "other")
+        assert (ran.code, "has no model 'other'" in ran.error_line) == (5, True)
+    assert library.failures() == []
 
 
 def test_an_endpoint_that_is_not_there_ends_the_run(kinodex, library):

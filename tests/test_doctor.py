@@ -184,7 +184,7 @@ def test_the_page_and_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None
         "machine", "  ok      cores  2 of 2 usable", "",
         "decoders", "  ok      pyav   read 13 frames", "  missing nvdec  no [NVIDIA] GPU",
         "                 → PyAV reads everything", "",
-        "asked for, and not ok: nvdec",
+        "needed, and not ok: nvdec",
     ]  # fmt: skip
     with pytest.raises(UsageError, match=r"got --need nvenc; this page has lines for cores, pyav, nvdec"):
         not_ok(found, ["nvenc"])
@@ -193,7 +193,7 @@ def test_the_page_and_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_key_of_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     found = by_name(keys("MY_KEY"))
-    assert found["MY_KEY"].said == "set (the endpoint)"
+    assert found["MY_KEY"].said == "set, for the endpoint"
     assert SECRET not in repr(found)
 
 

@@ -60,6 +60,15 @@ def test_the_images_hold_all_that_the_build_names_and_what_runs(root: Path, infr
     assert all({"hf", "ingest", "metrics", "ray", "s3"} <= set(names.split(",")) for names in extras)
 
 
+def test_the_images_hold_what_those_who_start_them_call(infra: Path) -> None:
+    """KubeRay's probes, and Ray's launcher, whose head reaches the others from within its container."""
+    base, cpu, gpu = (infra / "Dockerfile").read_text(encoding="utf-8").split("\nFROM base AS ")
+    assert {"wget", "openssh-client", "rsync"} <= set(base.split())
+    assert "boto3" in cpu.split()
+    assert loaded(infra / "ray-cluster.yaml")["docker"]["head_image"].endswith("-cpu")
+    assert all("\nUSER 1000\nENV HOME=/home/kinodex\n" in image for image in (cpu, gpu)), "it looks up HOME there"
+
+
 def test_compose_follows_its_schema(infra: Path) -> None:
     checked("check-jsonschema", "--builtin-schema", "vendor.compose-spec", infra / "compose.yaml")
 
@@ -189,6 +198,7 @@ def test_versions_are_those_that_were_tested_together(root: Path, infra: Path) -
     pinned = dict(re.findall(r"^(\S+)==(\S+)$", (root / "constraints.txt").read_text(), re.MULTILINE))
     versions = re.findall(r'rayVersion: "(.+)"', "".join(path.read_text() for path in infra.rglob("*.yaml")))
     assert set(versions) == {pinned["ray"]} == {version("ray")}
+    assert f"'ray[default]=={pinned['ray']}'" in (root / "docs" / "clusters.md").read_text(encoding="utf-8")
     assert (infra / "Dockerfile").read_text().count("pip install -c constraints.txt ") == 2
     ours = [
         tag

@@ -193,7 +193,7 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
 def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
     films, place = tmp_path / "films", tmp_path / "library"
     films.mkdir()
-    shoot(write_script("long", 100.0, 3), films / "long.mp4")
+    shoot(write_script("long", 30.0, 3), films / "long.mp4")
     run = begin(films, place, None, "--fps", "12", "--workers", "1")
     end = time.monotonic() + 60
     while not named(run.pid, "reader_process") and time.monotonic() < end:

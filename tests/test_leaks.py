@@ -85,6 +85,14 @@ TRUTHS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
             kit.longtvqa_row(answer="a1", occur_clip="s05e06_seg02_clip_01", ts=[1.0, 2.0]),
         ),
     ),
+    "own": (
+        kit.own_row(category=WORD, evidence=[[START_S, END_S]]),
+        kit.own_row(answer="a ladder", evidence=[[1.0, 2.0]]),
+    ),
+    "own-open": (
+        kit.own_open_row(category=WORD, evidence=[[START_S, END_S]]),
+        kit.own_open_row(evidence=[[1.0, 2.0]]),
+    ),
     "sketch": (
         kit.sketch_row(kind=WORD, asks=WORD, evidence=[START_S, END_S]),
         kit.sketch_row(answer=2, evidence=[1.0, 2.0]),

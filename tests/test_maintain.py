@@ -168,7 +168,7 @@ def test_a_broken_video_goes_only_when_asked(kinodex: Kinodex, library: Library,
     tables.delete("frames", equal("video_id", "aaaa") & (col("frame_no") == lit(3)))
     library.add_frames({"bbbb": made("bbbb", FRAMES, seed=1).frame_rows()[:2]})  # by a run that was taken for dead
     code, told = checked(kinodex, library)
-    assert (code, told["problems"]) == (3, ["video aaaa is broken"])
+    assert (code, told["problems"]) == (3, ["video aaaa has other rows than its own row promises"])
     assert told["removed"]["doubled"] == ["bbbb"]
     code, told = checked(kinodex, library, "--discard-broken")
     assert (code, told["removed"]["broken"]) == (0, ["aaaa"])

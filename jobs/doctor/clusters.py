@@ -21,7 +21,7 @@ def clusters(address: str | None) -> list[Finding]:
         return [Finding(SECTION, NAME, "missing", "ray is not installed", todo)]
     named = address or os.environ.get("RAY_ADDRESS")
     if not named:
-        said = f"ray {version('ray')}, none named"
+        said = f"ray {version('ray')} is installed; no cluster was named"
         return [Finding(SECTION, NAME, "missing", said, "--ray local tries one here, --ray HOST:PORT one there")]
     return [_cluster(named)]
 

@@ -37,15 +37,17 @@ def _builtin() -> Finding:
 
 
 def _hub() -> Finding:
-    from huggingface_hub.constants import ENDPOINT
+    from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
     from index.hub import quick_hub
 
+    only = "only models that are cached, or here as folders (local-dir:FOLDER), load"
+    if HF_HUB_OFFLINE:
+        return Finding(SECTION, "hub", "missing", "not asked: HF_HUB_OFFLINE is set", f"{only}; unset it to fetch more")
     with quick_hub() as answers:
         if answers:
             return Finding(SECTION, "hub", "ok", f"{ENDPOINT} answers: models that are not here can be fetched")
-    todo = "only cached models and folders load; unset HF_HUB_OFFLINE, or copy models here (local-dir:PATH)"
-    return Finding(SECTION, "hub", "missing", f"{ENDPOINT} is not reached", todo)
+    return Finding(SECTION, "hub", "missing", f"{ENDPOINT} is not reached", f"{only}; or set HF_ENDPOINT to a mirror")
 
 
 def _cached() -> list[CachedRepoInfo]:
@@ -66,7 +68,7 @@ def _listed(cached: Iterable[CachedRepoInfo]) -> list[Finding]:
         rest = Finding(SECTION, "further", "ok", f"{len(found) - LISTED} smaller models in the cache")
         return [*found[:LISTED], rest]
     if not found:
-        todo = "they are fetched when first named, or copied here and named as folders"
+        todo = "they are fetched when first named; or copy them here, and name folders"
         return [Finding(SECTION, "cached", "missing", "none in the hub's cache", todo)]
     return found
 
@@ -99,7 +101,5 @@ def _default_space(cached: set[str]) -> Finding:
     repo = str(told.get("hf_hub", "")).strip("/")
     if repo in cached:
         return Finding(SECTION, "default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
-    said = f"{DEFAULT_SPACE} is not cached"
-    return Finding(
-        SECTION, "default space", "missing", said, f"fetched at the first ingest ({repo}), or --space builtin"
-    )
+    todo = f"the first ingest fetches it from the hub ({repo}); without one, name another with --space"
+    return Finding(SECTION, "default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)

@@ -1,0 +1,77 @@
+"""The page of commands, docs/commands.md, made from the commands: `python -m jobs.command_reference` prints it.
+
+One section a command, with a row for each argument and option, so that the page can be searched and linked to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from typer import Context
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+TITLE = """# Commands
+
+Made from the commands themselves by `make docs`; `kinodex COMMAND --help` says the same. Exit codes and environment
+variables: [operations](operations.md).
+"""
+DEFAULT = re.compile(r"\s*\[((?:default: |required|[^\[\]]*<=?).*)\]$")
+
+
+def reference() -> str:
+    """The whole page, in Markdown."""
+    from jobs.main import app
+
+    commands = list(_leaves(get_command(app), "kinodex"))
+    return "\n".join([TITLE, *_contents(commands), *(_section(name, command) for name, command in commands)])
+
+
+Named = tuple[str, TyperCommand]
+
+
+def _leaves(command: object, name: str) -> Iterator[Named]:
+    """The commands that do something, under their full names, in the order of `--help`."""
+    if isinstance(command, TyperGroup):
+        for part, below in command.commands.items():
+            yield from _leaves(below, f"{name} {part}")
+    elif isinstance(command, TyperCommand):
+        yield name, command
+
+
+def _contents(commands: list[Named]) -> list[str]:
+    """A line a command, with its first sentence."""
+    rows = [(name, _cell(re.split(r"(?<=\.)\s", command.help or "")[0])) for name, command in commands]
+    linked = [f"| [`{name}`](#{name.replace(' ', '-')}) | {first} |" for name, first in rows]
+    return ["| command | does |", "|---|---|", *linked, ""]
+
+
+def _section(name: str, command: TyperCommand) -> str:
+    context = Context(command, info_name=name)
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    text = [f"## {name}", "", _prose(command.help or ""), "", "```text", usage, "```", ""]
+    records = [(each.param_type_name, each.get_help_record(context)) for each in command.get_params(context)]
+    shown = [(kind, record) for kind, record in records if record is not None and record[0] != "--help"]
+    for kind, rows in groupby(shown, key=lambda each: each[0]):
+        text += [f"| {kind} | | default, range |", "|---|---|---|", *(_row(*record) for _, record in rows), ""]
+    return "\n".join(text)
+
+
+def _row(name: str, help_text: str) -> str:
+    found = DEFAULT.search(help_text)
+    said = found[1].removeprefix("default: ") if found else ""
+    return f"| `{name}` | {_cell(DEFAULT.sub('', help_text))} | {_cell(said)} |"
+
+
+def _prose(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return _prose(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

@@ -1,0 +1,42 @@
+"""The options of every command that asks models: which ones, at what price, and how much an answer may cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from jobs.models import ModelChoice
+
+ModelOption = Annotated[
+    str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
+]
+BaseUrlOption = Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")]
+ModelsOption = Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")]
+CacheOption = Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")]
+SampleOption = Annotated[int, typer.Option(help="Tells repetitions apart: another number asks models anew.")]
+AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
+DetectorOption = Annotated[
+    str | None, typer.Option(help="Finds things that the library's detections do not tell: a hub id or a folder.")
+]
+SpaceOption = Annotated[
+    str | None, typer.Option(help="Look for frames in this space of the library, by its name or digest.")
+]
+InputPriceOption = Annotated[float, typer.Option(help="Money for a million input tokens.")]
+OutputPriceOption = Annotated[float, typer.Option(help="Money for a million output tokens.")]
+MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
+MaxRoundsOption = Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows as many.")]
+MaxTokensOption = Annotated[int | None, typer.Option(help="Budget: tokens in and out.")]
+MaxSecondsOption = Annotated[float | None, typer.Option(help="Budget: seconds.")]
+MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")]
+
+
+def check_cost(choice: ModelChoice, max_cost: float | None) -> None:
+    """Raise `UsageError` for a budget of money where nothing has a price."""
+    from jobs.errors import UsageError
+
+    priced = choice.input_price or choice.output_price or choice.roles_file
+    if max_cost is not None and not priced:
+        raise UsageError("got --max-cost without prices; give --input-price and --output-price per million tokens")

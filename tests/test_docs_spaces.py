@@ -1,0 +1,56 @@
+"""docs/spaces.md: its examples run, and its numbers are those of the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mktestdocs import check_md_file
+from PIL import Image
+
+from index.library import Library
+from index.model_names import BUILTIN
+from index.precision import LEAST_COSINE, LONG_RUN_BATCHES, SMALL_TOWER_PARAMETERS, WORTH_IT
+from index.spaces import DEFAULT_SPACE, import_open_clip
+from jobs.add_vectors import Vectors
+from jobs.config import CPU_BATCH, GPU_BATCH
+from tests.stage_kit import library_of, tiny_film
+from tests.test_index_spaces import TINY, write_model
+
+
+@pytest.fixture
+def page(root: Path) -> Path:
+    return root / "docs" / "spaces.md"
+
+
+def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    library = library_of(Path("mine"), [tiny_film(tmp_path / "film.mp4", 3, 0)])
+    write_model(Path("models/mine"), TINY)
+    Image.fromarray(np.zeros((60, 80, 3), np.uint8)).save("boat.jpg")
+    check_md_file(page, memory=True)
+    assert f"1 videos, {library.videos()[0].frames} vectors; spaces: builtin" in capsys.readouterr().out
+    assert [space.dim for space in Library.open("mine").spaces()] == [256, TINY["embed_dim"]]
+
+
+def test_the_numbers_are_those_of_the_code(page: Path) -> None:
+    text = " ".join(page.read_text().split())
+    assert f"| (nothing) | `{DEFAULT_SPACE}` |" in text
+    assert f"{SMALL_TOWER_PARAMETERS // 10**6} million parameters or more" in text
+    assert f"at least {WORTH_IT} times quicker" in text
+    assert f"a cosine of at least {LEAST_COSINE} " in text
+    assert f"after {LONG_RUN_BATCHES} batches" in text
+    assert f"{CPU_BATCH} frames on a CPU, where more is no quicker, {GPU_BATCH} on a GPU" in text
+    assert f"for `add vectors` {Vectors(DEFAULT_SPACE).batch}," in text
+
+
+def test_the_sizes_are_those_of_the_models(page: Path) -> None:
+    open_clip = import_open_clip()
+    for row in page.read_text().split("### Which")[1].splitlines():
+        cells = [cell.strip() for cell in row.split("|")]
+        if len(cells) > 2 and "/" in cells[1]:
+            architecture, tag = cells[1].strip("`").split("/")
+            assert open_clip.get_pretrained_cfg(architecture, tag)
+            assert open_clip.get_model_config(architecture)["embed_dim"] == int(cells[2])
+    assert f"{(BUILTIN / 'open_clip_model.safetensors').stat().st_size / 1e6:.1f} MB" in page.read_text()

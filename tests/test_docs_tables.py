@@ -1,0 +1,98 @@
+"""docs/tables.md says of every table what the code does, and its examples run on a library that has them all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from mktestdocs import check_md_file
+
+from index.library import Library
+from index.rows import ClipRow
+from index.schema import CLIPS, FORMAT_VERSION, table_schemas, vectors_table
+from tests.index_kit import (
+    DIM,
+    OTHER_DIM,
+    SETTINGS,
+    caption,
+    detection,
+    fingerprint,
+    made,
+    other_space,
+    spoken,
+    vectors_of,
+    write,
+)
+
+TABLE = re.compile(r"^### `(?P<name>[^`]+)`\n(?P<text>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+COLUMN = re.compile(r"^\| `(\w+)` \| ([^|]+) \|", re.MULTILINE)
+KEY = re.compile(r"Key: ([^.]+)\.")
+
+
+@pytest.fixture
+def page(root: Path) -> Path:
+    return root / "docs" / "tables.md"
+
+
+def schemas() -> dict[str, pa.Schema]:
+    known = {**table_schemas(SETTINGS, fingerprint()), "clips": CLIPS}
+    known["vectors_<space>"] = known.pop(vectors_table(fingerprint()))
+    return known
+
+
+def spelled(field: pa.Field) -> str:
+    kind, null = field.type, " or null" if field.nullable else ""
+    if pa.types.is_fixed_size_list(kind):
+        size = "dim" if kind.list_size == DIM else kind.list_size
+        return f"{kind.value_type}[{size}]{null}"
+    return f"{kind}{null}"
+
+
+def keys(schema: pa.Schema) -> list[str]:
+    return [field.name for field in schema if field.metadata]
+
+
+def test_the_page_has_every_table_and_column(page: Path) -> None:
+    told = {each["name"]: each["text"] for each in TABLE.finditer(page.read_text())}
+    assert told.keys() == schemas().keys()
+    for name, schema in schemas().items():
+        assert COLUMN.findall(told[name]) == [(field.name, spelled(field)) for field in schema], name
+        key = KEY.search(told[name])
+        assert re.findall(r"`(\w+)`", key[1] if key else "") == keys(schema), name
+
+
+def test_the_page_has_the_format(page: Path) -> None:
+    assert f"`kinodex.format` (now {FORMAT_VERSION})" in page.read_text()
+
+
+def test_the_examples_count_what_is_complete(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    fill(Library.create("mine", SETTINGS, fingerprint()))
+    check_md_file(page, memory=True)
+    out = capsys.readouterr().out
+    for line in ("format 2", "2 videos, 4 additions", "2 lines of subtitles, 1 heard", "like the one before: ["):
+        assert line in out
+    assert re.search(r"film aaaa +kite +2\n", out)
+    assert "boat" not in out
+    assert Path("1.jpg").read_bytes() == b"jpeg aaaa 1"
+
+
+def fill(library: Library) -> None:
+    """Two complete videos with all that can be added, one of which half is written, and half an addition."""
+    videos = [made("aaaa", 8, 1, lines=((0.0, 2.0, "a kite"),)), made("bbbb", 4, 2, lines=((1.0, 3.0, "a boat"),))]
+    for video in videos:
+        write(library, video)
+    write(library, made("cccc", 4, 3, lines=((0.0, 1.0, "nobody sees this"),)), complete=False)
+    library.add_captions({"aaaa": [caption(0, "a kite", videos[0].vectors[0])]}, "captioner")
+    library.add_detections({"aaaa": [detection(2, "kite", 0.9), detection(3, "kite", 0.8)]}, "detector")
+    library.add_detections({"bbbb": [detection(1, "boat", 0.9)]}, "detector")
+    library.add_speech({"aaaa": [spoken(1, "look at it")]}, "whisper")
+    library.add_space(other_space())
+    library.add_vectors({"aaaa": vectors_of(8, 4, OTHER_DIM)}, other_space())
+    done = {"captions": "captioner", "detections": "detector", "speech": "whisper", "vectors": other_space().digest}
+    for stage, model in done.items():
+        count = {"captions": 1, "detections": 2, "speech": 1, "vectors": 8}[stage]
+        assert library.complete_addition(stage, model, {"aaaa": count}, {}) == ()
+    library.add_clips([ClipRow("aaaa", "captioner", 0.0, 2.5, "a kite", None, 2)])

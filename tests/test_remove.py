@@ -1,0 +1,88 @@
+"""`kinodex remove`: what is taken out is gone for every reader, and nothing else is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from index.errors import LibraryBusy
+from index.library import Library
+from index.rows import ClipRow, SourceRow
+from tests.agent_kit import make_library
+from tests.command_kit import Kinodex, bad, runner
+from tests.index_kit import caption
+
+FILMS = {"one.mp4": ["a red kite"] * 20, "two.mp4": ["a blue boat"] * 20, "three.mp4": ["a cat"] * 20}
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    """Three videos with captions by two models, and a clip that an agent had captioned of each."""
+    library = make_library(tmp_path / "library", FILMS)
+    ids = [row.video_id for row in library.videos()]
+    for model in ("m1", "m2"):
+        library.add_captions({video_id: [caption(0, f"by {model}")] for video_id in ids}, model)
+        assert library.complete_addition("captions", model, dict.fromkeys(ids, 1), {}) == ()
+    library.add_clips([ClipRow(video_id, "m1", 0.0, 4.0, "a clip", None, 4) for video_id in ids])
+    return library
+
+
+@pytest.fixture
+def kinodex(monkeypatch, capsys) -> Kinodex:
+    return runner(monkeypatch, capsys)
+
+
+def held(library: Library) -> dict[tuple[str, str], tuple[int, int]]:
+    return {(each.stage, each.model): (each.videos, each.rows) for each in library.info().added}
+
+
+def test_videos_go_with_all_that_was_added(library, kinodex):
+    ran = kinodex("remove", "videos", library.uri, "one.mp4", "two.mp4", "one.mp4", "--yes")
+    assert ran.code == 0
+    assert "2 videos removed, 1 left" in ran.out
+    assert [row.title for row in library.videos()] == ["three.mp4"]
+    assert held(library) == {("captions", "m1"): (1, 1), ("captions", "m2"): (1, 1), ("clips", "m1"): (1, 1)}
+    assert library.audit().problems == ()
+
+
+@pytest.mark.parametrize("stage", ["captions", "clips"])
+def test_what_one_model_added_goes_alone(library, kinodex, stage):
+    before = held(library)
+    ran = kinodex("remove", "added", library.uri, stage, "m1", "--yes")
+    assert (ran.code, ran.out.strip()) == (0, f"3 {stage} removed")
+    assert held(library) == {key: counts for key, counts in before.items() if key != (stage, "m1")}
+    assert len(library.videos()) == 3
+    assert library.audit().problems == ()
+
+
+def test_of_one_video(library, kinodex):
+    assert kinodex("remove", "added", library.uri, "captions", "m2", "--video", "one.mp4", "--yes").code == 0
+    assert held(library)["captions", "m2"] == (2, 2)
+    assert held(library)["captions", "m1"] == (3, 3)
+
+
+def test_what_is_not_there_is_refused_and_nothing_goes(library, kinodex):
+    uri, before = library.uri, held(library)
+    bad(kinodex, "remove", "videos", uri, "one.mp4", "nine.mp4", "--yes", code=2, says="nine.mp4")
+    bad(kinodex, "remove", "added", uri, "speech", "m1", "--yes", code=2, says="added to it: captions m1, captions m2")
+    assert (len(library.videos()), held(library)) == (3, before)
+
+
+def test_without_a_terminal_it_has_to_be_said(library, kinodex):
+    bad(kinodex, "remove", "videos", library.uri, "one.mp4", code=2, says="give --yes")
+    assert len(library.videos()) == 3
+
+
+def test_beside_an_ingest_it_waits_for_another_time(library):
+    with library.lease("ingest", "an ingest"), pytest.raises(LibraryBusy):
+        library.remove_videos(library.videos()[0].video_id)
+    assert len(library.videos()) == 3
+
+
+def test_a_video_whose_file_holds_another_by_now_is_pointed_out(library, kinodex):
+    library.add_sources([SourceRow("one.mp4", "f" * 32, 10, "later", datetime.now(UTC))])
+    old = library.video("one.mp4").video_id[:12]
+    assert f"{old}: one.mp4 holds another video by now" in kinodex("info", library.uri).out
+    assert kinodex("remove", "videos", library.uri, "o*", "--yes").code == 0
+    assert "by now" not in kinodex("info", library.uri).out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from index.library import Library
 from index.rows import VideoRow
 from jobs.adding import Made, hub_for
+from jobs.scratch import scratch_folder
 from pipeline.errors import SourceError, SourceMissing
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
 
     Raises SourceError, of the first one, where they are gone or others by now everywhere.
     """
-    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
+    with scratch_folder() as folder:
         try:
             path = _fetched(video.uri, video, folder)
         except SourceError as error:
@@ -63,17 +63,17 @@ def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
         yield path
 
 
-def _fetched(uri: str, video: VideoRow, folder: str) -> Path:
+def _fetched(uri: str, video: VideoRow, folder: Path) -> Path:
     from pipeline.pieces import identify
     from pipeline.sources import Source
 
-    found = identify(Source(uri, video.title), Path(folder))
+    found = identify(Source(uri, video.title), folder)
     if found.video_id != video.video_id:
         raise SourceMissing(f"{uri}: holds another video by now; put the old one back, or ingest the new one")
     return Path(found.path)
 
 
-def _fetched_elsewhere(library: Library, video: VideoRow, folder: str, error: SourceError) -> Path:
+def _fetched_elsewhere(library: Library, video: VideoRow, folder: Path, error: SourceError) -> Path:
     """From a source that ingest found to be the same video."""
     same = [row.uri for row in library.sources().values() if row.video_id == video.video_id and row.uri != video.uri]
     for uri in sorted(same):

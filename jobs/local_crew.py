@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from jobs.crew import Finished, Identify, Task
+from jobs.scratch import scratch_folder
 from jobs.work import Assignment
 from jobs.worker import Embed, Worker
 from pipeline.pieces import Identified
@@ -18,8 +17,8 @@ from pipeline.pieces import Identified
 @contextmanager
 def local_crew(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalCrew]:
     """Give a crew of so many workers; at the end they are stopped and their copies of remote sources deleted."""
-    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
-        crew = LocalCrew([Worker(assignment, Path(folder), device) for _ in range(workers)], embed)
+    with scratch_folder() as folder:
+        crew = LocalCrew([Worker(assignment, folder, device) for _ in range(workers)], embed)
         try:
             yield crew
         finally:

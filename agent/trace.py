@@ -56,7 +56,7 @@ def read_trace(path: Path) -> list[Record]:
     """All records of a trace, header first; its file may be compressed (.gz). Raises `NotATrace` for anything else."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        records = [json.loads(line) for line in content.decode().splitlines()]
+        records = [json.loads(line) for line in content.splitlines()]  # of bytes: a text has more ends of lines
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise NotATrace(f"{path} cannot be read as a trace: {error}; give a file written with --trace") from error
     header = records[0] if records else None

@@ -34,10 +34,10 @@ def simulate(
     from jobs.simulation.questions import made_questions, read_questions
     from jobs.simulation.run import simulate as simulated
     from jobs.simulation.run import write_simulation
-    from jobs.simulation.sweeps import check_agents, chosen_sweeps, joined
+    from jobs.simulation.sweeps import check_agents, chosen_sweeps, joined_all
 
     also = contenders(agent or [], controls=False)
-    wanted = [joined(each, also) for each in chosen_sweeps(sweep or [])]
+    wanted = joined_all(chosen_sweeps(sweep or []), also)
     asked = read_questions(annotations, questions, seed) if annotations else made_questions(questions, seed)
     check_agents(also, asked)
     print(write_simulation(simulated(wanted, asked, seed, workers, _tell), out))

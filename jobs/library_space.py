@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from index.errors import SpaceMismatch
 from index.library import Library
+from index.rows import VideoRow
 from index.spaces import Fingerprint, Space
 from jobs.errors import UsageError
 
@@ -25,3 +27,16 @@ def library_space(library: Library, wanted: str | None, towers: Literal["image",
     """
     held_space(library, wanted)
     return library.load_space(wanted, towers)
+
+
+def check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
+    """Raise `SpaceMismatch` for a space in which not all these videos can be searched, before any of them is."""
+    if space.digest == library.fingerprint.digest:
+        return
+    pending = {row.video_id for row in library.pending("vectors", space.digest)}
+    lacking = [row for row in videos if row.frames and row.video_id in pending]
+    if lacking:
+        raise SpaceMismatch(
+            f"got space {space}, where {len(lacking)} of the {len(videos)} videos asked about, such as "
+            f"{lacking[0].title}, have no vectors yet; run `kinodex add vectors`"
+        )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jobs.library_commands import LibraryArgument
-from jobs.model_options import BaseUrlOption
+from jobs.model_options import BaseUrlOption, SpaceOption
 
 app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
 
@@ -38,6 +38,7 @@ def master(
     ] = "builtin",
     base_url: BaseUrlOption = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role but the policy.")] = None,
+    space: SpaceOption = None,
 ) -> None:
     """Train a LongVideoAgent master with GRPO on questions about a library; run again, it goes on."""
     from jobs.master_settings import MasterSettings
@@ -47,7 +48,7 @@ def master(
 
     settings = MasterSettings.read(config, steps=steps)
     known = read_known(questions)
-    environments = film_environments(library, {each.film for each in known})
+    environments = film_environments(library, {each.film for each in known}, space)
     choice = ModelChoice(frozen, base_url, models)
     print(train_master(known, environments, model, out, settings, choice, _tell))
 

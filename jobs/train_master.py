@@ -27,8 +27,9 @@ from agent.generation import Generator
 from agent.local_model import known_model
 from agent.rollouts import as_line
 from index.library import Library
-from index.spaces import import_torchvision, load_space
+from index.spaces import import_torchvision
 from jobs.errors import UsageError
+from jobs.library_space import check_vectors, held_space, library_space
 from jobs.master_rollouts import Sampled, World, sample
 from jobs.master_settings import MasterSettings
 from jobs.models import ModelChoice, chosen_models
@@ -69,16 +70,20 @@ def train_master(
     return out / FINISHED
 
 
-def film_environments(place: str, films: Collection[str]) -> dict[str, Environment]:
-    """An environment for each of these films of a library; raises `UsageError` if it does not hold one of them."""
+def film_environments(place: str, films: Collection[str], space: str | None = None) -> dict[str, Environment]:
+    """An environment for each of these films of a library, in its own space or another that it holds.
+
+    Raises `UsageError` if it does not hold one of them, or not that space, `SpaceMismatch` if a film is not in it yet.
+    """
     library = Library.open(place)
     rows = {Path(row.uri).name: row for row in library.videos()}
     missing = sorted(set(films) - set(rows))
     if missing:
         raise UsageError(f"{place} holds no film {missing[0]}, which a question is about; ingest it, or leave it out")
-    space = load_space(library.space_name, towers="text")
-    library.check_space(space.fingerprint)
-    return {film: Environment(library, [rows[film]], space.embed_text) for film in sorted(set(films))}
+    asked = {film: rows[film] for film in sorted(set(films))}
+    check_vectors(library, held_space(library, space), list(asked.values()))
+    embed_text = library_space(library, space, "text").embed_text
+    return {film: Environment(library, [row], embed_text, space=space) for film, row in asked.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from agent.errors import BadQuestion
 from agent.question import Question
 from jobs.errors import UsageError
 
+WANTED = "give a questions.jsonl as `kinodex sample` writes"
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -33,16 +35,26 @@ class Known:
 
 
 def read_known(path: Path) -> list[Known]:
-    """The questions of a sample, in the order of the file; raises `UsageError` naming the line that is not one."""
+    """The questions of a sample, in the order of the file.
+
+    Raises `UsageError` naming the line that is not one, or if there is none.
+    """
     known = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(_content(path).splitlines(), start=1):
         try:
             known.append(_known(json.loads(line)))
         except (ValueError, BadQuestion) as error:
-            raise UsageError(
-                f"{path}, line {number}: {error}; give a questions.jsonl as `kinodex sample` writes"
-            ) from error
+            raise UsageError(f"{path}, line {number}: {error}; {WANTED}") from error
+    if not known:
+        raise UsageError(f"{path} holds no question; {WANTED}")
     return known
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; {WANTED}") from error
 
 
 def true_option(known: Sequence[Known], question: Question, titles: Sequence[str]) -> int:

@@ -52,6 +52,15 @@ def test_a_replay_gives_the_same_answer(library, recorded):
     assert again.ledger.invalid_replies == 1
 
 
+def test_a_text_with_line_separators_of_unicode_is_one_line_of_a_trace(library, tmp_path):
+    question = Question("What colour is\u2028the kite\u0085over the desert?", ("blue", "red"))
+    path = tmp_path / "trace.jsonl"
+    with trace_to(path) as write:
+        answer = asyncio.run(ask(question, environment_of(library), ScriptedModel(explorer), on_event=write))
+    assert read_trace(path)[0]["question"]["text"] == question.text
+    assert timeless(asyncio.run(ask(question, environment_of(library), ReplayModel(path)))) == timeless(answer)
+
+
 def test_a_replay_of_something_else_says_so(library, recorded):
     with pytest.raises(NotInTrace, match="holds no DiscoverQueries with key"):
         asyncio.run(ask(Question("Who?"), environment_of(library), ReplayModel(recorded[0])))

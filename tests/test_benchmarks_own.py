@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from jobs.benchmarks.catalogue import read_benchmark
 from jobs.benchmarks.item import Truth
 from tests import benchmark_kit as kit
 from tests.test_benchmarks import problems, read
@@ -43,6 +45,16 @@ def test_what_is_wrong_with_own_questions_is_said(tmp_path: Path) -> None:
     assert "awnser: " in texts[4]
     assert "is there already" in texts[5]
     assert "id: " in texts[6]
+
+
+def test_a_line_ends_where_a_file_ends_it_and_not_at_marks_in_its_text(tmp_path: Path) -> None:
+    text = "Which\u2028roof\u0085is\u2029red?"
+    file = tmp_path / "questions.jsonl"
+    rows = [kit.own_row("1", question=text), kit.own_row("2")]
+    file.write_bytes("\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
+    benchmark = read_benchmark("own", file)
+    assert [item.item_id for item in benchmark.items] == ["1", "2"]
+    assert (benchmark.items[0].question.text, benchmark.problems) == (text, ())
 
 
 def test_own_open_questions_are_judged(tmp_path: Path) -> None:

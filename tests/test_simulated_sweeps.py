@@ -15,7 +15,7 @@ from jobs.evaluation.contenders import contenders
 from jobs.simulation.figures import summed
 from jobs.simulation.questions import described, made_questions, read_questions
 from jobs.simulation.run import read_simulation, simulate, write_simulation
-from jobs.simulation.sweeps import Sweep, all_sweeps, check_agents, chosen_sweeps, joined
+from jobs.simulation.sweeps import Sweep, all_sweeps, check_agents, chosen_sweeps, joined, joined_all
 from jobs.simulation.trial import FRAMES_AT_MOST, Outcome, Trial, run_trial
 from tests.command_kit import bad, runner
 from tests.eval_kit import OWN_AGENT
@@ -152,6 +152,15 @@ def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
     assert outcome.frames == 4
     with pytest.raises(UsageError, match="got --agent eea, which is compared anyway"):
         joined(sweep, contenders(["eea"], controls=False))
+
+
+def test_an_agent_that_no_sweep_would_take_is_refused():
+    also, choices = contenders(["uniform:frames=4"], controls=False), chosen_sweeps(["pooling", "halfway"])
+    with pytest.raises(UsageError, match=r"got --agent uniform:.* --sweep pooling, halfway, .*: reward-noise, match, "):
+        joined_all(choices, also)
+    assert joined_all(choices, []) == list(choices)
+    both = joined_all(chosen_sweeps(["pooling", "match"]), also)
+    assert [any(trial.series == also[0].name for trial in sweep.trials) for sweep in both] == [False, True]
 
 
 @pytest.mark.parametrize(

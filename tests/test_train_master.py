@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from agent.chat_tokens import first_tokens
 from agent.local_model import load_local_model
 from agent.rewards import ALPHA
 from agent.trace import read_trace
+from index.library import Library
+from jobs.add import add
+from jobs.add_vectors import Vectors
 from jobs.config import IngestConfig
 from jobs.ingest import run_ingest
 from jobs.master_rollouts import World, sample
@@ -24,6 +28,7 @@ from pipeline.sketch.questions import write_questions
 from pipeline.sketch.shoot import shoot
 from pipeline.sources import list_sources
 from tests.command_kit import bad, runner
+from tests.test_index_spaces import TINY, write_model
 from tests.training_kit import ACTIONS, tiny_master, words_tokenizer
 
 STEPS, QUESTIONS, ROLLOUTS = 2, 2, 4
@@ -158,3 +163,20 @@ def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
     bad(kinodex, *ask, "--model", home / "model", code=2, says="holds no film film-09.mp4")
     other.write_text('{"video": "film-01.mp4"}\n')
     bad(kinodex, *ask, "--model", home / "model", code=2, says="line 1: not a question")
+    other.write_bytes(b"\xff\xfe")
+    bad(kinodex, *ask, "--model", home / "model", code=2, says="line 1: ")
+    other.write_text("")
+    bad(kinodex, *ask, "--model", home / "model", code=2, says="holds no question")
+    ask[4] = home / "questions.jsonl"
+    bad(kinodex, *ask, "--model", home / "model", "--space", "nowhere", code=2, says="builtin")
+
+
+def test_films_are_searched_in_the_space_that_is_named(home, tmp_path):
+    shutil.copytree(home / "library", tmp_path / "library")
+    library = Library.open(str(tmp_path / "library"))
+    add(library, Vectors(write_model(tmp_path / "other", TINY)))
+    own, other = library.spaces()
+    for wanted, space in ((None, own), (other.name, other), (other.digest, other)):
+        (film,) = film_environments(str(tmp_path / "library"), ["film-01.mp4"], wanted).values()
+        assert film.space == str(space)
+        assert film.vectors(film.videos[0].video_id).vectors.shape[1] == space.dim

@@ -97,8 +97,8 @@ def json_rows(path: Path) -> Iterator[Raw]:
 
 
 def json_lines(path: Path) -> Iterator[Raw]:
-    """One object a line, by line number."""
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    """One object a line, by line number. (`str.splitlines` would also end lines at U+2028, which texts may hold.)"""
+    for number, line in enumerate(_text(path).split("\n"), start=1):
         if line.strip():
             yield f"line {number}", _parsed(line)
 

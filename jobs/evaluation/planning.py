@@ -10,10 +10,8 @@ from pathlib import Path
 
 from agent.catalogue import refuse_unfit
 from agent.variant import changed
-from index.errors import SpaceMismatch
 from index.library import Library
 from index.rows import VideoRow
-from index.spaces import Fingerprint
 from jobs.benchmarks.catalogue import annotation_files, read_benchmark
 from jobs.benchmarks.item import Item
 from jobs.benchmarks.matching import match, read_id_map
@@ -22,7 +20,7 @@ from jobs.errors import UsageError
 from jobs.evaluation.asking import Setting
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.plan import IndexCost, Plan
-from jobs.library_space import held_space
+from jobs.library_space import check_vectors, held_space
 from jobs.models import named_models
 
 ASIDE = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
@@ -59,7 +57,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
     about = {item.item_id: matching.videos[item.video] for item in items}
     videos = [rows[video_id] for video_id in dict.fromkeys(each for ids in about.values() for each in ids)]
     space = held_space(library, setting.space)
-    _check_vectors(library, space, videos)
+    check_vectors(library, space, videos)
     captions = library.caption_counts()
     models = named_models(setting.choice)
     for contender in wanted.contenders:
@@ -108,19 +106,6 @@ def _check(contender: Contender, models: Mapping[str, str], videos: Sequence[Vid
     changed(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
     speechless = models.get("policy", models.get("default")) == "builtin"
     refuse_unfit(agent, speechless=speechless, unpictured=[row.title for row in videos if row.frames == 0])
-
-
-def _check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
-    """Refuse a space in which not all the videos can be searched."""
-    if space.digest == library.fingerprint.digest:
-        return
-    pending = {row.video_id for row in library.pending("vectors", space.digest)}
-    lacking = [row for row in videos if row.frames and row.video_id in pending]
-    if lacking:
-        raise SpaceMismatch(
-            f"got space {space}, where {len(lacking)} of the {len(videos)} videos asked about, such as "
-            f"{lacking[0].title}, have no vectors yet; run `kinodex add vectors`"
-        )
 
 
 def _check_words(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:

@@ -127,6 +127,17 @@ def check_agents(also: Sequence[Contender], questions: Sequence[Sought]) -> None
         run_trial(Trial(0.0, each.name, each.agent, each.settings), questions[:1], seed=0)
 
 
+def joined_all(sweeps: Sequence[Sweep], also: Sequence[Contender]) -> list[Sweep]:
+    """Some sweeps with further agents as `joined` has them; raises `UsageError` if none of them takes any."""
+    if also and all(sweep.kind == "choice" for sweep in sweeps):
+        conditions = ", ".join(each.name for each in all_sweeps() if each.kind == "conditions")
+        raise UsageError(
+            f"got --agent {also[0].name} with --sweep {', '.join(each.name for each in sweeps)}, which only tries "
+            f"settings of eea; leave --agent out, or name a sweep that compares agents: {conditions}"
+        )
+    return [joined(each, also) for each in sweeps]
+
+
 def joined(sweep: Sweep, also: Sequence[Contender]) -> Sweep:
     """A sweep of conditions with further agents in all its places; a choice of EEA's as it is.
 

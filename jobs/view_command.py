@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jobs import model_options as options
+
 if TYPE_CHECKING:
     from jobs.viewer.collection import Collection
 
@@ -23,18 +25,22 @@ def view(
     out: Annotated[
         Path | None, typer.Option(help="Write all of it, with its frames, into this one HTML file instead.")
     ] = None,
+    space: options.SpaceOption = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")] = 8700,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Look at traces, runs and libraries in a browser, until Ctrl-C."""
+    from jobs.errors import UsageError
     from jobs.viewer.collection import Collection
     from jobs.viewer.given import told_apart
 
+    if out is not None and space is not None:
+        raise UsageError("got --space with --out, which writes a file that cannot search; leave one of them out")
     given = told_apart(places)
     for uri in given.lost:
         print(f"no library at {uri}, which a run was asked of: its frames are missing", file=sys.stderr)
-    collection = Collection(given)
+    collection = Collection(given, space)
     for key in collection.trace_keys():
         collection.view(key)  # one that cannot be read is told now, not in the browser
     if out is not None:

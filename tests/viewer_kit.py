@@ -207,10 +207,11 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def served(*places: object) -> Iterator[str]:
+def served(*places: object, space: str | None = None) -> Iterator[str]:
     """The viewer's server on loopback, in a thread; gives its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    app = make_app(Collection(told_apart([str(place) for place in places])), list(LOOPBACK))
+    collection = Collection(told_apart([str(place) for place in places]), space)
+    app = make_app(collection, list(LOOPBACK))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

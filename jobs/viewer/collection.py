@@ -17,10 +17,10 @@ from agent.model import ShownFrame, plain
 from agent.trace import read_trace
 from index.errors import KinodexError, TimeOutside
 from index.library import Library
-from index.rows import LibraryFacts
 from jobs.errors import UsageError
 from jobs.evaluation.folder import trace_file
 from jobs.evaluation.reporting import Run
+from jobs.library_space import held_space
 from jobs.viewer.given import Given
 from jobs.viewer.library_view import Asked, failures_page, found, video_view, videos_page
 from jobs.viewer.run_view import run_view, truth_of
@@ -38,11 +38,18 @@ class NotGiven(KinodexError):
 
 
 class Collection:
-    """All that was given, opened. One thread may call `curves` and `search`, which are slow, and another the rest."""
+    """All that was given, opened. One thread may call `curves` and `search`, which are slow, and another the rest.
 
-    def __init__(self, given: Given) -> None:
+    Frames are searched in `space`, by name or digest; None is each library's own. Raises UsageError if one lacks it.
+    """
+
+    def __init__(self, given: Given, space: str | None = None) -> None:
         self.given = given
-        self._environments: dict[tuple[str, str], Environment] = {}
+        self._space = space
+        for library in given.libraries:
+            held_space(library, space)
+        self._slow_libraries: dict[int, Library] = {}
+        self._environments: dict[tuple[int, str], Environment] = {}
         self._views: dict[str, TraceView] = {}
 
     @cached_property
@@ -97,9 +104,10 @@ class Collection:
     def run_folder(self, number: int) -> Path:
         return self._run(number).folder
 
-    def library(self, number: int) -> LibraryFacts:
-        """Counts of what is in a library."""
-        return self._library(number).info()
+    def library(self, number: int) -> dict[str, Any]:
+        """Counts of what is in a library, and the name of the space that is searched."""
+        library = self._library(number)
+        return asdict(library.info()) | {"searched": library.space(self._space).name}
 
     def videos(self, number: int, words: str, start: int) -> dict[str, Any]:
         return videos_page(self._library(number), words, start)
@@ -113,8 +121,10 @@ class Collection:
 
     def search(self, number: int, asked: Asked) -> list[dict[str, Any]]:
         """The hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
-        environment = self._environment(number, self._library(number).fingerprint.digest)
-        return found(environment.library, asked, environment.embed_text)
+        library = self._slow_library(number)
+        space = library.space(self._space)
+        # Loaded when a text has to be embedded: what is said, and labels, are found where the model is not.
+        return found(library, asked, lambda text: self._environment(number, space.digest).embed_text(text), space)
 
     def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
         """A frame's JPEG; raises UnknownVideo or TimeOutside."""
@@ -175,13 +185,16 @@ class Collection:
         return next(holding, None)
 
     def _environment(self, number: int, space: str) -> Environment:
-        """A library, opened once more for the slow thread, with a space's text tower, which takes seconds to load."""
-        from jobs.ask_command import open_environment
+        """A library of the slow thread with a space's text tower, which takes seconds to load."""
+        if (number, space) not in self._environments:
+            self._environments[number, space] = Environment.open(self._slow_library(number), space=space)
+        return self._environments[number, space]
 
-        uri = self._library(number).uri
-        if (uri, space) not in self._environments:
-            self._environments[uri, space] = open_environment(uri, space=space)
-        return self._environments[uri, space]
+    def _slow_library(self, number: int) -> Library:
+        """A library, opened once more for the slow thread."""
+        if number not in self._slow_libraries:
+            self._slow_libraries[number] = Library.open(self._library(number).uri)
+        return self._slow_libraries[number]
 
     def _run(self, number: int) -> Run:
         return _at(self.given.runs, number, "run")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from index.errors import QueryError
 from index.library import Library
 from index.rows import Hit, Scope
+from index.spaces import Fingerprint
 
 EmbedText = Callable[[str], NDArray[np.float32]]
 ROWS = 100
@@ -57,10 +58,11 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
     }
 
 
-def found(library: Library, asked: Asked, embed: EmbedText) -> list[dict[str, Any]]:
+def found(library: Library, asked: Asked, embed: EmbedText, space: Fingerprint) -> list[dict[str, Any]]:
     """The best hits, each with the title of its video and the frame that is on screen then, if there is one.
 
-    Raises QueryError for a search that makes no sense, and UnknownVideo.
+    Frames are looked for in `space`, one of the library's, which `embed` embeds in. Raises QueryError for a search that
+    makes no sense, and UnknownVideo.
     """
     if not asked.text.strip():
         raise QueryError("the search is empty; give some words to look for")
@@ -76,7 +78,7 @@ def found(library: Library, asked: Asked, embed: EmbedText) -> list[dict[str, An
             "source": hit.source,
             "text": hit.text,
         }
-        for hit in _hits(library, asked, embed)
+        for hit in _hits(library, asked, embed, space)
     ]
 
 
@@ -88,18 +90,19 @@ def _page(rows: Sequence[Any], start: int) -> dict[str, Any]:
     return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
 
-def _hits(library: Library, asked: Asked, embed: EmbedText) -> list[Hit]:
+def _hits(library: Library, asked: Asked, embed: EmbedText, space: Fingerprint) -> list[Hit]:
     ids = None if asked.video_id is None else (library.video(asked.video_id).video_id,)
     scope, k, text = Scope(ids, asked.start_s, asked.end_s), min(asked.most, MOST_HITS), asked.text
     match asked.kind:
         case "together":
-            return library.search(text, embed(text), scope, k, MIN_GAP_S)
+            return library.search(text, embed(text), scope, k, MIN_GAP_S, space.digest)
         case "frames":
-            return library.search_frames(embed(text), scope, k, MIN_GAP_S)
+            return library.search_frames(embed(text), scope, k, MIN_GAP_S, space.digest)
         case "transcript":
             return library.search_transcript(text, scope, k)
         case "captions":
-            return library.search_captions(text, embed(text), scope, k)
+            in_own = space.digest == library.fingerprint.digest  # the space that captions have vectors in
+            return library.search_captions(text, embed(text) if in_own else None, scope, k)
         case "detections":
             return library.search_detections(text, 0.0, scope, k, MIN_GAP_S)
     raise QueryError(f"got kind {asked.kind!r}; it is together, frames, transcript, captions or detections")

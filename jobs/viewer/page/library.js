@@ -15,7 +15,7 @@ export async function library(key, asked) {
     el("p", { class: "quiet" }, facts.uri),
     alone
       ? el("p", { class: "quiet" }, "Searching needs kinodex view; here is a frame of each segment of every video.")
-      : search(key, asked),
+      : search(key, asked, facts),
     el(
       "dl",
       { class: "facts" },

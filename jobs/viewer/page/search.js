@@ -14,7 +14,7 @@ const KINDS = {
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
 
 /** The form and the place for what it finds; `asked` are the fields as they were in the address. */
-export function search(key, asked) {
+export function search(key, asked, { space, searched }) {
   const hits = el("div", { class: "hits", "aria-live": "polite" });
   const form = el(
     "form",
@@ -56,7 +56,8 @@ export function search(key, asked) {
     }
   }
   if (asked) find();
-  return [form, hits];
+  const elsewhere = searched !== space && el("p", { class: "quiet" }, `Pictures are searched in the space ${searched}.`);
+  return [form, elsewhere, hits];
 }
 
 const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);

@@ -36,12 +36,7 @@ def cover(points_s: Times, available_s: Times, fixed_s: Times, count: int) -> Ti
             low = radius_s
         else:
             best, high = chosen, radius_s
-    return _fill(points_s, available_s, fixed_s, best, count)
-
-
-def largest_gap(points_s: Times, chosen_s: Times) -> float:
-    """Largest distance in seconds from a point to its nearest chosen time; infinite if none is chosen."""
-    return float(_distances(points_s, chosen_s).max(initial=0.0))
+    return _fill(available_s, fixed_s, best, count)
 
 
 def spread(start_s: float, end_s: float, available_s: Times, count: int) -> Times:
@@ -77,7 +72,7 @@ def _sweep(points_s: Times, available_s: Times, fixed_s: Times, count: int, radi
     return np.asarray(chosen, dtype=np.float64)
 
 
-def _fill(points_s: Times, available_s: Times, fixed_s: Times, chosen_s: Times, count: int) -> Times:
+def _fill(available_s: Times, fixed_s: Times, chosen_s: Times, count: int) -> Times:
     """Use what the sweep left over where it is farthest from anything chosen."""
     while len(chosen_s) < count:
         taken = np.concatenate([fixed_s, chosen_s])

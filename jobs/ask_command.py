@@ -164,6 +164,6 @@ def _show(answer: Answer, question: Question, environment: Environment, trace: P
     if as_json:
         print_json(asdict(answer) | {"letter": answer.letter, "trace": trace and str(trace)})
         return
-    show_answer(answer, question, environment.videos, console())
+    show_answer(answer, environment.videos, console())
     if trace is not None:
         print(f"trace     {trace}")

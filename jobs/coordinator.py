@@ -68,7 +68,6 @@ class Coordinator:
         watches: Sequence[Callable[[Progress], None]],
     ) -> None:
         self._library, self._lease, self._crew, self._rules, self._watches = library, lease, crew, rules, watches
-        self._stamps = stamps
         self._settler = Settler(library, stamps)
         self._complete = library.video_ids()
         self._claims: dict[str, _Claim] = {}

@@ -107,7 +107,7 @@ def _ask(known: Known, environment: Environment, trace: Path, out: Console) -> A
             write(event)
 
         answer = asyncio.run(ask(known.question, environment, BuiltinModel(environment), on_event=tell))
-    show_answer(answer, known.question, environment.videos, out)
+    show_answer(answer, environment.videos, out)
     return answer
 
 

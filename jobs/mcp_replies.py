@@ -212,9 +212,7 @@ class Answered(BaseModel):
     """An answer, what it rests on and what it cost; see agent.answer.Answer and agent.ledger.Ledger."""
 
     status: str
-    answer: Annotated[str, PlainSerializer(lambda text: clipped(text, ANSWER_CHARACTERS), return_type=str)] | None = (
-        None
-    )
+    answer: LongText | None = None
     letter: str | None = None
     reason: Text | None = None
     evidence: list[EvidenceLine]

@@ -21,7 +21,7 @@ from agent.events import (
     Scored,
 )
 from agent.ledger import Ledger
-from agent.question import Question, Segment, Video
+from agent.question import Segment, Video
 from jobs.show import clock
 
 SHOWN_NOTES = 5
@@ -145,7 +145,7 @@ def _clipped(text: str) -> str:
     return line if len(line) <= CLIPPED else line[: CLIPPED - 1] + "…"
 
 
-def show_answer(answer: Answer, question: Question, videos: tuple[Video, ...], out: Console) -> None:
+def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None:
     """The answer, its status, its evidence as times, and its ledger."""
     titles = {video.video_id: video.title for video in videos}
     letter = f"{answer.letter}. " if answer.letter else ""

@@ -7,7 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from agent.coverage import cover, largest_gap, spread
+from agent.coverage import cover, spread
+
+
+def largest_gap(points: np.ndarray, chosen: np.ndarray) -> float:
+    """From a point to its nearest chosen time."""
+    return float(np.abs(points[:, None] - chosen[None]).min(axis=1, initial=np.inf).max())
 
 
 def best_possible(points: np.ndarray, available: np.ndarray, fixed: np.ndarray, count: int) -> float:

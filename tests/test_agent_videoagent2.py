@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -230,10 +229,10 @@ def test_a_trace_replays_to_the_same_answer(library: Library, tmp_path: Path, ab
 
 
 @pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+def several(tmp_path_factory: pytest.TempPathFactory) -> Library:
     films = {f"film {seed}": film(seed, 40) for seed in range(6)}
     films["kite"] = film(9, 40, {20: ("what colour is kite", 10)})
-    yield make_library(tmp_path_factory.mktemp("several"), films, picture())
+    return make_library(tmp_path_factory.mktemp("several"), films, picture())
 
 
 def test_of_many_videos_the_nearest_are_captioned_in_parts_that_the_bank_can_hold(several: Library) -> None:

@@ -121,7 +121,7 @@ def test_times_of_an_avi_without_presentation_times_are_those_of_ffprobe(media: 
     assert [time_s for _, time_s in found] == [(2 + i) / 25 for i in range(25)]
 
 
-def test_the_larger_stream_is_chosen_and_never_cover_art(media: Path, tmp_path: Path) -> None:
+def test_the_larger_stream_is_chosen_and_never_cover_art(media: Path) -> None:
     facts = probe(media / "clips" / "torchcodec__nasa_13013.mp4")
     assert (facts.stream_index, facts.width_px, facts.height_px) == (3, 480, 270)
     facts = probe(media / "awkward" / "subtitleedit__sample_MP4_SRT.mp4")

@@ -18,6 +18,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Self
 
@@ -53,6 +54,8 @@ COSINES_KEPT = 256
 """Texts whose cosines with a video are kept: of hours of film, those of one text are some tens of kilobytes."""
 LEAST_PREFIX = 4
 VIDEOS_NAMED = 5
+MANY_VIDEOS = 1000
+"""More than these are not named to a search where they are the whole library: a filter of 20,000 takes a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +243,7 @@ class Environment:
 
     def search_transcript(self, text: str, k: int) -> list[Hit]:
         """The `k` transcript lines that match a text best; none without subtitles."""
-        return self.library.search_transcript(text, self._everywhere(), k) if self.subtitles else []
+        return self._known(self.library.search_transcript(text, self._everywhere, k)) if self.subtitles else []
 
     def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
         """What is said in [start_s, end_s); nothing without subtitles."""
@@ -289,19 +292,29 @@ class Environment:
 
     def _found(self, text: str, k: int) -> Iterator[tuple[str, float]]:
         """Videos with how well their frames, where some have none also their words, match a text."""
-        everywhere = self._everywhere()
-        frames = self.library.search_frames(self.embed_text(text), everywhere, k, 10.0, self._other)
+        frames = self._known(self.library.search_frames(self.embed_text(text), self._everywhere, k, 10.0, self._other))
         if self.has_pictures:
             yield from ((hit.video_id, hit.score) for hit in frames)
             return
-        words = [*self.library.search_captions(text, None, everywhere, k), *self.search_transcript(text, k)]
+        captions = self._known(self.library.search_captions(text, None, self._everywhere, k))
+        words = [*captions, *self.search_transcript(text, k)]
         for hits in (sorted(words, key=lambda hit: -hit.score), frames):
             yield from ((hit.video_id, -rank) for rank, hit in enumerate(hits))
 
+    @cached_property
+    def _ids(self) -> frozenset[str]:
+        return frozenset(video.video_id for video in self.videos)
+
+    @cached_property
     def _everywhere(self) -> Scope:
         from index.rows import Scope
 
-        return Scope(tuple(video.video_id for video in self.videos))
+        nameless = len(self.videos) > MANY_VIDEOS and self._ids >= self.library.video_ids()
+        return Scope() if nameless else Scope(tuple(video.video_id for video in self.videos))
+
+    def _known(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Without those of videos that came into the library later."""
+        return [hit for hit in hits if hit.video_id in self._ids]
 
     def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
         """The stored frames of a video nearest to some times, with pictures, in time order, each once."""

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.agent_kit import environment_of, film, make_library
+from agent.environment import Environment
+from index.rows import Scope
+from tests.agent_kit import add_film, embed_words, environment_of, film, make_library
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,16 @@ def test_the_nearest_videos_are_found_without_reading_all(library):
     assert environment_of(library).nearest([], 1).videos
     everything = environment_of(library)
     assert everything.nearest(["red kite desert"], 2) is everything
+
+
+def test_a_whole_library_is_searched_without_naming_its_videos(tmp_path, monkeypatch):
+    library = make_library(tmp_path / "library", {"first": film(2, 60), "second": film(3, 90, {40: ("red kite", 10)})})
+    monkeypatch.setattr("agent.environment.MANY_VIDEOS", 1)
+    whole, one = environment_of(library), Environment(library, library.videos()[:1], embed_words)
+    assert whole._everywhere == Scope()
+    assert one._everywhere == Scope((one.videos[0].video_id,))
+    add_film(library, "later", film(4, 60, {10: ("red kite", 20)}))
+    assert [video.title for video in whole.nearest(["red kite"], 1).videos] == ["second"]
 
 
 def test_what_is_said(environment):

@@ -171,15 +171,21 @@ class Library(LibraryReader):
         return upkeep.health(self._tables, self._vectors)
 
     def maintain(
-        self, keep_s: float = PAYING.keep_s, discard_broken: bool = False, tell: upkeep.Tell = lambda step: None
+        self,
+        keep_s: float = PAYING.keep_s,
+        discard_broken: bool = False,
+        purge: bool = False,
+        tell: upkeep.Tell = lambda step: None,
     ) -> upkeep.Upkeep:
         """Remove what interrupted runs left, join files, bring indexes up to date, delete states over `keep_s` old.
 
         Safe beside runs and readers: what a run at work may be writing stays. With `discard_broken`, videos and
-        additions that lost rows go too, so that the next run makes them anew. Raises LibraryBusy if another
-        maintenance is at work, StorageError where the library may only be read.
+        additions that lost rows go too, so that the next run makes them anew. With `purge`, files and indexes that
+        hold anything deleted are made anew. `keep_s` of 0 is for who is alone: what others are reading may fail.
+        Raises LibraryBusy if another maintenance is at work, and any run where `keep_s` is 0; StorageError where the
+        library may only be read.
         """
-        return upkeep.maintain(self._tables, self._vectors, keep_s, discard_broken, tell)
+        return upkeep.maintain(self._tables, self._vectors, keep_s, discard_broken, purge, tell)
 
     def add_space(self, fingerprint: Fingerprint) -> None:
         """Make room for another space's vectors; raises LibraryError for the library's own space."""

@@ -22,6 +22,9 @@ BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "video
 SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
 """Tables whose fragments are quickly joined."""
 
+LEAST_KEEP_S = 0.001
+"""As good as none; of none LanceDB warns on stderr."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -57,6 +60,24 @@ def index_text(table: Any) -> None:
     """A word index over `text` for any script: no stemming, and with positions, for "quoted phrases"."""
     tokens = FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
     patiently(lambda: table.create_index("text", config=tokens, name="by_text"))
+
+
+def forget_deleted(table: Any) -> None:
+    """Make indexes anew, without the words, labels and ids of rows that were deleted.
+
+    One of vectors takes long and is dropped: `refresh` makes it again, and until then searches scan.
+    """
+    for index in table.list_indices():
+        _make_anew(table, index.name, index.columns[0])
+
+
+def _make_anew(table: Any, name: str, column: str) -> None:
+    if column == "vector":
+        patiently(lambda: table.drop_index(name))
+    elif column == "text":
+        index_text(table)
+    else:
+        patiently(lambda: table.create_index(column, config=Bitmap() if column == "label" else BTree(), name=name))
 
 
 def refresh(tables: Tables, when: Thresholds) -> None:
@@ -122,4 +143,5 @@ def join_fragments(table: Any, many: int, when: Thresholds) -> None:
 
 def optimize(table: Any, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
-    patiently(lambda: table.optimize(cleanup_older_than=timedelta(seconds=when.keep_s)))
+    keep_s = max(when.keep_s, LEAST_KEEP_S)
+    patiently(lambda: table.optimize(cleanup_older_than=timedelta(seconds=keep_s)))

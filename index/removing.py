@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from index import additions, clips
 from index.at_work import INGEST, adding
 from index.filters import equal, one_of, portions
+from index.keeping import clear_failures
 from index.leases import UNHURRIED, Lease
 from index.tables import Tables
 from index.writing import discard
@@ -20,7 +21,21 @@ OWNER = "kinodex remove"
 def remove_videos(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
     """See Library.remove_videos."""
     with Lease(tables, INGEST, OWNER, UNHURRIED):
-        discard(tables, vectors_table, video_ids)
+        for ids in portions(video_ids):
+            uris = _sources_of(tables, ids)
+            discard(tables, vectors_table, ids)
+            for some in portions(uris):
+                clear_failures(tables, some, None)
+
+
+def _sources_of(tables: Tables, video_ids: Sequence[str]) -> list[str]:
+    """URIs that hold these videos and, as far as is known, no others by now."""
+    of_videos = one_of("video_id", video_ids)
+    uris = {uri for name in ("videos", "sources") for uri in tables.rows(name, of_videos, ["uri"])["uri"].to_pylist()}
+    for some in portions(sorted(uris)):
+        rows = tables.rows("sources", one_of("uri", some), ["uri", "video_id"]).to_pylist()
+        uris -= {row["uri"] for row in rows if row["video_id"] not in video_ids}
+    return sorted(uris)
 
 
 def remove_added(tables: Tables, stage: str, model: str, video_ids: Sequence[str]) -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from index.added_rows import AddedAudit, audit_added, discard_added
 from index.additions import STAGES
-from index.at_work import INGEST, MAINTENANCE, AtWork, adding, at_work
+from index.at_work import INGEST, MAINTENANCE, WRITERS, AtWork, adding, at_work
 from index.errors import LibraryBusy, StorageError
 from index.leases import UNHURRIED, Lease
-from index.maintenance import PAYING, optimize, refresh
+from index.maintenance import PAYING, Thresholds, optimize, refresh
+from index.purging import purge
 from index.storage import is_local, storage_errors
 from index.sweeping import Audit, audit, audit_videos, delete_doubles
 from index.table_facts import TableFacts, table_facts
@@ -80,15 +82,17 @@ def health(tables: Tables, vectors_table: str) -> Health:
     return Health(found, tuple(working.values()), table_facts(tables))
 
 
-def maintain(tables: Tables, vectors_table: str, keep_s: float, discard_broken: bool, tell: Tell) -> Upkeep:
+def maintain(
+    tables: Tables, vectors_table: str, keep_s: float, discard_broken: bool, purged: bool, tell: Tell
+) -> Upkeep:
     """See Library.maintain."""
     check_writable(tables.uri)
     with Lease(tables, MAINTENANCE, OWNER, UNHURRIED):
         tell("looking at every row's video")
         before = health(tables, vectors_table)
         removed, notes = _remove(tables, vectors_table, before.audit, discard_broken)
-        tell("joining files, bringing indexes up to date, deleting what only older states hold")
-        notes += _tidy(tables, keep_s)
+        with _nobody_else(tables) if keep_s == 0 else nullcontext():
+            notes += _tidy(tables, keep_s, purged, tell)
         tell("looking again")
         after = health(tables, vectors_table)
     return Upkeep(_others(before), removed, tuple(notes), _others(after))
@@ -152,19 +156,56 @@ def _alone(tables: Tables, lease: str, work: Callable[[], T], otherwise: T, note
         return otherwise
 
 
-def _tidy(tables: Tables, keep_s: float) -> list[str]:
+@contextmanager
+def _nobody_else(tables: Tables) -> Iterator[None]:
+    """No run at work and none that begins: raises LibraryBusy if there is one."""
+    with ExitStack() as held:
+        for name in WRITERS:
+            held.enter_context(Lease(tables, name, OWNER, UNHURRIED))
+        yield
+
+
+def _tidy(tables: Tables, keep_s: float, purged: bool, tell: Tell) -> list[str]:
     """Every table on its own; one that there is no room to write anew is left, and noted."""
     when = replace(PAYING, keep_s=keep_s, stale_rows=0, stale_lines=0)
+    tell("joining files, bringing indexes up to date, deleting what only older states hold")
+    notes = _optimize_all(tables, when)
+    if purged:
+        tell("writing files anew that hold deleted rows")
+        notes += _purge_all(tables)
+    refresh(tables, when)
+    if purged:
+        _optimize_all(tables, when)
+    return notes
+
+
+def _optimize_all(tables: Tables, when: Thresholds) -> list[str]:
     notes = []
     for facts in table_facts(tables):
-        free = shutil.disk_usage(tables.uri).free if is_local(tables.uri) else None
-        if free is not None and facts.fragments > 1 and free < ROOM * facts.data_bytes:
-            notes.append(
-                f"the files of {facts.name} were not joined: that takes {facts.data_bytes / 1e9:.2f} GB for a while, "
-                f"and {free / 1e9:.2f} GB are free"
-            )
+        short = _lacking_room(tables, facts) if facts.fragments > 1 else None
+        if short is not None:
+            notes.append(f"the files of {facts.name} were not joined: {short}")
         else:
             with storage_errors(tables.uri):
                 optimize(tables[facts.name], when)
-    refresh(tables, when)
     return notes
+
+
+def _purge_all(tables: Tables) -> list[str]:
+    """Leases are left out: they hold nothing of videos, and rows of them are replaced all the time."""
+    notes = []
+    for facts in table_facts(tables):
+        short = _lacking_room(tables, facts)
+        if short is not None:
+            notes.append(f"what was deleted stays in the files of {facts.name}: {short}")
+        elif facts.name != "leases":
+            purge(tables, facts.name)
+    return notes
+
+
+def _lacking_room(tables: Tables, facts: TableFacts) -> str | None:
+    """What writing a table anew would take, where there is less."""
+    free = shutil.disk_usage(tables.uri).free if is_local(tables.uri) else None
+    if free is None or free >= ROOM * facts.data_bytes:
+        return None
+    return f"that takes {facts.data_bytes / 1e9:.2f} GB for a while, and {free / 1e9:.2f} GB are free"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LISTED = 20
 MINUTE_S = 60.0
+LEAST_KEEP_MINUTES = 1.0
 
 
 def maintain(
@@ -26,8 +27,15 @@ def maintain(
         bool, typer.Option("--check", help="Only look, and say what there is to do; writes nothing.")
     ] = False,
     keep_minutes: Annotated[
-        float, typer.Option(min=1.0, help="Older states of tables stay so long, for whoever is reading one.")
+        float,
+        typer.Option(
+            min=0.0,
+            help="Older states of tables stay so long, for whoever is reading one. 0 only if nobody uses the library.",
+        ),
     ] = 60.0,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Write files and indexes anew, so that nothing removed is left in them.")
+    ] = False,
     discard_broken: Annotated[
         bool, typer.Option("--discard-broken", help="Delete videos and additions that lost rows, to be made anew.")
     ] = False,
@@ -41,10 +49,16 @@ def maintain(
     from jobs.errors import OK, SOME_FAILED, UsageError
     from jobs.show import console, print_json
 
-    if check and discard_broken:
-        raise UsageError("got --check, which deletes nothing, with --discard-broken; leave one of them out")
+    if check and (discard_broken or purge):
+        other = "--purge" if purge else "--discard-broken"
+        raise UsageError(f"got --check, which deletes nothing, with {other}; leave one of them out")
+    if 0 < keep_minutes < LEAST_KEEP_MINUTES:
+        raise UsageError(
+            f"got --keep-minutes {keep_minutes:g}, too short for what others are reading; give {LEAST_KEEP_MINUTES:g} "
+            "or more, or 0 if nobody uses the library"
+        )
     opened = Library.open(library)
-    done = None if check else opened.maintain(keep_minutes * MINUTE_S, discard_broken, _tell)
+    done = None if check else opened.maintain(keep_minutes * MINUTE_S, discard_broken, purge, _tell)
     health = opened.health() if done is None else done.after
     if json:
         print_json(_plain(opened.uri, health, done))

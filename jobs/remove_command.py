@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Take videos out of a library, or what a model added to them. `kinodex maintain` gives the room back later.",
+    help="Take videos out of a library, or what a model added to them. `kinodex maintain` gives the room back later, "
+    "`kinodex maintain --purge` all of it.",
 )
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 LISTED = 10

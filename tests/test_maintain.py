@@ -295,7 +295,7 @@ def test_beside_an_ingest_a_stage_and_a_reader(library: Library) -> None:
     stage.start()
     rounds = 0
     while ingest.is_alive():
-        done = library.maintain(keep_s=5.0)
+        done = library.maintain(keep_s=5.0, purge=rounds % 2 == 1)
         assert done.after.problems == ()
         assert (done.removed.broken, done.removed.added.broken) == ((), ())
         rounds += 1

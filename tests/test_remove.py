@@ -8,7 +8,7 @@ import pytest
 
 from index.errors import LibraryBusy
 from index.library import Library
-from index.rows import ClipRow, SourceRow
+from index.rows import ClipRow, FailureRow, SourceRow
 from tests.agent_kit import make_library
 from tests.command_kit import Kinodex, bad, runner
 from tests.index_kit import caption
@@ -44,6 +44,15 @@ def test_videos_go_with_all_that_was_added(library, kinodex):
     assert [row.title for row in library.videos()] == ["three.mp4"]
     assert held(library) == {("captions", "m1"): (1, 1), ("captions", "m2"): (1, 1), ("clips", "m1"): (1, 1)}
     assert library.audit().problems == ()
+
+
+def test_so_does_what_failed_in_them(library, kinodex):
+    """But not what failed in a source that was theirs and holds something else by now."""
+    uris = {row.title: row.uri for row in library.videos()}
+    library.add_sources([SourceRow(uris["two.mp4"], "", 10, "later", datetime.now(UTC))])
+    library.add_failures([FailureRow(uri, "speech", "Bad", "no sound", 1, datetime.now(UTC)) for uri in uris.values()])
+    assert kinodex("remove", "videos", library.uri, "one.mp4", "two.mp4", "--yes").code == 0
+    assert [row.uri for row in library.failures()] == sorted([uris["two.mp4"], uris["three.mp4"]])
 
 
 @pytest.mark.parametrize("stage", ["captions", "clips"])

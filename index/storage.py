@@ -23,7 +23,7 @@ OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "videos",
 )  # fmt: skip
-UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found")
+UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found", "lance error: Not found")
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 CONFLICT_SIGNS = ("commit conflict", "concurrent writers", "incompatible with concurrent transaction")
 FULL_SIGNS = ("No space left", "os error 28", "Disk quota exceeded", "os error 122")

@@ -7,7 +7,9 @@ keys sent there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -17,9 +19,9 @@ from pydantic import Field
 
 from agent.answer import Answer
 from agent.ask import ask as run
-from agent.catalogue import named
+from agent.catalogue import VARIANTS, named
 from agent.environment import Environment
-from agent.events import Event
+from agent.events import Event, Exchanged
 from agent.ledger import Budget
 from agent.question import Question
 from agent.variant import Variant
@@ -29,6 +31,9 @@ from jobs.models import ModelsFor
 
 EnvironmentOf = Callable[[list[str] | None], Awaitable[Environment]]
 """An environment of some videos by name, or of all."""
+BEAT_S = 10.0
+"""How often a client is told that work goes on: some give up after a minute without a word."""
+AGENTS = ", ".join(each.name for each in VARIANTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +54,36 @@ def ask_tool(environment_of: EnvironmentOf, asking: Asking) -> Callable[..., Awa
         context: Context,
         options: Annotated[list[str] | None, Field(description="2 to 26 choices, of which one is the answer.")] = None,
         videos: VideoNames = None,
-        agent: Annotated[str | None, Field(description="Which agent; without it, the server's own choice.")] = None,
+        agent: Annotated[
+            str | None, Field(description=f"Which agent: {AGENTS}; without it, the server's own choice.")
+        ] = None,
         settings: Annotated[
-            dict[str, str | int | float | bool] | None, Field(description="Parameters of the agent by name.")
+            dict[str, str | int | float | bool] | None,
+            Field(description="Parameters of the agent by name; an error tells which it has."),
         ] = None,
         max_frames: Annotated[int | None, Field(description="Most different frames that a model is shown.")] = None,
-        max_seconds: Annotated[float | None, Field(description="Most seconds.")] = None,
+        max_seconds: Annotated[float | None, Field(description="Most seconds that it works.")] = None,
     ) -> Annotated[CallToolResult, Answered]:
         """Have an agent search the videos for the answer to a question, with the time ranges that it rests on.
 
         The answer's status is answered, insufficient_evidence, budget_exhausted (the best answer so far) or invalid.
-        Look at the evidence with `frames` or `transcript` before you rely on it. At most 50 ranges of evidence.
+        Look at the evidence with `frames` or `transcript` before you rely on it. At most 50 ranges of evidence. It
+        takes seconds to minutes, and spends no more than the server's own limits, whatever a call names.
         """
         asked = Question(question, tuple(options or ()))
         # a client names an agent of kinodex, never a file: that would be code executed for it
         chosen = asking.agent if agent in (None, asking.agent.name) else named(agent)
         environment = await environment_of(videos)
-        answer = await run(
-            asked,
-            environment,
-            asking.models(environment),
-            agent=chosen,
-            parameters=settings,
-            budget=_within(asking.budget, max_frames, max_seconds),
-            on_event=_progress(context),
-        )
+        async with _progress(context) as tell:
+            answer = await run(
+                asked,
+                environment,
+                asking.models(environment),
+                agent=chosen,
+                parameters=settings,
+                budget=_within(asking.budget, max_frames, max_seconds),
+                on_event=tell,
+            )
         return told(_reply(answer, chosen.name, environment, asking.model_names))
 
     return ask
@@ -86,21 +96,37 @@ def _within(budget: Budget, frames: int | None, seconds: float | None) -> Budget
     return replace(budget, frames=min(limits, default=None), seconds=min(spans_s, default=None))
 
 
-def _progress(context: Context) -> Callable[[Event], None]:
-    """Tells the client of each round as it begins, so that it does not give up waiting."""
-    reported = 0
+@asynccontextmanager
+async def _progress(context: Context) -> AsyncIterator[Callable[[Event], None]]:
+    """Gives a function that takes events; the client is told of each round as it begins, and every `BEAT_S`."""
+    reported, replies = 0, 0
+    numbers = itertools.count(1)  # a client may refuse progress that does not grow
     reports: set[asyncio.Task[None]] = set()
 
+    def report() -> None:
+        said = f"round {reported}, {replies} replies of models"
+        task = asyncio.create_task(context.report_progress(next(numbers), None, said))
+        reports.add(task)
+        task.add_done_callback(reports.discard)
+
     def tell(event: Event) -> None:
-        nonlocal reported
+        nonlocal reported, replies
+        replies += isinstance(event, Exchanged)
         number = getattr(event, "round", 0)
         if number > reported:
             reported = number
-            report = asyncio.create_task(context.report_progress(number, None, f"round {number}"))
-            reports.add(report)
-            report.add_done_callback(reports.discard)
+            report()
 
-    return tell
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            report()
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield tell
+    finally:
+        beating.cancel()
 
 
 def _reply(answer: Answer, agent: str, environment: Environment, models: Mapping[str, str]) -> Answered:
@@ -110,6 +136,7 @@ def _reply(answer: Answer, agent: str, environment: Environment, models: Mapping
         for each in answer.evidence
     ]
     evidence = fitting(ranges[:EVIDENCE])
+    ledger = answer.ledger
     return Answered(
         status=answer.status,
         answer=answer.text,
@@ -119,6 +146,11 @@ def _reply(answer: Answer, agent: str, environment: Environment, models: Mapping
         rounds=answer.rounds,
         agent=agent,
         models=dict(models),
-        ledger=answer.ledger,
+        ledger=replace(
+            ledger,
+            cost=round(ledger.cost, 6),
+            seconds=round(ledger.seconds, 3),
+            model_seconds=round(ledger.model_seconds, 3),
+        ),
         cut=f"{len(evidence)} of {len(ranges)} ranges of evidence" if len(evidence) < len(ranges) else None,
     )

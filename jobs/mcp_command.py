@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from jobs.mcp_tools import LibraryTools
     from jobs.models import ModelChoice
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 def mcp(
     library: LibraryArgument,
@@ -84,6 +82,8 @@ async def _serve(
 
 def _tell(library: str, listener: socket.socket | None, host: str) -> None:
     """Say where the server is, on stderr: stdout may be the protocol's."""
+    from jobs.mcp_server import LOOPBACK
+
     if listener is None:
         print(f"serving {library} over stdio", file=sys.stderr)
         return

@@ -48,6 +48,7 @@ class VideoLine(BaseModel):
     duration_s: Number
     frames: int
     segments: int
+    transcript_lines: int
 
 
 class Stage(BaseModel):
@@ -209,7 +210,7 @@ class EvidenceLine(BaseModel):
 
 
 class Answered(BaseModel):
-    """An answer, what it rests on and what it cost; see agent.answer.Answer and agent.ledger.Ledger."""
+    """An answer, the times that it rests on, and what it cost."""
 
     status: str
     answer: LongText | None = None

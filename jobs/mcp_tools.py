@@ -22,16 +22,18 @@ from jobs.mcp_pictures import pictures
 from jobs.mcp_replies import fitting, lines_of, page, spread, told
 from jobs.stored_pictures import frames_between
 
-VideoName = Annotated[str, Field(description="A video: its id, the first digits of it, its title or file name.")]
+VideoName = Annotated[
+    str, Field(description="A video, as `videos` names it: its id, the first digits of it, its title or file name.")
+]
 VideoNames = Annotated[list[str] | None, Field(description="Only these videos, by id or title; without it, all.")]
-FromS = Annotated[float | None, Field(description="Only from this time on, in seconds.")]
-ToS = Annotated[float | None, Field(description="Only before this time, in seconds.")]
+FromS = Annotated[float | None, Field(description="Only from this time of the video on, in seconds.")]
+ToS = Annotated[float | None, Field(description="Only before this time of the video, in seconds.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out: to go on where an earlier call was cut.")]
 Only = Annotated[
     Literal["frames", "transcript", "captions", "detections"] | None,
     Field(
         description="frames (by meaning), transcript (by words), captions (by words and meaning), detections (the "
-        "query is a label); without it the first three together."
+        "query is a label); without it the first three together. `overview` tells what there is of a video."
     ),
 ]
 
@@ -125,12 +127,15 @@ class LibraryTools:
         videos: VideoNames = None,
         start_s: FromS = None,
         end_s: ToS = None,
-        k: Annotated[int, Field(description="Number of hits.")] = 10,
-        min_gap_s: Annotated[float, Field(description="Least seconds between hits of one video.")] = 2.0,
+        k: Annotated[int, Field(description="Number of hits, 1 to 50.")] = 10,
+        min_gap_s: Annotated[
+            float, Field(description="Least seconds between hits of one video; not for transcript or captions alone.")
+        ] = 2.0,
     ) -> Annotated[CallToolResult, replies.Hits]:
         """Moments of the videos that match a query, best first: what is seen, said, described or was detected.
 
-        At most 50 hits and 40,000 bytes. Scores order the hits of one search and mean nothing across searches.
+        Look at a hit with `frames` at its start_s. At most 50 hits and 40,000 bytes. Scores order the hits of one
+        search and mean nothing across searches.
         """
         if k < 1:
             raise UsageError(f"got k={k}; ask for at least 1 hit")
@@ -172,7 +177,9 @@ class LibraryTools:
         ] = None,
         start_s: FromS = None,
         end_s: ToS = None,
-        count: Annotated[int, Field(ge=1, description="Without times_s: frames from start_s to end_s.")] = 4,
+        count: Annotated[
+            int, Field(ge=1, description="Without times_s: how many frames, spread from start_s to end_s.")
+        ] = 4,
         side_px: Annotated[int, Field(ge=16, description="Longest side of a picture, in pixels.")] = 512,
     ) -> list[ContentBlock]:
         """Frames of a video as pictures, each after its number and time: at given times, or spread over a part.
@@ -238,17 +245,19 @@ class LibraryTools:
         return told(replies.Detections(video_id=row.video_id, title=row.title, detections=lines, cut=cut))
 
     def _video(self, name: str, start_s: float | None, end_s: float | None) -> VideoRow:
-        """The video of a name, if the times make a range."""
+        """The video of a name, if the times make a range that shares something with it."""
         if start_s is not None and end_s is not None and not start_s < end_s:
             raise UsageError(f"got times from {start_s} to {end_s} s; the end must be after the start")
-        return self.library.video(name)
+        video = self.library.video(name)
+        _part(video, start_s, end_s)  # else nothing to find there would read like nothing said or seen
+        return video
 
 
 def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[float, float]:
     """What the video covers of [start_s, end_s); raises UsageError if that is nothing."""
     first_s = video.start_s if start_s is None else start_s
     last_s = video.end_s if end_s is None else end_s
-    if first_s >= video.end_s or last_s <= video.start_s:
+    if not (first_s < video.end_s and last_s > video.start_s):
         covers = f"{video.title}, which covers [{video.start_s:.3f}, {video.end_s:.3f}) s"
         raise UsageError(f"got times from {first_s:g} to {last_s:g} s of {covers}; give times in there")
     return max(first_s, video.start_s), min(last_s, video.end_s)

@@ -7,10 +7,12 @@ import base64
 import http.client
 import io
 import json
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,10 +30,12 @@ from agent.ask import ask
 from agent.builtin_model import BuiltinModel
 from agent.catalogue import named
 from agent.ledger import Budget
+from agent.openai_model import OpenAIModel
 from agent.question import Question
+from agent.roles import Role
 from index.library import Library
 from index.rows import TranscriptRow
-from jobs import mcp_replies
+from jobs import mcp_ask, mcp_replies
 from jobs.ask_command import open_environment
 from jobs.mcp_ask import Asking
 from jobs.mcp_server import make_server, serve_http
@@ -39,6 +43,7 @@ from jobs.mcp_tools import LibraryTools
 from pipeline.sketch.film import write_script
 from pipeline.sketch.shoot import shoot
 from tests.agent_kit import make_library
+from tests.chat_server import Behaviour, ChatServer, failing
 from tests.command_kit import Kinodex, bad, runner
 from tests.stage_kit import library_of
 from tests.text_kit import text_library
@@ -148,7 +153,25 @@ def test_http_on_loopback(library: Library, mode: str) -> None:
                 await check_frames(client)
                 answer = await data(client, "ask", question=QUESTION, options=OPTIONS)
                 assert answer["ledger"]["frames"] > 0
-            assert await asyncio.to_thread(status_for_host, port, "evil.example") == 421
+            assert await asyncio.to_thread(status_for, port, Host="evil.example") == 421
+            assert await asyncio.to_thread(status_for, port, Origin="http://evil.example") == 403
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(use())
+
+
+def test_http_for_others_serves_no_page_of_a_browser(library: Library) -> None:
+    """Any name may lead there, one that a site has given to this address too."""
+
+    async def use() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+            serving = asyncio.create_task(serve_http(server_of(library), listener, "0.0.0.0"))
+            async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+                assert len((await data(client, "transcript", video="harbour"))["lines"]) == 3
+            assert await asyncio.to_thread(status_for, port, Host="library.example") == 406
+            assert await asyncio.to_thread(status_for, port, Origin="http://library.example") == 403
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
 
@@ -161,14 +184,14 @@ def test_ctrl_c_ends_the_http_server_in_order(library: Library) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         port = int(server.stderr.readline().removesuffix("/mcp\n").rpartition(":")[2])
-        assert status_for_host(port, f"127.0.0.1:{port}") == 406  # it answers, so it has started
+        assert status_for(port) == 406  # it answers, so it has started
         server.send_signal(signal.SIGINT)
         assert (server.wait(timeout=60), server.stderr.read()) == (0, "")
 
 
-def status_for_host(port: int, host: str) -> int:
+def status_for(port: int, **headers: str) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("POST", "/mcp", "{}", {"Host": host, "Content-Type": "application/json"})
+    connection.request("POST", "/mcp", "{}", {"Content-Type": "application/json", **headers})
     status = connection.getresponse().status
     connection.close()
     return status
@@ -177,10 +200,12 @@ def status_for_host(port: int, host: str) -> int:
 def test_ask_answers_as_the_library_does(library: Library) -> None:
     environment = open_environment(library.uri)
     answer = asyncio.run(ask(Question(QUESTION, tuple(OPTIONS)), environment, BuiltinModel(environment)))
-    rounds: list[float] = []
+    steps: list[float] = []
+    said: list[str] = []
 
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        rounds.append(progress)
+        steps.append(progress)
+        said.append(message or "")
 
     async def use(client: Client) -> None:
         asked = {"question": QUESTION, "options": OPTIONS, "videos": ["harbour"]}
@@ -192,11 +217,59 @@ def test_ask_answers_as_the_library_does(library: Library) -> None:
         ]
         clocks = {"seconds": 0, "model_seconds": 0}
         assert told["ledger"] | clocks == asdict(answer.ledger) | clocks
-        assert max(rounds) == answer.rounds
+        assert steps == list(range(1, len(steps) + 1))
+        assert said[-1].startswith(f"round {answer.rounds}, ")
         uniform = await data(client, "ask", question=QUESTION, agent="uniform", settings={"frames": 5})
         assert (uniform["agent"], uniform["ledger"]["frames"]) == ("uniform", 5)
 
     by(library, use)
+
+
+def test_a_client_is_told_that_a_model_still_thinks(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it has heard so twice, the model's server does not answer."""
+    monkeypatch.setattr(mcp_ask, "BEAT_S", 0.01)
+    heard: list[str] = []
+    enough = threading.Event()
+
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message or "")
+        if heard.count(heard[-1]) == 2:
+            enough.set()
+
+    def slow(body: dict) -> Behaviour:
+        assert enough.wait(30)
+        return failing(400, "no such picture")
+
+    async def use() -> None:
+        with ChatServer(slow) as server:
+            async with OpenAIModel(Role(base_url=server.base_url, model="tester")) as model:
+                asking = Asking(lambda environment: model, {"default": "tester"}, named("uniform"), Budget())
+                async with Client(make_server(LibraryTools(library), asking)) as client:
+                    asked = {"question": QUESTION, "options": OPTIONS}
+                    result = await client.call_tool("ask", asked, progress_callback=progressed)
+        assert result.is_error
+        assert "no such picture" in texts(result)[0]
+        assert heard[-1].endswith("0 replies of models")
+
+    asyncio.run(use())
+
+
+def test_a_library_that_has_gone_is_said_in_a_line(tmp_path: Path) -> None:
+    words = text_library(tmp_path / "words", {"walk": [(0.0, 4.0, "a red kite")]}, space="builtin")
+    calls: dict[str, dict[str, Any]] = {"videos": {}, "overview": {"video": "walk"}, "search": {"query": "kite"}}
+    calls["ask"] = {"question": "What?"}
+
+    async def use(client: Client) -> None:
+        assert (await data(client, "search", query="kite"))["hits"]
+        shutil.rmtree(words.uri)
+        for tool, arguments in calls.items():
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error
+            (text,) = texts(result)
+            assert f"cannot use {words.uri}: " in text
+            assert "\n" not in text
+
+    by(words, use)
 
 
 def test_a_call_may_spend_less_than_the_server_allows_but_not_more(library: Library) -> None:
@@ -332,6 +405,10 @@ def test_what_tools_say_of_themselves(library: Library) -> None:
         ("frames", {"video": "harbour", "times_s": [99]}, "give a time in there"),
         ("frames", {"video": "harbour", "start_s": 100, "end_s": 200}, "harbour, which covers [0.000, 30.000) s"),
         ("overview", {"video": "x" * 100_000}, "(100,"),
+        ("overview", {"video": "harbour", "start_s": "nan"}, "give times in there"),
+        ("transcript", {"video": "harbour", "start_s": 30}, "[0.000, 30.000) s; give times in there"),
+        ("captions", {"video": "harbour", "end_s": 0}, "give times in there"),
+        ("detections", {"video": "harbour", "start_s": 31, "end_s": 40}, "give times in there"),
         ("transcript", {"video": "harbour", "start_s": 5, "end_s": 5}, "the end must be after the start"),
         ("search", {"query": " "}, "give some words to look for"),
         ("search", {"query": "x", "videos": ["nobody"]}, "such as harbour"),

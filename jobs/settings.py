@@ -18,5 +18,5 @@ def held_settings(uri: str | None) -> dict[str, Any]:
 
 
 def library_settings(settings: IngestSettings) -> dict[str, Any]:
-    """The settings that a library's rows depend on; how many frames are embedded at a time is not one of them."""
-    return {key: value for key, value in asdict(settings).items() if key != "batch_size"}
+    """The settings that a library's rows depend on."""
+    return asdict(settings)

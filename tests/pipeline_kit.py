@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from pipeline.model_input import ModelInput
-from pipeline.pieces import Identified, Piece, Reading
+from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading
+from pipeline.reading import read_piece
 from pipeline.sources import Source, content_id
 
 needs_ffmpeg = pytest.mark.skipif(
@@ -48,6 +50,13 @@ def whole(path: Path, *sidecars: Path) -> Piece:
     """A local video, to be read in one go."""
     source = Source(str(path), path.stem, tuple(map(str, sidecars)))
     return Piece(Identified(source, str(path), content_id(path), path.stat().st_size))
+
+
+def read_whole(path: Path, *sidecars: Path, **changes: Any) -> tuple[PieceSummary, list[Picture]]:
+    """What reading a local video in one go finds, and its pictures; `changes` to `READING`."""
+    *pictures, summary = read_piece(whole(path, *sidecars), replace(READING, **changes))
+    assert isinstance(summary, PieceSummary)
+    return summary, [picture for picture in pictures if isinstance(picture, Picture)]
 
 
 def ffmpeg(*arguments: str | Path) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
-from index.rows import VideoRow
+from jobs.settling import joined
+from jobs.work import PieceRead
 from pipeline.audio import RATE_HZ, Sound
 from pipeline.hub_models import import_transformers
-from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
+from pipeline.ingest import FrameRow, IngestSettings, frame_row
 from pipeline.model_input import ModelInput
-from pipeline.sources import Source, content_id
+from tests.pipeline_kit import read_whole, whole
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
 CHAT = (
@@ -30,6 +30,7 @@ CHAT = (
     "{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}"
     "{% endfor %}{% endfor %}{% if add_generation_prompt %} :{% endif %}"
 )
+BATCH = 16
 SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
 LANGUAGE = {**SMALL, "num_key_value_heads": 2, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
 CONTROLS = (
@@ -302,40 +303,19 @@ def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
     space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps, window_s=2.0)
     library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)
     for path in paths:
-        rows: list[FrameRow] = []
-        source, video_id = Source(str(path), path.stem), content_id(path)
-        summary = read_video(
-            path, source, settings, ModelInput.from_json(space.fingerprint.preprocess), space, rows.extend
-        )
-        library.add_frames({video_id: rows})
-        library.add_segments({video_id: summary.segments})
-        library.add_transcript({video_id: summary.transcript})
-        rejected = library.complete([video_row(video_id, source, summary, fps)])
-        assert not rejected
+        piece = whole(path)
+        summary, pictures = read_whole(path, fps=fps, input=ModelInput.from_json(space.fingerprint.preprocess))
+        inputs = np.stack([picture.model_input for picture in pictures])
+        vectors = np.concatenate([space.embed(inputs[at : at + BATCH]) for at in range(0, len(inputs), BATCH)])
+        wide, times_s = vectors.astype(np.float64), np.array([picture.time_s for picture in pictures])
+        distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
+        video = joined([PieceRead(piece, summary, times_s, distances, vectors[[0, -1]])], settings, "builtin")
+        video_id = video.row.video_id
+        library.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
+        library.add_segments({video_id: video.segments})
+        library.add_transcript({video_id: video.transcript})
+        assert not library.complete([video.row])
     return library
-
-
-def video_row(video_id: str, source: Source, summary: VideoSummary, fps: float) -> VideoRow:
-    facts = summary.facts
-    return VideoRow(
-        video_id=video_id,
-        uri=source.uri,
-        title=source.title,
-        start_s=summary.start_s,
-        duration_s=summary.duration_s,
-        fps=facts.fps,
-        width_px=facts.width_px,
-        height_px=facts.height_px,
-        codec=facts.codec,
-        frames=summary.frames,
-        segments=len(summary.segments),
-        transcript_lines=len(summary.transcript),
-        decode_errors=summary.decode_errors,
-        sample_fps=fps,
-        space="builtin",
-        state="complete",
-        ingested_at=datetime.now(UTC),
-    )
 
 
 def rgb_of(jpeg: bytes) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""One video becomes rows: the right frames, batch by batch, in bounded memory, and errors reach the caller."""
+"""One video becomes pictures: the right ones, one by one, in bounded memory, and errors reach the caller."""
 
 from __future__ import annotations
 
@@ -9,49 +9,34 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from pipeline.ahead import ahead
 from pipeline.decode import open_video
 from pipeline.errors import NotAVideo
-from pipeline.ingest import FrameRow, IngestSettings, VideoSummary, read_video
+from pipeline.ingest import IngestSettings
 from pipeline.model_input import ModelInput
 from pipeline.pictures import rgb_scaler
 from pipeline.pieces import Picture
 from pipeline.reading import read_piece
-from pipeline.sources import Source, list_sources
-from tests.pipeline_kit import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, whole
+from pipeline.sources import list_sources
+from tests.pipeline_kit import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
 
-def ingest(path: Path, settings: IngestSettings | None = None) -> tuple[VideoSummary, list[FrameRow]]:
-    rows: list[FrameRow] = []
-    (source,) = list_sources([str(path)])
-    summary = read_video(path, source, settings or IngestSettings(), COLOURS, ColourTower(), rows.extend)
-    return summary, rows
-
-
-def test_rows_and_summary_of_a_clip(media: Path) -> None:
-    summary, rows = ingest(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
-    assert [row.frame_no for row in rows] == list(range(53))
-    assert [row.time_s for row in rows] == [float(k) for k in range(53)]
-    assert summary.frames == len(rows)
+def test_pictures_and_summary_of_a_clip(media: Path) -> None:
+    summary, pictures = read_whole(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
+    assert [picture.number for picture in pictures] == list(range(53))
+    assert [picture.time_s for picture in pictures] == [float(k) for k in range(53)]
     assert (summary.start_s, summary.decode_errors, summary.subtitle_errors) == (0.0, 0, ())
-    assert summary.duration_s == pytest.approx(1253 / 24)
-    vectors = np.stack([row.vector for row in rows])
-    assert vectors.dtype == np.float16
-    assert vectors.shape == (53, 32)
-    assert np.allclose(np.linalg.norm(vectors.astype(np.float32), axis=1), 1, atol=2e-3)
+    assert summary.end_s == pytest.approx(1253 / 24)
     assert summary.facts.codec == "h264"
-    assert set(summary.seconds) == {"decode", "jpeg", "prepare", "embed", "subtitles", "total"}
-    assert max(summary.seconds.values()) == summary.seconds["total"]
+    assert set(summary.seconds) == {"decode", "jpeg", "prepare", "subtitles"}
 
 
 @pytest.mark.parametrize(
@@ -62,20 +47,18 @@ def test_rows_and_summary_of_a_clip(media: Path) -> None:
 def test_jpegs_are_upright_square_pixelled_and_never_enlarged(media: Path, name: str, size: tuple[int, int]) -> None:
     from PIL import Image
 
-    _, rows = ingest(media / name, IngestSettings(fps=0.1))
-    picture = Image.open(io.BytesIO(rows[0].jpeg))
+    _, (first, *_) = read_whole(media / name, fps=0.1)
+    picture = Image.open(io.BytesIO(first.jpeg))
     assert (picture.format, picture.size) == ("JPEG", size)
-    assert (rows[0].width_px, rows[0].height_px) == size
+    assert (first.width_px, first.height_px) == size
 
 
 def test_a_tower_sees_as_many_pixels_as_it_needs(media: Path) -> None:
     path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
-    settings, wide = IngestSettings(fps=0.1), ModelInput(384, 384)
-    seen: list[Picture] = []
-    for part in read_piece(whole(path), replace(READING, fps=0.1, input=wide)):
-        seen += [part] if isinstance(part, Picture) else []
+    wide = ModelInput(384, 384)
+    _, seen = read_whole(path, fps=0.1, input=wide)
     with open_video(path) as video:
-        to_rgb = rgb_scaler(Fraction(1), settings.jpeg_side_px, 384)
+        to_rgb = rgb_scaler(Fraction(1), READING.jpeg_side_px, 384)
         rgbs = [to_rgb(sample.frame) for sample in video.samples(0.1)]
     assert {rgb.shape for rgb in rgbs} == {(384, 683, 3)}
     assert all((picture.model_input == wide(rgb)).all() for picture, rgb in zip(seen, rgbs, strict=True))
@@ -84,12 +67,12 @@ def test_a_tower_sees_as_many_pixels_as_it_needs(media: Path) -> None:
 
 def test_vectors_are_those_of_the_full_picture(media: Path) -> None:
     path, tower = media / "clips" / "video2dataset__test_video.mp4", ColourTower()
-    _, rows = ingest(path, IngestSettings(fps=0.1))
+    _, pictures = read_whole(path, fps=0.1)
     with open_video(path) as video:
         frames = [sample.frame.to_ndarray(format="rgb24") for sample in video.samples(0.1)]
     full = np.stack([COLOURS(np.asarray(frame, dtype=np.uint8)) for frame in frames])
     reference = tower.embed(full).astype(np.float32)
-    ours = np.stack([row.vector for row in rows]).astype(np.float32)
+    ours = tower.embed(np.stack([picture.model_input for picture in pictures])).astype(np.float32)
     assert np.min(np.sum(reference * ours, axis=1)) > 0.995
 
 
@@ -98,8 +81,9 @@ def test_subtitles_come_along_and_a_broken_file_stops_nothing(media: Path, tmp_p
     path.symlink_to(media / "awkward" / "mediabunny__test-mkv-srt.mkv")
     (tmp_path / "film.de.srt").write_text("1\n00:00:02,000 --> 00:00:03,000\nHallo\n")
     (tmp_path / "film.srt").write_bytes(b"no subtitles")
-    summary, rows = ingest(path)
-    assert len(rows) == 10
+    (source,) = list_sources([str(path)])
+    summary, pictures = read_whole(path, *map(Path, source.sidecars))
+    assert len(pictures) == 10
     assert [(line.source, line.language) for line in summary.transcript] == [
         ("embedded", "eng"), ("sidecar", "de"), ("embedded", "eng"), ("embedded", "eng"),
     ]  # fmt: skip
@@ -107,27 +91,19 @@ def test_subtitles_come_along_and_a_broken_file_stops_nothing(media: Path, tmp_p
     assert "film.srt" in summary.subtitle_errors[0]
 
 
-def test_segments_cover_the_video(media: Path) -> None:
-    for name in ("clips/pyscenedetect__testvideo.mp4", "clips/intel__one-by-one-person-detection.mp4"):
-        summary, _ = ingest(media / name)
-        assert summary.segments[0].start_s == summary.start_s
-        assert summary.segments[-1].end_s == summary.start_s + summary.duration_s
-        assert all(a.end_s == b.start_s for a, b in pairwise(summary.segments))
-
-
 def test_damage_is_counted_and_the_rest_is_kept(media: Path) -> None:
-    summary, rows = ingest(media / "awkward" / "decord__corrupted.mp4")
-    assert (len(rows), summary.decode_errors) == (5, 2)
+    summary, pictures = read_whole(media / "awkward" / "decord__corrupted.mp4")
+    assert (len(pictures), summary.decode_errors) == (5, 2)
 
 
-def test_no_video_means_no_row(media: Path) -> None:
+def test_no_video_means_no_picture(media: Path) -> None:
     with pytest.raises(NotAVideo):
-        ingest(media / "awkward" / "pixeltable__bad_video.mp4")
+        read_whole(media / "awkward" / "pixeltable__bad_video.mp4")
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"jpeg_quality": 0}, {"jpeg_quality": 101}, {"batch_size": 0},
+    [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"jpeg_quality": 0}, {"jpeg_quality": 101},
      {"jpeg_side_px": 0}, {"window_s": 0}],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
@@ -153,47 +129,19 @@ def decoded_numbers(path: Path, made: list[int]) -> Generator[int, None, None]:
             yield sample.number
 
 
-@dataclass(frozen=True)
-class BrokenTower(ColourTower):
-    """Fails on the batch with number `at`."""
-
-    at: int = 0
-    embedded: list[int] = field(default_factory=list)
-
-    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
-        self.embedded.append(len(batch))
-        if len(self.embedded) > self.at:
-            raise ZeroDivisionError("a programming error")
-        return super().embed(batch)
-
-
-@pytest.mark.parametrize("at", [0, 2])
-def test_errors_of_a_tower_reach_the_caller_and_end_the_threads(media: Path, at: int) -> None:
-    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
-    rows: list[FrameRow] = []
-    threads = threading.active_count()
-    settings = IngestSettings(batch_size=4)
-    with pytest.raises(ZeroDivisionError, match="a programming error"):
-        read_video(path, Source(str(path), "sintel"), settings, COLOURS, BrokenTower(at=at), rows.extend)
-    assert len(rows) == 4 * at
-    assert threading.active_count() == threads
-
-
 def test_errors_while_preparing_reach_the_caller_and_end_the_threads(media: Path) -> None:
     path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
-    threads, nonsense = threading.active_count(), ModelInput(-5, -5, "squash")
+    threads = threading.active_count()
     with pytest.raises(ValueError, match="height and width must be > 0"):
-        read_video(path, Source(str(path), "sintel"), IngestSettings(), nonsense, ColourTower(), lambda rows: None)
+        read_whole(path, input=ModelInput(-5, -5, "squash"))
     assert threading.active_count() == threads
 
 
-def test_errors_in_the_sink_end_the_threads(media: Path) -> None:
-    def full_disk(rows: list[FrameRow]) -> None:
-        raise OSError("no space left")
-
+def test_a_caller_that_stops_early_ends_the_threads(media: Path) -> None:
     path, threads = media / "clips" / "moviepy__sintel_trailer_52s.mp4", threading.active_count()
-    with pytest.raises(OSError, match="no space left"):
-        read_video(path, Source(str(path), "sintel"), IngestSettings(), COLOURS, ColourTower(), full_disk)
+    with closing(read_piece(whole(path), READING)) as parts:
+        assert isinstance(next(parts), Picture)
+        assert threading.active_count() > threads
     assert threading.active_count() == threads
 
 
@@ -220,13 +168,11 @@ def test_ahead_keeps_order_and_stops_when_its_reader_stops() -> None:
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from typing import Any
-from pipeline.ingest import IngestSettings, read_video
-from pipeline.sources import Source
-from tests.pipeline_kit import COLOURS, ColourTower
-source, settings = Source(sys.argv[1], "film"), IngestSettings(fps=10)
-summary = read_video(Path(sys.argv[1]), source, settings, COLOURS, ColourTower(), lambda rows: None)
-print(summary.frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+from dataclasses import replace
+from pipeline.reading import read_piece
+from tests.pipeline_kit import READING, whole
+frames = sum(1 for part in read_piece(whole(Path(sys.argv[1])), replace(READING, fps=10.0))) - 1
+print(frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
@@ -252,11 +198,11 @@ def test_no_frame_waits_for_the_garbage_collector(media: Path) -> None:
     gc.disable()
     try:
         before = frames_in_memory()
-        summary, _ = ingest(media / "clips" / "torchcodec__dog_eating_854132.mp4")
+        _, pictures = read_whole(media / "clips" / "torchcodec__dog_eating_854132.mp4")
         left = frames_in_memory() - before
     finally:
         gc.enable()
-    assert summary.frames == 14
+    assert len(pictures) == 14
     assert left <= 2
 
 

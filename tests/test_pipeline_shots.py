@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipeline.ingest import IngestSettings, read_video
+from pipeline.pieces import Picture, PieceSummary
 from pipeline.shots import Segment, find_segments
-from pipeline.sources import Source
-from tests.pipeline_kit import COLOURS, ColourTower
+from tests.pipeline_kit import ColourTower, read_whole
 
 
 def times(count: int) -> list[float]:
@@ -81,6 +81,20 @@ def test_distances_must_fit_the_frames() -> None:
 def test_the_scenes_of_a_real_film(media: Path) -> None:
     """The counter clip changes its background at 1.0 and 2.0 s."""
     path = media / "awkward" / "pyscenedetect__counter.mp4"
-    settings = IngestSettings(fps=5)
-    summary = read_video(path, Source(str(path), "counter"), settings, COLOURS, ColourTower(), lambda rows: None)
-    assert summary.segments == (Segment(0.0, 1.0, "shot"), Segment(1.0, 2.0, "shot"), Segment(2.0, 3.0, "shot"))
+    assert segments_of(*read_whole(path, fps=5.0)) == [
+        Segment(0.0, 1.0, "shot"), Segment(1.0, 2.0, "shot"), Segment(2.0, 3.0, "shot"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["pyscenedetect__testvideo.mp4", "intel__one-by-one-person-detection.mp4"])
+def test_segments_of_a_real_film_cover_it(media: Path, name: str) -> None:
+    summary, pictures = read_whole(media / "clips" / name)
+    segments = segments_of(summary, pictures)
+    assert (segments[0].start_s, segments[-1].end_s) == (summary.start_s, summary.end_s)
+    assert all(one.end_s == other.start_s for one, other in pairwise(segments))
+
+
+def segments_of(summary: PieceSummary, pictures: Sequence[Picture]) -> list[Segment]:
+    vectors = ColourTower().embed(np.stack([picture.model_input for picture in pictures])).astype(np.float64)
+    distances = 1 - np.sum(vectors[1:] * vectors[:-1], axis=1)
+    return find_segments([picture.time_s for picture in pictures], distances.tolist(), summary.end_s, 10.0)

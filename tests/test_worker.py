@@ -1,0 +1,47 @@
+"""What goes wrong in a worker reaches whoever asked it, and leaves no thread behind."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from index.library import Library
+from jobs.work import Assignment
+from jobs.worker import Worker
+from pipeline.reader import Limits
+from pipeline.sketch.film import write_script
+from pipeline.sketch.shoot import shoot
+from tests.index_kit import SETTINGS, fingerprint
+from tests.pipeline_kit import READING, ColourTower, whole
+
+BATCH = 4
+
+
+@pytest.mark.parametrize("good_batches", [0, 2])
+def test_an_error_of_the_model_reaches_the_caller_and_ends_the_threads(tmp_path: Path, good_batches: int) -> None:
+    film = tmp_path / "film.mp4"
+    shoot(write_script("film", 12.0, 3), film)
+    library = Library.create(f"{tmp_path}/library", SETTINGS, fingerprint())
+    embedded: list[int] = []
+
+    def embed(batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        embedded.append(len(batch))
+        if len(embedded) > good_batches:
+            raise ZeroDivisionError("a programming error")
+        return ColourTower().embed(batch)
+
+    with library.lease("ingest", "a test") as lease:
+        reading = replace(READING, batch=BATCH)
+        worker = Worker(Assignment(library.uri, ("ingest", lease.token), reading, Limits(), BATCH), tmp_path)
+        threads = threading.active_count()
+        with pytest.raises(ZeroDivisionError, match="a programming error"):
+            worker.read([whole(film)], embed, may_cut=False)
+        assert threading.active_count() == threads
+        worker.close()
+        assert worker.frames == BATCH * good_batches
+        assert library.sweep() == bool(good_batches), "what was written before is left over, and nothing else"

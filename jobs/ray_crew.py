@@ -11,13 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +25,7 @@ from index.spaces import Fingerprint
 from jobs.crew import Finished, Identify, Task
 from jobs.errors import UsageError
 from jobs.ray_embedders import Embedders, Sizes, actor_of, room
+from jobs.scratch import scratch_folder
 from jobs.work import Assignment, IdentifyDone, WorkDone
 from jobs.worker import Worker
 from pipeline.pieces import Identified, Piece
@@ -36,6 +35,7 @@ LOOK_EVERY_S = 15.0
 """How often the cluster is asked whether it has grown."""
 
 KNOCK_S = 10.0
+LEAVING_S = 5.0
 STILLBORN = 20
 """Workers that may die in a row before they have said a word, until the cluster is held to be unfit."""
 THREADS = 4
@@ -54,8 +54,10 @@ class RayWorker:
 
         assignment, space, device = self._start
         self._space = load_space(space, device=device, towers="image") if space else None
-        self._folder = tempfile.TemporaryDirectory(prefix="kinodex-")
-        self._worker = Worker(assignment, Path(self._folder.name), self._space.device_type if self._space else "cpu")
+        self._until_left = ExitStack()
+        folder = self._until_left.enter_context(scratch_folder())
+        self._worker = Worker(assignment, folder, self._space.device_type if self._space else "cpu")
+        self._until_left.callback(self._worker.close)
 
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         return self._worker.identify(sources)
@@ -77,6 +79,10 @@ class RayWorker:
 
     def seen(self) -> tuple[int, float]:
         return self._worker.frames, self._worker.video_s
+
+    def leave(self) -> None:
+        """Stop the reader and delete what was fetched; what is asked for after this fails."""
+        self._until_left.close()
 
 
 @contextmanager
@@ -312,9 +318,12 @@ class RayCrew:
         return sum(frames for frames, _ in counts), sum(video_s for _, video_s in counts)
 
     def close(self) -> None:
-        """Stop all actors at once."""
+        """Stop all actors; they have a moment to delete what they fetched."""
         import ray
 
+        leaving = [member.actor.leave.remote() for member in self._members.values() if member.is_ready]
+        if leaving:
+            ray.wait(leaving, num_returns=len(leaving), timeout=LEAVING_S)
         for actor in [*(member.actor for member in self._members.values()), *self._embedders.actors]:
             ray.kill(actor)
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -162,8 +163,12 @@ def test_other_settings_than_the_librarys_are_refused_before_anything_is_read(wh
 def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from jobs.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(tmp_path / "library"), "--space", "builtin", "--ray", "--workers", "2"]
-    run = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    env = environment() | {"TMPDIR": str(temporary), "RAY_TMPDIR": tempfile.gettempdir()}  # Ray's sockets: a short path
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert run.returncode == 3, run.stderr
+    assert list(temporary.glob("kinodex-*")) == []
     assert "Traceback" not in run.stderr
     assert_same(Library.open(str(tmp_path / "library")), whole)
     report = Library.open(str(tmp_path / "library")).runs()[0].report

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from agent.environment import Environment
+from agent.errors import BadAnswer
 from agent.ledger import Ledger
 from agent.model import ShownFrame
 from agent.question import Note, Question
@@ -48,6 +51,35 @@ class Answer:
     @property
     def letter(self) -> str | None:
         return None if self.option is None else string.ascii_uppercase[self.option]
+
+
+ANSWER = TypeAdapter(Answer)
+
+
+def checked_answer(answer: object, question: Question, environment: Environment) -> Answer:
+    """What an agent gave back, if it is an answer to a question about the environment's videos.
+
+    Raises `BadAnswer` saying what is wrong with it: kept as it is, it could not be read again.
+    """
+    fault = f"{type(answer).__name__} in the place of an Answer"
+    if isinstance(answer, Answer):
+        try:
+            read: Answer = ANSWER.validate_python(asdict(answer))
+        except ValidationError as error:
+            first = error.errors()[0]
+            fault = f"{'.'.join(map(str, first['loc']))} {str(first['input'])[:60]!r}: {first['msg']}"
+        else:
+            fault = _misfit(read, question, {video.video_id for video in environment.videos})
+            if not fault:
+                return read
+    raise BadAnswer(f"the agent gave {fault}; return what `session.conclude` or `session.answer` gives")
+
+
+def _misfit(answer: Answer, question: Question, videos: set[str]) -> str:
+    if answer.option is not None and not 0 <= answer.option < len(question.options):
+        return f"option {answer.option} of {len(question.options)}, counted from 0"
+    wrong = next((it for it in answer.evidence if it.video_id not in videos or not it.start_s <= it.end_s), None)
+    return f"{wrong}, which is no part of a video asked about" if wrong else ""
 
 
 def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | None]:

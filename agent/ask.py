@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from agent.answer import Answer
+from agent.answer import Answer, checked_answer
 from agent.builtin_model import BuiltinModel
 from agent.catalogue import refuse_unfit, variant
 from agent.environment import Environment
@@ -48,8 +48,8 @@ async def ask(
     A follow-up question, one with something `seen` before, is first tried on that alone.
 
     Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one that has words,
-    `NeedsPictures` if it needs frames and a video has none. Bad replies and spent budgets do not raise: they are the
-    answer's status.
+    `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it gives back anything but an answer.
+    Bad replies and spent budgets do not raise: they are the answer's status.
     """
     chosen = variant(agent)
     parameters = _fitting(chosen, parameters, environment)
@@ -80,6 +80,7 @@ async def ask(
         answer = await session.recall() or await chosen.run(session, parameters)
     except OutOfBudget as over:
         answer = await session.best_so_far(str(over))
+    answer = checked_answer(answer, question, environment)
     on_event(Finished(answer))
     return answer
 

@@ -5,6 +5,7 @@ KinodexError
     BadQuestion       the question or its options cannot be asked
     BadSettings       an agent's parameters or budget make no sense
     UnknownAgent      no agent of that name, or none in a file or module
+    BadAnswer         an agent of one's own gave back what is no answer to its question
     InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
     ModelError        no reply came at all
       ModelUnreachable    nobody answers there, or not in time
@@ -41,6 +42,10 @@ class BadSettings(AgentError):
 
 class UnknownAgent(AgentError):
     """There is no agent of that name, or in that file or module."""
+
+
+class BadAnswer(AgentError):
+    """An agent gave back what is no answer to its question: it would be counted, and could not be read again."""
 
 
 class InvalidReply(AgentError):

@@ -25,7 +25,7 @@ class Earlier:
 class Question:
     """A question, open-ended (no options) or multiple-choice (2 to 26 distinct options), perhaps after `earlier` ones.
 
-    Raises `BadQuestion` for an empty text, one option, too many, empty or repeated options.
+    Raises `BadQuestion` for an empty text, one option, too many, empty or repeated options, and halves of characters.
     """
 
     text: str
@@ -46,6 +46,8 @@ class Question:
         repeated = next((option for option in folded if folded.count(option) > 1), None)
         if repeated is not None:
             raise BadQuestion(f"the option {repeated!r} is given more than once; options must differ")
+        for text in (self.text, *self.options):
+            _check_whole(text)
 
     @property
     def lettered(self) -> tuple[tuple[str, str], ...]:
@@ -55,6 +57,15 @@ class Question:
     def option_index(self, text: str) -> int | None:
         """The one option that `text` names, by its letter or its words: "B", "(b) red", "The answer is B."."""
         return named_option(text, self.options)
+
+
+def _check_whole(text: str) -> None:
+    """Raise `BadQuestion` for a text that cannot be written or sent: JSON and command lines let such pass."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        raise BadQuestion(f"{text[:60]!r} holds {half!r}, which is half a character; write it in UTF-8") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ FRAME = ShownFrame(VIDEO.video_id, 50, 50.0, 8, 8, b"picture")
         ("What?", tuple(f"option {n}" for n in range(200)), "got 200 options; .*2 to 26"),
         ("What?", ("red", " "), "an option is empty"),
         ("What?", ("red", "blue", "RED"), "'red' is given more than once"),
+        ("What is \ud83d?", (), r"holds '.ud83d', which is half a character"),
+        ("What?", ("red", "blue \udcff"), r"holds '.udcff', which is half a character"),
     ],
 )
 def test_questions_that_cannot_be_asked(text, options, said):

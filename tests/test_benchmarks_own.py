@@ -35,9 +35,10 @@ def test_what_is_wrong_with_own_questions_is_said(tmp_path: Path) -> None:
         kit.own_row("6", awnser="a drum"),
         kit.own_row("1"),
         kit.own_row(" "),
+        kit.own_row("8", question="Which \ud83d roof?"),
     ]
     found = problems(read(tmp_path, "own", kit.own_row("1"), *wrong))
-    assert [where for where, _ in found] == [f"line {number}" for number in range(2, 9)]
+    assert [where for where, _ in found] == [f"line {number}" for number in range(2, 10)]
     texts = [what for _, what in found]
     assert texts[0] == "answer: got 'a boat'; it is one of the options, or a letter up to C"
     assert texts[2] == "evidence: got 8.0 to 8.0; it is a start and a later end in seconds"
@@ -45,6 +46,7 @@ def test_what_is_wrong_with_own_questions_is_said(tmp_path: Path) -> None:
     assert "awnser: " in texts[4]
     assert "is there already" in texts[5]
     assert "id: " in texts[6]
+    assert "half a character" in texts[7]
 
 
 def test_a_line_ends_where_a_file_ends_it_and_not_at_marks_in_its_text(tmp_path: Path) -> None:
@@ -58,7 +60,9 @@ def test_a_line_ends_where_a_file_ends_it_and_not_at_marks_in_its_text(tmp_path:
 
 
 def test_own_open_questions_are_judged(tmp_path: Path) -> None:
-    benchmark = read(tmp_path, "own-open", kit.own_open_row("1"), kit.own_row("2"))
+    benchmark = read(
+        tmp_path, "own-open", kit.own_open_row("1"), kit.own_row("2"), kit.own_open_row("3") | {"answer": "\udcff"}
+    )
     (item,) = benchmark.items
     assert (item.question.options, item.truth, benchmark.scoring) == ((), Truth(text="A drum."), "judge")
-    assert [where for where, _ in problems(benchmark)] == ["line 2"]
+    assert [where for where, _ in problems(benchmark)] == ["line 2", "line 3"]

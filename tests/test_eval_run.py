@@ -146,6 +146,19 @@ def test_two_processes_do_not_write_the_same_run(place, kinodex, tmp_path):
         bad(kinodex, *options, code=2, says="another process is writing")
 
 
+def test_what_is_refused_while_another_begins_leaves_no_plan(place, kinodex, tmp_path):
+    with appending(tmp_path / "run" / ANSWERS):
+        bad(kinodex, *command(place, tmp_path / "run", "--agent", "random"), code=2, says="another process is writing")
+    assert [each.name for each in (tmp_path / "run").iterdir()] == [ANSWERS]
+
+
+def test_a_place_where_no_folder_can_be_is_refused(place, kinodex, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for out, says in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "run", "Not a directory")):
+        bad(kinodex, *command(place, out, "--agent", "random"), code=2, says=says)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def refusing(some: str):
     """A server's reply that refuses the requests in which some text stands."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,15 +13,18 @@ from typing import Any, ClassVar
 import pytest
 from mcp import Client
 
+from agent.answer import Answer, Evidence
 from agent.ask import Task, ask, ask_many, default_parameters
 from agent.catalogue import variant
 from agent.environment import Environment
-from agent.errors import InvalidReply, UnknownAgent
-from agent.ledger import Budget
+from agent.errors import BadAnswer, InvalidReply, UnknownAgent
+from agent.events import RunStarted
+from agent.ledger import Budget, Ledger
 from agent.model import Request
 from agent.prompts import render
 from agent.question import Question
 from agent.replies import Reply
+from agent.session import Session
 from agent.trace import read_trace
 from agent.variant import Variant, changed
 from agent.variants.uniform import UNIFORM
@@ -160,6 +164,42 @@ def test_a_variant_is_asked_as_it_is_and_its_trace_has_its_name(environment: Env
     assert (answer.text, answer.ledger.frames, events[0].agent) == ("red", 2, "mine")
     (again,) = asyncio.run(ask_many([Task(Question("What is it?"), environment, model, shown, parameters)]))
     assert again.evidence == answer.evidence
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (None, "the agent gave NoneType in the place of an Answer"),
+        (Answer("answered", "x", 2, (), 1, Ledger()), "option 2 of 2, counted from 0"),
+        (Answer("sure", "x", 0, (), 1, Ledger()), "status 'sure': Input should be 'answered', "),  # type: ignore[arg-type]
+        (Answer("answered", "x", 0, (), 1, None), "ledger 'None': Input should be "),  # type: ignore[arg-type]
+        (Answer("answered", "x", 0, (Evidence("film", 5.0, math.nan),), 1, Ledger()), "no part of a video"),
+        (Answer("answered", "x", 0, (Evidence("elsewhere", 0.0, 1.0),), 1, Ledger()), "no part of a video"),
+    ],
+)
+def test_what_is_no_answer_is_refused_and_not_kept(environment: Environment, given: Any, says: str) -> None:
+    async def run(session: Session, parameters: Any) -> Any:
+        return given
+
+    odd = Variant("odd", "no answer", run, UNIFORM.parameters, ("vision",))
+    events = list[Any]()
+    question = Question("What is it?", ("red", "blue"))
+    with pytest.raises(BadAnswer) as caught:
+        asyncio.run(ask(question, environment, ScriptedModel(lambda _: ANSWER), agent=odd, on_event=events.append))
+    assert says in str(caught.value)
+    assert [type(event) for event in events] == [RunStarted]
+
+
+def test_what_an_agent_raises_in_a_run_says_at_which_question(
+    own: Path, kinodex: Kinodex, place: Path, server: ChatServer
+) -> None:
+    own.write_text(OWN.replace("    videos = ", "    raise ValueError('boom')\n    videos = ", 1))
+    out = own.with_name("run")
+    files = ("sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
+    with pytest.raises(ValueError, match="boom") as caught:
+        kinodex("eval", *files, "--agent", own, *at(server))
+    (note,) = caught.value.__notes__
+    assert note.startswith("first-lines was asked harbour-0: ")
 
 
 @dataclass(frozen=True, kw_only=True)

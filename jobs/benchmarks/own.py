@@ -26,7 +26,7 @@ class _Row(BaseModel, extra="forbid"):
     id: Text
     video: Text
     question: str
-    answer: str | None = None
+    answer: Annotated[str, StringConstraints(strip_whitespace=True)] | None = None
     evidence: tuple[Range, ...] = ()
     category: Text | tuple[Text, ...] = ()
 

@@ -123,6 +123,9 @@ async def _record(
         raise
     except ModelRejected as error:
         return unanswered(contender, asked, str(error))
+    except Exception as error:
+        error.add_note(f"{contender.name} was asked {asked.item_id}: {asked.question.text[:200]}")
+        raise
     return Record(
         contender.name,
         asked.item_id,

@@ -60,8 +60,7 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
 
 
 def begin_run(run: Path, plan: Plan, items: Sequence[Item]) -> None:
-    """Make the folder of a run. The plan is written last: where it is, the questions are too."""
-    run.mkdir(parents=True, exist_ok=True)
+    """Write down what a run asks. The plan is written last: where it is, the questions are too."""
     adapter = TypeAdapter(Item)
     write_whole(run / ITEMS, b"".join(adapter.dump_json(item) + b"\n" for item in items))
     write_whole(run / PLAN, TypeAdapter(Plan).dump_json(plan, indent=2) + b"\n")
@@ -71,9 +70,14 @@ def begin_run(run: Path, plan: Plan, items: Sequence[Item]) -> None:
 def appending(path: Path) -> Iterator[Callable[[Line], None]]:
     """Give a function that appends records or judgements to a file of a run, which this process alone may write.
 
-    Raises `UsageError` if another one does.
+    Its folder is made. Raises `UsageError` if another process writes it, or it cannot be written.
     """
-    with path.open("ab") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = path.open("ab")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}; give another folder") from error
+    with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -72,15 +72,15 @@ def run(
 ) -> None:
     """Ask all that is planned and not yet answered, keep the records in the folder `out`, and report.
 
-    Raises `UsageError` if `out` holds another run or is written by another process, `ModelError` if the endpoint is
-    gone or refuses too much; all answers until then are kept.
+    Raises `UsageError` if `out` holds another run, is written by another process or cannot be, `ModelError` if the
+    endpoint is gone or refuses too much; all answers until then are kept.
     """
-    begun = plan_or_none(out)
-    if begun is None:
-        begin_run(out, plan, items)
-    else:
-        check_same(begun, plan, out)
-    with appending(out / ANSWERS) as append:
+    with appending(out / ANSWERS) as append:  # first: of two that begin here at once, the plan is of who writes
+        begun = plan_or_none(out)
+        if begun is None:
+            begin_run(out, plan, items)
+        else:
+            check_same(begun, plan, out)
         kept = [each for each in read_records(out) if not (how.retry_errors and each.error)]
         done = {(each.contender, each.item_id): each for each in kept}
         tally = Tally({each.name: len(items) for each in plan.contenders}, Counter(each.contender for each in kept))

@@ -159,7 +159,6 @@ def test_other_settings_than_the_librarys_are_refused_before_anything_is_read(wh
         ingest(corpus, Path(whole.uri), fps=2.0)
 
 
-@pytest.mark.timeout(180)
 def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from jobs.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(tmp_path / "library"), "--space", "builtin", "--ray", "--workers", "2"]

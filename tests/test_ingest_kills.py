@@ -68,7 +68,7 @@ def strike(run: subprocess.Popen[bytes], head: int, chance: random.Random) -> st
     return kind
 
 
-@pytest.mark.timeout(120 + 120 * ROUNDS)
+@pytest.mark.timeout(300 + 120 * ROUNDS)
 def test_a_killed_ingest_run_again_leaves_the_same_library(corpus: Path, whole: Library, tmp_path: Path) -> None:
     chance = random.Random(SEED)
     with cluster(3) as (address, head):

@@ -50,6 +50,15 @@ def newest_counts(tables: Tables, stage: str) -> dict[str, int]:
     return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
 
 
+def newest_settings(tables: Tables, stage: str, model: str) -> dict[str, Any]:
+    """What the newest complete addition of a model was made with; empty where there is none."""
+    of_model = equal("stage", _checked(stage)) & equal("model", model)
+    rows = tables.rows("additions", of_model, ["settings", "added_at"]).group_by("settings")
+    newest = rows.aggregate([("added_at", "max")]).sort_by([("added_at_max", "descending")])["settings"]
+    settings: dict[str, Any] = json.loads(newest[0].as_py()) if len(newest) else {}
+    return settings
+
+
 def added_facts(tables: Tables) -> tuple[AddedFacts, ...]:
     """What optional stages added, by stage and model."""
     rows = tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from index import reading, search
-from index.additions import added_facts, newest_counts
+from index.additions import added_facts, newest_counts, newest_settings
 from index.captions import caption_vectors, captions
 from index.catalogue import Catalogue
 from index.clips import clip_facts, clips
@@ -115,6 +115,10 @@ class LibraryReader:
         """
         done = self._catalogue.models(stage)
         return [row for row in self.videos() if model not in done.get(row.video_id, ())]
+
+    def added_settings(self, stage: str, model: str) -> dict[str, Any]:
+        """What a model's newest addition of a stage was made with; empty where it added nothing."""
+        return newest_settings(self._tables, stage, model)
 
     def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
         return self._catalogue.models(stage, [video.video_id]).get(video.video_id, ())

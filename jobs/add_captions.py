@@ -15,7 +15,7 @@ from agent.errors import AllRejected, ModelRejected
 from agent.model import ShownFrame, Usage
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
-from jobs.adding import Made, hub_for
+from jobs.adding import Made, check_settings, hub_for
 from jobs.stored_pictures import frames_between, picture_of
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class Captions:
         return {name: value for name, value in asdict(self).items() if name not in ("name", "device", "batch")}
 
     def prepare(self, library: Library) -> None:
+        check_settings(library, self, "frames_a_segment", *(() if self.base_url else ("max_new_tokens",)))
         text_tower(library.space_name)
         library.check_space(text_tower(library.space_name).fingerprint)
         if self.base_url is None:

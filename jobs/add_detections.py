@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.adding import Made, hub_for
+from jobs.adding import Made, check_settings, hub_for
 from jobs.stored_pictures import stored_pictures
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Detections:
         return {"detector": self.detector, "labels": list(self.labels), "min_score": self.min_score}
 
     def prepare(self, library: Library) -> None:
+        check_settings(library, self, "min_score")
         _detector(self.detector, self.labels, self.min_score, self.device)
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.adding import Made, hub_for
+from jobs.adding import Made, check_settings, hub_for
 from jobs.scratch import scratch_folder
 from pipeline.errors import SourceError, SourceMissing
 
@@ -35,6 +35,7 @@ class Speech:
         return {"model": self.model, "language": self.language}
 
     def prepare(self, library: Library) -> None:
+        check_settings(library, self, "language")
         _recogniser(self.model, self.device, self.language, self.batch)
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:

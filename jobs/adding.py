@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 from agent.model import Usage
 from index.library import Library
 from index.rows import VideoRow
+from jobs.errors import UsageError
 
 NO_COST = Usage()
 
@@ -101,6 +103,28 @@ class AddReport:
     @property
     def usage(self) -> Usage:
         return sum((outcome.usage for outcome in self.outcomes), NO_COST)
+
+
+def check_settings(library: Library, stage: Stage, *names: str) -> None:
+    """Raise `UsageError` where these settings are others than those that the model added the stage with before.
+
+    Readers know rows by their model alone: what goes by one name has to be made in one way.
+    """
+    held = library.added_settings(stage.name, stage.model)
+    changed = [name for name in names if name in held and held[name] != stage.settings.get(name)]
+    if changed:
+        raise UsageError(
+            f"got {_options(stage.settings, changed)}, but {library.uri} holds {stage.name} by {stage.model} made with "
+            f"{_options(held, changed)}; give that again, or first take out what is there: "
+            f"kinodex remove added {shlex.quote(library.uri)} {stage.name} {shlex.quote(stage.model)}"
+        )
+
+
+def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Settings as they are given on the command line."""
+    options = {name: f"--{name.replace('_', '-')}" for name in names}
+    told = [f"no {options[name]}" if settings[name] is None else f"{options[name]} {settings[name]}" for name in names]
+    return " ".join(told)
 
 
 def hub_for(model: str) -> AbstractContextManager[bool]:

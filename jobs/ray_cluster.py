@@ -1,0 +1,83 @@
+"""A Ray cluster: how it is reached, what it has, and the errors that come back from it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from index.errors import KinodexError
+from jobs.errors import UsageError
+from pipeline.errors import PipelineError
+
+KNOCK_S = 10.0
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """Ray, at `address`; else where RAY_ADDRESS says, as in a Ray job; else started here for as long as this lasts.
+
+    Raises UsageError if there is no cluster at the address.
+    """
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    is_ours = address == "local"
+    try:
+        _knock(address)
+        with warnings.catch_warnings():
+            # LanceDB warns of forks; the processes that Ray starts here run another program at once.
+            warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                include_dashboard=False if is_ours else None,
+            )
+    except (OSError, RuntimeError, ValueError) as error:
+        said = str(error).strip().splitlines()[0][:200]
+        raise UsageError(
+            f"cannot reach Ray at {address}: {said}; give the address of a running cluster, "
+            "or --ray without one to start Ray here"
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise OSError if nobody listens at HOST:PORT: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), KNOCK_S).close()
+
+
+def actor_of(kind: type) -> Any:
+    import ray
+
+    return ray.remote(kind)
+
+
+def room() -> dict[str, float]:
+    """What all nodes that are in the cluster now have, busy or not."""
+    from ray import cluster_resources
+
+    ask: Any = cluster_resources
+    found: dict[str, float] = ask()
+    return found
+
+
+def reraise(error: Exception) -> NoReturn:
+    """Raise what a task of a cluster ended with: the error of ours that it carries, else the task's as it is."""
+    cause = getattr(error, "cause", None) or error.__cause__
+    if isinstance(cause, KinodexError | PipelineError):
+        raise cause from error
+    raise error

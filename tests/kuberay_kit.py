@@ -2,7 +2,8 @@
 
 KubeRay's own CRDs are in no package of PyPI, npm or Debian that was found, so the tests cannot have them. The models
 here were held against the published CRD by hand, field by field (RayJob v1 with the RayCluster inside it, as
-imroc/kubeschemas 364c2417 has it of KubeRay 1.3): every name, type, enum and required list agrees. Where the CRD takes
+imroc/kubeschemas 364c2417 has it of KubeRay 1.3): every name, type, enum and required list agrees, but for the
+autoscaler's `version`, which came with 1.4 (ray-project/kuberay 0057210e, docs/reference/api.md). Where the CRD takes
 any string or number, they are narrower: `submissionMode` has the constants of the Go types (ray-operator/apis/ray/v1),
 counts are not negative, and what our files always say is required. The pods inside are checked against the published
 schema of Kubernetes, and Ray's autoscaler reads the cluster as it does on Kubernetes.
@@ -62,6 +63,7 @@ class WorkerGroup(Strict):
 
 
 class AutoscalerOptions(Strict):
+    version: Literal["v1", "v2"]
     upscaling_mode: Literal["Default", "Aggressive", "Conservative"]
     idle_timeout_seconds: Count
 

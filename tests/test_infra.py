@@ -130,6 +130,10 @@ def test_job_and_cluster_are_the_same_cluster_and_the_autoscaler_reads_it(infra:
     assert types["headgroup"]["resources"]["CPU"] == 0
     assert types["embed"]["resources"]["GPU"] == 1 <= types["embed"]["resources"]["CPU"], "embedders take one of each"
     assert types["embed"]["min_workers"] >= 1, "an ingest that begins without a GPU embeds on CPUs"
+    # without both, pods that have idled stay: the operator sees to it only where the version is named
+    assert cluster["spec"]["autoscalerOptions"]["version"] == "v2"
+    groups = [cluster["spec"]["headGroupSpec"], *cluster["spec"]["workerGroupSpecs"]]
+    assert {group["template"]["spec"]["restartPolicy"] for group in groups} == {"Never"}
     room = sum(types[name]["resources"]["CPU"] * types[name]["max_workers"] for name in ("decode", "embed"))
     assert_fits(loaded(infra / "kuberay" / "rayjob.yaml")["spec"]["entrypoint"], room, types["embed"]["max_workers"])
 

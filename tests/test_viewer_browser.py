@@ -12,8 +12,8 @@ from jobs.viewer.one_file import one_file
 from tests.viewer_kit import EVIL, SCENE_S, chromium, library_of_titles, make_shown, served, write_long_trace
 
 WAIT_MS = 15_000
-QUICK_MS = 500
-"""Tens of milliseconds on an idle core; these tests share theirs."""
+QUICK_MS = 2000
+"""Tens of milliseconds on an idle core; these tests share theirs, sometimes with eight others."""
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +133,35 @@ def test_arrow_keys_go_from_segment_to_segment_and_the_rounds_stay(opened, addre
     assert page.evaluate("getComputedStyle(document.activeElement.querySelector('rect')).strokeWidth") == "4px"
 
 
+def test_the_address_holds_the_round_and_the_frame(opened, address, shown):
+    page = opened(f"{address}/#/trace/t0,t1")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/#/trace/t0,t1/1,1")
+    page.reload()
+    page.wait_for_selector("article + article")
+    assert rounds(page) == ["round 1 of 4", "round 1 of 2"]
+    page.goto(f"{address}/#/library/0/video/{shown.video_id}")
+    page.wait_for_selector(".still img")
+    page.keyboard.press("PageDown")
+    page.wait_for_url(f"**/video/{shown.video_id}/10")
+    page.go_back()
+    page.wait_for_selector("article + article")
+    assert rounds(page) == ["round 1 of 4", "round 1 of 2"]
+
+
+def test_labels_and_frames_stay_in_their_places(opened, address, shown):
+    page = opened(f"{address}/#/library/0/video/{shown.video_id}/3.0")
+    page.wait_for_selector(".box", state="attached")
+    sizes = "['.still', '.still img'].map((each) => document.querySelector(each).getBoundingClientRect().height)"
+    before = page.evaluate(sizes)
+    page.route("**/pictures/**", lambda route: None)  # the next frame never comes
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("!document.querySelector('.still img').complete")
+    assert page.evaluate(sizes) == before
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_a_frame_is_seen_at_full_size_and_a_call_with_its_prompt(opened, address):
     page = opened(f"{address}/#/trace/t0")
     page.locator(".round .frame").first.click()
@@ -202,6 +231,9 @@ def test_many_videos_come_page_by_page_and_by_title(opened, tmp_path):
         page.get_by_role("searchbox", name="part of a title").fill("FILM 0007")
         page.get_by_role("link", name="film 0007").wait_for()
         assert links.count() == 1
+        page.get_by_role("searchbox", name="part of a title").fill("no such film")
+        page.get_by_role("cell", name="None", exact=True).wait_for()
+        assert links.count() == 0
 
 
 def test_a_video_shows_detections_captions_and_what_is_said(opened, address, shown):
@@ -277,6 +309,10 @@ def test_what_is_not_there_is_told(context, address):
     alert = page.get_by_role("alert")
     alert.wait_for()
     assert "got trace 9; 2 were given" in alert.inner_text()
+    page.get_by_role("navigation").get_by_role("link").click()
+    page.wait_for_selector("form")
+    page.goto(f"{address}/#/trace/%E0")
+    page.get_by_role("alert").wait_for()
     page.close()
 
 

@@ -3,6 +3,15 @@
 import { copier, el } from "viewer/dom.js";
 import { amount, clock, letter, plural, span, spoken } from "viewer/words.js";
 
+/** What ended a run, by the name of the budget that was spent. */
+const SPENT = new Map([
+  ["rounds", "no further round was allowed"],
+  ["frames", "no further frame was allowed"],
+  ["tokens", "no more tokens were allowed"],
+  ["seconds", "the time was up"],
+  ["cost", "the money was spent"],
+]);
+
 export function answer({ trace, truth }, titles) {
   const { answer: given, agent, question, models } = trace;
   const names = [...new Set(Object.values(models))].join(", ");
@@ -32,7 +41,7 @@ export function answer({ trace, truth }, titles) {
     el("p", { class: "big" }, `${chosen}${given.text ?? "(no answer)"} `, verdict(given, truth, question)),
     given.status === "answered"
       ? null
-      : el("p", { class: "warn" }, spoken(given.status), given.reason ? `: ${given.reason}` : ""),
+      : el("p", { class: "warn" }, spoken(given.status), given.reason ? `: ${SPENT.get(given.reason) ?? given.reason}` : ""),
     el(
       "ul",
       { class: "figures-line" },

@@ -26,6 +26,9 @@ function filled(element, given, children) {
   return element;
 }
 
+/** A name that may break after its signs, before it has to within a word. */
+export const breakable = (name) => name.split(/(?<=[_./-])/).flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
+
 /** Says something for a moment, to eyes and to screen readers. */
 export function tell(text) {
   const note = el("div", { class: "toast", role: "status" }, text);

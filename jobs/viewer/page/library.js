@@ -1,6 +1,6 @@
 // A library: a search, what it holds, its videos, and what failed.
 
-import { el } from "viewer/dom.js";
+import { breakable, el } from "viewer/dom.js";
 import { search } from "viewer/search.js";
 import { alone, load, rows } from "viewer/source.js";
 import { paged } from "viewer/table.js";
@@ -70,7 +70,7 @@ function video(key, row) {
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, el("a", { href: `#/library/${key}/video/${row.video_id}` }, row.title)),
+    el("th", { scope: "row" }, el("a", { href: `#/library/${key}/video/${row.video_id}` }, breakable(row.title))),
     [
       clock(row.duration_s),
       amount(row.frames),
@@ -87,7 +87,7 @@ function failure(row) {
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, row.uri),
+    el("th", { scope: "row" }, breakable(row.uri)),
     [row.stage, `${row.error_class}: ${row.message}`, row.attempts].map((value) => el("td", {}, value)),
   );
 }

@@ -1,5 +1,5 @@
 // Which view the address asks for. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0, #/library/0/search/WHAT
-// and #/library/0/video/ID/SECONDS.
+// and #/library/0/video/ID/SECONDS; #/trace/KEY,KEY/ROUND,ROUND is of a round.
 
 import { el } from "viewer/dom.js";
 import { home } from "viewer/home.js";
@@ -21,12 +21,13 @@ window.addEventListener("hashchange", draw);
 
 async function draw() {
   const mine = (asked += 1);
-  const [kind, key, what, inner] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   onKey = () => {};
+  let there = null;
   try {
-    const there = await load("home");
+    const [kind, key, what, inner] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    there = await load("home");
     const views = {
-      trace: () => traces(key.split(",")),
+      trace: () => traces(key.split(","), what),
       run: () => run(key),
       library: () => (what === "video" ? video(key, inner) : library(key, inner)),
     };
@@ -39,7 +40,9 @@ async function draw() {
     if (asked > 1) main.focus({ preventScroll: true }); // not on what the reader has left
     view.ready?.();
   } catch (error) {
+    if (mine !== asked) return;
     page.replaceChildren(
+      ...(there ? [top(there, {})] : []),
       el(
         "main",
         {},

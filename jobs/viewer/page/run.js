@@ -82,7 +82,7 @@ function questions(key, told) {
   const which = el(
     "select",
     { "aria-label": "Which questions" },
-    el("option", { value: "" }, "all"),
+    el("option", { value: "" }, "all questions"),
     el("option", { value: "differ" }, "contenders differ"),
     told.contenders.map((name, at) => el("option", { value: at }, `${name} is wrong`)),
   );

@@ -1,6 +1,6 @@
 // Searching a library: what for, where and when, and frames as results. The address holds what was asked.
 
-import { copier, el } from "viewer/dom.js";
+import { breakable, copier, el } from "viewer/dom.js";
 import { load, picture, rows } from "viewer/source.js";
 import { amount, clock, plural, seconds } from "viewer/words.js";
 
@@ -110,10 +110,10 @@ function result(key, hit) {
     el(
       "div",
       {},
-      el("b", {}, hit.title),
+      el("b", {}, breakable(hit.title)),
       copier(position, clock(hit.start_s)),
       el("small", {}, `${hit.source === "both" ? "several" : hit.source}, ${amount(hit.score)}`),
-      hit.text ? el("p", {}, hit.text) : null,
+      hit.text ? el("p", { title: hit.text }, hit.text) : null,
     ),
   );
 }

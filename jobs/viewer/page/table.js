@@ -49,6 +49,7 @@ export function paged(title, names, { find, line, filters, className }) {
     }
     if (mine !== asked) return;
     body.replaceChildren(...found.rows.map(line));
+    if (!found.count && !found.wrong) body.append(el("tr", {}, el("td", { class: "none", colspan: names.length }, "None")));
     const last = Math.min(start + ROWS, found.count);
     count.replaceChildren(found.count > ROWS ? `${amount(start + 1)} to ${amount(last)} of ` : "", amount(found.count));
     if (found.wrong) count.replaceChildren(found.wrong);

@@ -2,7 +2,8 @@
 
 import { Canvas } from "viewer/canvas.js";
 import { el, svg } from "viewer/dom.js";
-import { legend, selected, tree } from "viewer/tree.js";
+import { legend } from "viewer/legend.js";
+import { selected, tree } from "viewer/tree.js";
 import { clock, plural, span } from "viewer/words.js";
 
 const CURVE = 64;
@@ -29,7 +30,7 @@ export function timeline(told, state, scores, act) {
     {},
     heading(told, state, video, act),
     canvas.drawn(`Time line of ${video.title}`),
-    legend(trace),
+    legend(told, state, video.video_id),
     selected(trace.nodes.filter(here), state, scores, video.title, act),
     queries(trace, state, act),
   );

@@ -13,8 +13,11 @@ import { amount, spoken } from "viewer/words.js";
 
 const LEAST_WINDOW_S = 2;
 
-/** The element of a trace, ways to move in it, and `ready`, to be called when it is on the page. */
-export function trace(told) {
+/**
+ * The element of a trace, ways to move in it, and `ready`, to be called with a round, if one is asked for, when it is on
+ * the page. `moved` is called when the reader has gone to another round.
+ */
+export function trace(told, moved) {
   const { steps, videos, nodes } = told.trace;
   const scores = scoresAt(steps);
   const titles = Object.fromEntries(videos.map((video) => [video.video_id, video.title]));
@@ -32,7 +35,7 @@ export function trace(told) {
   const places = Object.fromEntries(
     ["time", "list", "round", "ledger"].map((name) => [name, el("section", { class: `card pad ${name}` })]),
   );
-  const { bar, set } = slider(steps, go);
+  const { bar, set } = slider(steps, (at) => (go(at), moved()));
 
   /** Go to a step; `asked` is the round that was asked for, which this trace may not have. */
   function go(at, asked = null) {
@@ -105,11 +108,12 @@ export function trace(told) {
   }
 
   /** Go to the last step that is not after a round. */
-  const goRound = (number) =>
+  const toRound = (number) =>
     go(
       steps.findLastIndex((step) => step.round <= number),
       number,
     );
+  const goRound = (number) => (toRound(number), moved());
   const zoomIn = () => zoom(state.selected ?? steps[state.at]?.opened[0]?.parent);
 
   const element = el(
@@ -130,8 +134,9 @@ export function trace(told) {
     settings(told),
   );
 
-  const ready = () => {
-    go(state.at);
+  const ready = (asked) => {
+    if (Number.isInteger(asked)) toRound(asked);
+    else go(state.at);
     let width = places.time.clientWidth;
     new ResizeObserver(() => {
       if (places.time.clientWidth === width || !places.time.isConnected) return;

@@ -1,19 +1,25 @@
 // One trace, or several of the same question side by side.
 
+import { keep } from "viewer/address.js";
 import { el } from "viewer/dom.js";
 import { load } from "viewer/source.js";
 import { trace } from "viewer/trace.js";
 import { letter } from "viewer/words.js";
 
-export async function traces(keys) {
+const LONG = 160;
+
+/** `asked` are the rounds to begin with, as the address holds them. */
+export async function traces(keys, asked) {
   const told = await Promise.all(keys.map((key) => load(`traces/${key}`)));
-  const columns = told.map(trace);
+  const moved = () => keep(`#/trace/${keys}/${columns.map((column) => column.round())}`);
+  const columns = told.map((each) => trace(each, moved));
+  const rounds = asked?.split(",").map(Number) ?? [];
   const { question } = told[0].trace;
   const same = told.every((each) => JSON.stringify(each.trace.question) === JSON.stringify(question));
   const element = el(
     "div",
     {},
-    same ? [el("h1", {}, question.text), options(question, told)] : null,
+    same ? [el("h1", { class: question.text.length > LONG ? "long" : null }, question.text), options(question, told)] : null,
     el(
       "div",
       { class: told.length > 1 ? "side-by-side" : "" },
@@ -33,7 +39,7 @@ export async function traces(keys) {
     title: question.text,
     element,
     onKey: (event) => move(event, columns),
-    ready: () => columns.forEach((column) => column.ready()),
+    ready: () => columns.forEach((column, at) => column.ready(rounds[at])),
   };
 }
 

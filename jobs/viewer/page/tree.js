@@ -105,18 +105,3 @@ export function selected(nodes, state, scores, title, act) {
     ` Segment ${told(node, scores[state.at]?.get(node.number))}`,
   );
 }
-
-export function legend({ nodes, steps }) {
-  if (!nodes.length) return null;
-  const signs = [
-    ["dot", "anchor", steps.some((step) => step.anchors.length)],
-    ["score", "score 0 to 1", true],
-    ["fresh", "new in this round", true],
-    ["next", "opened next", steps.some((step) => opensNext(step) !== null)],
-    ["divided", "divided", true],
-  ];
-  const told = signs
-    .filter(([, , used]) => used)
-    .map(([sign, words]) => el("span", {}, el("i", { class: sign }), words));
-  return el("p", { class: "legend quiet" }, told);
-}

@@ -1,11 +1,14 @@
 // One video of a library: any of its frames with what was detected, its captions and what is said.
 
-import { copier, el } from "viewer/dom.js";
+import { keep } from "viewer/address.js";
+import { breakable, copier, el } from "viewer/dom.js";
 import { load, picture } from "viewer/source.js";
 import { amount, clock, plural } from "viewer/words.js";
 
 const LINES_AT_FIRST = 400;
 const COLOURS = 6;
+/** Above this part of a frame's height a label would stand outside the frame. */
+const LABEL = 0.08;
 
 export async function video(key, videoId) {
   const told = await load(`libraries/${key}/videos/${encodeURIComponent(videoId)}`);
@@ -19,7 +22,7 @@ export async function video(key, videoId) {
     min: 0,
     max: Math.max(0, times.length - 1),
     "aria-label": "Frame",
-    oninput: (event) => go(Number(event.target.value)),
+    oninput: (event) => move(Number(event.target.value)),
   });
   const follow = [];
 
@@ -38,7 +41,12 @@ export async function video(key, videoId) {
     follow.forEach((each) => each(time));
   }
 
-  const seek = (time) => times.length && go(nearest(times, time));
+  function move(at) {
+    go(at);
+    keep(`#/library/${key}/video/${encodeURIComponent(videoId)}/${times[state.at]}`);
+  }
+
+  const seek = (time) => times.length && move(nearest(times, time));
   const panels = [
     panel("Captions", told.captions, (each) => each.text, seek, follow),
     panel(
@@ -50,7 +58,7 @@ export async function video(key, videoId) {
     ),
     labels(
       told,
-      (frameNo) => go(told.frame_nos.indexOf(frameNo)),
+      (frameNo) => move(told.frame_nos.indexOf(frameNo)),
       () => told.frame_nos[state.at],
     ),
     panel("Segments", told.captions.length ? [] : told.segments, (each) => each.kind, seek, follow),
@@ -59,7 +67,7 @@ export async function video(key, videoId) {
     "div",
     {},
     el("p", { class: "quiet kicker" }, el("a", { href: `#/library/${key}` }, "Library"), ` · ${row.uri}`),
-    el("h1", {}, row.title),
+    el("h1", {}, breakable(row.title)),
     el(
       "p",
       { class: "quiet" },
@@ -97,7 +105,7 @@ export async function video(key, videoId) {
     )
       return;
     event.preventDefault();
-    go(state.at + moves[event.key]);
+    move(state.at + moves[event.key]);
   };
   return { title: row.title, element, onKey, ready: () => times.length && go(state.at), here: `#/library/${key}` };
 }
@@ -118,7 +126,7 @@ function still(key, told, at) {
     const [left, top, right, bottom] = each.box.map((part) => part * 100);
     const place = { left: `${left}%`, top: `${top}%`, width: `${right - left}%`, height: `${bottom - top}%` };
     const style = { ...place, "--colour": colourOf(told, each.label) };
-    return el("div", { class: "box", title: words(each), style }, el("span", {}, each.label));
+    return el("div", { class: `box ${each.box[1] < LABEL ? "inward" : ""}`, title: words(each), style }, el("span", {}, each.label));
   });
   return el(
     "figure",

@@ -1,0 +1,23 @@
+// What the signs of a time line mean: of those that a trace can show.
+
+import { el } from "viewer/dom.js";
+import { opensNext } from "viewer/tree.js";
+
+export function legend({ trace: { nodes, steps }, shots }, state, videoId) {
+  const any = (name) => steps.some((step) => step[name].length);
+  const signs = [
+    ["curve", "best match of the queries, 0 to 1", state.curves.length],
+    ["dot", "anchor", any("anchors")],
+    ["shot", "every other shot", shots[videoId]?.length > 1],
+    ["tick", "frame of this round", any("shown")],
+    ["looked", "looked at in this round", steps.some((step) => step.acted.some((act) => act.notes?.length))],
+    ["score", "score 0 to 1", nodes.length],
+    ["fresh", "new in this round", nodes.length],
+    ["next", "opened next", steps.some((step) => opensNext(step) !== null)],
+    ["divided", "divided", nodes.length],
+  ];
+  const told = signs
+    .filter(([, , used]) => used)
+    .map(([sign, words]) => el("span", {}, el("i", { class: sign }), words));
+  return told.length ? el("p", { class: "legend quiet" }, told) : null;
+}

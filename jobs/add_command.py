@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -13,10 +11,8 @@ from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
 from jobs.model_options import InputPriceOption, OutputPriceOption
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from index.library import Library
-    from jobs.adding import Added, AddReport, Stage
+    from jobs.adding import AddReport, Stage
 
 app = typer.Typer(
     help="Add captions, detections, speech or another space to the videos of a library that lack them. Run again, "
@@ -156,6 +152,7 @@ def run(uri: str, stage: Stage, videos: list[str] | None, sharing: Sharing, as_j
 
     from index.library import Library
     from jobs.add import add
+    from jobs.adding_progress import adding_bar
     from jobs.errors import OK, SOME_FAILED
 
     library = Library.open(uri)
@@ -223,25 +220,3 @@ def show_report(report: AddReport) -> None:
     videos = f"{report.added} video{'s' * (report.added != 1)}"
     what = "lines of speech" if report.stage == "speech" else report.stage
     out.print(f"added {report.rows} {what} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
-
-
-@contextmanager
-def adding_bar(console: Console, stage_name: str) -> Iterator[Callable[[int, int, Added], None]]:
-    """A bar of the videos that are done."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(f"adding {stage_name}", total=None)
-
-        def draw(done: int, total: int, last: Added) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield draw

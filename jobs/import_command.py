@@ -101,7 +101,7 @@ def _run(
 ) -> None:
     from rich.console import Console
 
-    from jobs.add_command import adding_bar
+    from jobs.adding_progress import adding_bar
     from jobs.errors import OK, SOME_FAILED
     from jobs.importing.run import import_text
 

@@ -43,16 +43,25 @@ def _bar(console: Console) -> Iterator[Watch]:
 
 @contextmanager
 def _lines(console: Console, every_s: float) -> Iterator[Watch]:
+    print_line = now_and_then(console, every_s)
+    yield lambda progress: print_line(lambda seconds: described(progress, seconds))
+
+
+def now_and_then(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Callable[[float], str]], None]:
+    """Where there is no terminal: a function that prints the line it is offered if `every_s` went by since the last.
+
+    A line is asked for by the seconds since the beginning, only when it is printed.
+    """
     began = shown = time.monotonic()
 
-    def draw(progress: Progress) -> None:
+    def offer(line: Callable[[float], str]) -> None:
         nonlocal shown
         now = time.monotonic()
         if now - shown >= every_s:
             shown = now
-            console.print(described(progress, now - began), soft_wrap=True, markup=False, highlight=False)
+            console.print(line(now - began), soft_wrap=True, markup=False, highlight=False)
 
-    yield draw
+    return offer
 
 
 def described(progress: Progress, seconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +18,8 @@ from rich.console import Console
 from index.library import Library
 from index.rows import RunRow
 from index.spaces import Fingerprint
+from jobs.adding import Added
+from jobs.adding_progress import adding_bar
 from jobs.errors import UsageError
 from jobs.interrupts import interruptible
 from jobs.outcomes import Outcome, Progress, Report
@@ -77,6 +80,38 @@ def test_on_a_terminal_a_bar_that_goes_away() -> None:
         watch(HALF)
     assert "1,200 of 4,000 videos" in out.getvalue()
     assert "a [bold] film" in out.getvalue()
+    assert out.getvalue().endswith("\x1b[2K")
+
+
+ADDED = Added("a", "/a.mp4", "a", 12)
+IN_PART = Added("b", "/b.mp4", "b", 1_000, "2 of 9 segments got no caption")
+FAILED = Added("c", "/c.mp4", "c", 0, "nothing is there", "SourceMissing")
+
+
+def test_what_is_added_is_told_in_lines_too_with_what_failed() -> None:
+    out = io.StringIO()
+    with adding_bar(Console(file=out, width=20), "captions", every_s=0.0) as watch:
+        for done, last in enumerate((ADDED, IN_PART, FAILED), start=1):
+            watch(done, 3, last)
+    lines = [re.sub(r", [^,]+ left$", ", LEFT", line) for line in out.getvalue().splitlines()]
+    assert lines == [
+        "adding captions: 1 of 3 videos, 12 rows, LEFT",
+        "adding captions: 2 of 3 videos, 1,012 rows, 1 in part, LEFT",
+        "adding captions: 3 of 3 videos, 1,012 rows, 1 failed, 1 in part",
+    ]
+    quiet = io.StringIO()
+    with adding_bar(Console(file=quiet), "captions", every_s=30.0) as watch:
+        watch(1, 2, ADDED)
+    assert quiet.getvalue() == ""
+
+
+def test_what_is_added_is_told_by_a_bar_on_a_terminal() -> None:
+    out = io.StringIO()
+    with adding_bar(
+        Console(file=out, force_terminal=True, width=200, color_system=None), "captions", every_s=0.0
+    ) as watch:
+        watch(2, 4, FAILED)
+    assert "2 of 4 videos, 0 rows, 1 failed" in out.getvalue()
     assert out.getvalue().endswith("\x1b[2K")
 
 

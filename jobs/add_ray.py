@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from index.errors import KinodexError
 from index.library import Library
 from index.rows import VideoRow
 from jobs.add import Crew, Held, add_here
 from jobs.adding import Added, Stage
-from jobs.ray_crew import connected
-from jobs.ray_embedders import actor_of, room
-from pipeline.errors import PipelineError
+from jobs.ray_cluster import actor_of, connected, reraise, room
 
 VIDEOS_A_BUNDLE = 4
 TRIES = 3
@@ -90,10 +87,7 @@ def _outcomes(reference: Any) -> list[Added] | None:
     try:
         outcomes: list[Added] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        cause = getattr(error, "cause", None)
-        if isinstance(cause, KinodexError | PipelineError):
-            raise cause from error
-        raise
+        reraise(error)
     except ray.exceptions.RayError:
         return None
     return outcomes

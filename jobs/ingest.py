@@ -180,7 +180,8 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
         yield _Ready(space.fingerprint, space.device_type == "cuda", begin)
         return
     from jobs.metrics import fed_to_ray
-    from jobs.ray_crew import connected, ray_crew
+    from jobs.ray_cluster import connected
+    from jobs.ray_crew import ray_crew
     from jobs.ray_embedders import Sizes
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)

@@ -8,11 +8,7 @@ worker is replaced here, and its task reported as lost. Nodes that join later ge
 
 from __future__ import annotations
 
-import logging
-import os
-import socket
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +20,8 @@ from numpy.typing import NDArray
 from index.spaces import Fingerprint
 from jobs.crew import Finished, Identify, Task
 from jobs.errors import UsageError
-from jobs.ray_embedders import Embedders, Sizes, actor_of, room
+from jobs.ray_cluster import actor_of, reraise, room
+from jobs.ray_embedders import Embedders, Sizes
 from jobs.scratch import scratch_folder
 from jobs.work import Assignment, IdentifyDone, WorkDone
 from jobs.worker import Worker
@@ -34,7 +31,6 @@ from pipeline.sources import Source
 LOOK_EVERY_S = 15.0
 """How often the cluster is asked whether it has grown."""
 
-KNOCK_S = 10.0
 LEAVING_S = 5.0
 STILLBORN = 20
 """Workers that may die in a row before they have said a word, until the cluster is held to be unfit."""
@@ -85,49 +81,6 @@ class RayWorker:
         self._until_left.close()
 
 
-@contextmanager
-def connected(address: str | None) -> Iterator[None]:
-    """Ray, at `address`; else where RAY_ADDRESS says, as in a Ray job; else started here for as long as this lasts.
-
-    Raises UsageError if there is no cluster at the address.
-    """
-    import ray
-
-    if ray.is_initialized():
-        yield
-        return
-    address = address or os.environ.get("RAY_ADDRESS") or "local"
-    is_ours = address == "local"
-    try:
-        _knock(address)
-        with warnings.catch_warnings():
-            # LanceDB warns of forks; the processes that Ray starts here run another program at once.
-            warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
-            ray.init(
-                address=address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                include_dashboard=False if is_ours else None,
-            )
-    except (OSError, RuntimeError, ValueError) as error:
-        said = str(error).strip().splitlines()[0][:200]
-        raise UsageError(
-            f"cannot reach Ray at {address}: {said}; give the address of a running cluster, "
-            "or --ray without one to start Ray here"
-        ) from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def _knock(address: str) -> None:
-    """Raise OSError if nobody listens at HOST:PORT: Ray itself would try for minutes."""
-    host, _, port = address.rpartition("/")[2].rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), KNOCK_S).close()
-
-
 @dataclass
 class _Member:
     """One worker actor: ready once it has answered."""
@@ -175,7 +128,7 @@ class RayCrew:
         try:
             found: Fingerprint = ray.get(self._embedders.actors[0].fingerprint.remote())
         except ray.exceptions.RayTaskError as error:
-            raise _cause(error) or error from error
+            reraise(error)
         return found
 
     @contextmanager
@@ -237,7 +190,7 @@ class RayCrew:
             self._members[worker].is_ready = True
             self._stillborn = 0
         except ray.exceptions.RayTaskError as error:
-            raise _cause(error) or error from error
+            reraise(error)
         except ray.exceptions.RayActorError as error:
             del self._members[worker]
             self._stillborn += 1
@@ -255,7 +208,7 @@ class RayCrew:
         try:
             result = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
-            raise _cause(error) or error from error
+            reraise(error)
         except ray.exceptions.RayError:
             worker = self._running[reference][0]
             lost = [other for other, (owner, _, _) in self._running.items() if owner == worker]
@@ -279,7 +232,6 @@ class RayCrew:
         self._grow()
 
     def _grow(self) -> None:
-
         self._looked = time.monotonic()
         needs = {"num_cpus": self._sizes.cpus_per_worker}
         most = int(room().get("CPU", 1.0) / self._sizes.cpus_per_worker)
@@ -326,12 +278,3 @@ class RayCrew:
             ray.wait(leaving, num_returns=len(leaving), timeout=LEAVING_S)
         for actor in [*(member.actor for member in self._members.values()), *self._embedders.actors]:
             ray.kill(actor)
-
-
-def _cause(error: Exception) -> Exception | None:
-    """The error of ours that a remote error carries, if there is one."""
-    from index.errors import KinodexError
-    from pipeline.errors import PipelineError
-
-    inner = getattr(error, "cause", None) or error.__cause__
-    return inner if isinstance(inner, KinodexError | PipelineError) else None

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.ray_cluster import actor_of, room
+
 if TYPE_CHECKING:
     from index.spaces import Fingerprint, Space
 
@@ -75,18 +77,3 @@ class Embedders:
 
     def lightest(self) -> int:
         return self.load.index(min(self.load))
-
-
-def actor_of(kind: type) -> Any:
-    import ray
-
-    return ray.remote(kind)
-
-
-def room() -> dict[str, float]:
-    """What all nodes that are in the cluster now have, busy or not."""
-    from ray import cluster_resources
-
-    ask: Any = cluster_resources
-    found: dict[str, float] = ask()
-    return found

@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    from jobs.ray_crew import connected
+    from jobs.ray_cluster import connected
 
     with connected(None):
         yield

@@ -29,7 +29,7 @@ def clusters(address: str | None) -> list[Finding]:
 def _cluster(address: str) -> Finding:
     import ray
 
-    from jobs.ray_crew import connected
+    from jobs.ray_cluster import connected
 
     api: Any = ray
     try:

@@ -12,11 +12,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from index.errors import KinodexError
 from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker, unanswered
 from jobs.evaluation.contenders import Contender
-from jobs.ray_crew import connected
-from jobs.ray_embedders import actor_of, room
+from jobs.ray_cluster import actor_of, connected, reraise, room
 
 TRIES = 3
 
@@ -92,10 +90,7 @@ class _Crew:
         try:
             outcome: Outcome = await member.actor.ask.remote(contender, asked)
         except ray.exceptions.RayTaskError as error:
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, KinodexError):
-                raise cause from error
-            raise
+            reraise(error)
         except ray.exceptions.RayError:
             return None
         finally:

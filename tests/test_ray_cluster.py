@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.errors import UsageError
-from jobs.ray_crew import connected
+from jobs.ray_cluster import connected
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from index.hub import quick_hub, silent_root_logger
-from index.model_names import HUB, ModelName, model_name
+from index.model_names import HUB, OR_BUILTIN, ModelName, model_name
 from index.precision import LONG_RUN_BATCHES, compiled_tower, features_of, quick_tower
 
 if TYPE_CHECKING:
@@ -207,6 +207,19 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
     return Space(fingerprint, model.eval().to(place), transform, tokenizer, place)
 
 
+def fetch_tokenizer(name: str) -> None:
+    """Bring the tokenizer of the space called `name` into the hub's cache, for texts to be embedded later, offline.
+
+    An image tower does without one, so whoever loads that alone has not fetched it. A folder's is there or is not.
+    Raises UnknownModel, or WeightsMissing if it cannot be had.
+    """
+    open_clip = import_open_clip()
+    wanted = model_name(open_clip, name)
+    if wanted.asks_hub:
+        with quick_hub() as online, silent_root_logger():
+            _load_tokenizer(open_clip, wanted, online, way_on="")
+
+
 def _device(device: str) -> torch.device:
     import torch
 
@@ -245,21 +258,21 @@ def _load_model(open_clip: ModuleType, wanted: ModelName) -> Any:
         raise BadCheckpoint(f"cannot load {wanted.given}: {_first_line(error)}; {way_on}") from error
 
 
-def _load_tokenizer(open_clip: ModuleType, wanted: ModelName, online: bool) -> Any:
+def _load_tokenizer(open_clip: ModuleType, wanted: ModelName, online: bool, way_on: str = TWO_WAYS) -> Any:
     try:
         return open_clip.get_tokenizer(wanted.model)
     except ImportError as error:
         raise WeightsMissing(
             f"the tokenizer of {wanted.given} needs transformers, which is not installed; "
-            f"install kinodex[hf], or use --space builtin, which knows only the sketch world"
+            f"install kinodex[hf]{OR_BUILTIN if way_on else ''}"
         ) from error
     except (OSError, ValueError) as error:
-        raise _missing("tokenizer", wanted, error, online) from error
+        raise _missing("tokenizer", wanted, error, online, way_on) from error
 
 
-def _missing(what: str, wanted: ModelName, error: Exception, online: bool) -> WeightsMissing:
+def _missing(what: str, wanted: ModelName, error: Exception, online: bool, way_on: str = TWO_WAYS) -> WeightsMissing:
     reason = _first_line(error) if online else "the hub does not answer and its cache here lacks it"
-    return WeightsMissing(f"the {what} of {wanted.given} cannot be had: {reason}{TWO_WAYS}")
+    return WeightsMissing(f"the {what} of {wanted.given} cannot be had: {reason}{way_on}")
 
 
 def _fingerprint(open_clip: ModuleType, wanted: ModelName, model: Any) -> Fingerprint:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from index.library import Library
 from index.rows import FrameVectors, VideoRow
 from jobs.adding import Made
 from jobs.stored_pictures import stored_pictures
+from jobs.words import prepare_for_words
 
 if TYPE_CHECKING:
     from index.spaces import Space
@@ -38,7 +39,10 @@ class Vectors:
         return {"space": self.space}
 
     def prepare(self, library: Library) -> None:
+        from index.spaces import fetch_tokenizer
+
         library.add_space(_tower(self.space, self.device).fingerprint)
+        prepare_for_words(partial(fetch_tokenizer, self.space))
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:
         tower = _tower(self.space, self.device)

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 
 from index.leases import Lease
@@ -28,6 +29,7 @@ from jobs.errors import UsageError
 from jobs.outcomes import Progress, Report
 from jobs.report import summary
 from jobs.settings import library_settings
+from jobs.words import prepare_for_words
 from jobs.work import Assignment
 from pipeline.errors import SourceError
 from pipeline.ingest import IngestSettings
@@ -164,10 +166,11 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
     if not config.ray:
         import torch
 
-        from index.spaces import load_space
+        from index.spaces import fetch_tokenizer, load_space
         from jobs.local_crew import local_crew
 
         space = load_space(config.space, device=config.device, towers="image")
+        prepare_for_words(partial(fetch_tokenizer, config.space))
         if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
             raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
         cores = len(os.sched_getaffinity(0))
@@ -187,7 +190,9 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     name = everywhere(config.space)
     with connected(config.ray_address), ray_crew(name, config.device, sizes, config.decoder) as crew:
-        yield _Ready(crew.fingerprint(), crew.is_on_gpu, crew.begin, fed_to_ray())
+        fingerprint = crew.fingerprint()
+        prepare_for_words(crew.fetch_tokenizer)
+        yield _Ready(fingerprint, crew.is_on_gpu, crew.begin, fed_to_ray())
 
 
 def _stamp(source: Source) -> Stamp | None:

@@ -123,13 +123,20 @@ class RayCrew:
 
     def fingerprint(self) -> Fingerprint:
         """Of the space, as the first embedder has loaded it; raises the SpaceError that it met."""
+        found: Fingerprint = self._from_first("fingerprint")
+        return found
+
+    def fetch_tokenizer(self) -> None:
+        """Into the cache of the first embedder's machine; raises the SpaceError that it met."""
+        self._from_first("fetch_tokenizer")
+
+    def _from_first(self, method: str) -> Any:
         import ray
 
         try:
-            found: Fingerprint = ray.get(self._embedders.actors[0].fingerprint.remote())
+            return ray.get(getattr(self._embedders.actors[0], method).remote())
         except ray.exceptions.RayTaskError as error:
             reraise(error)
-        return found
 
     @contextmanager
     def begin(self, assignment: Assignment) -> Iterator[RayCrew]:

@@ -44,6 +44,11 @@ class Embedder:
     def fingerprint(self) -> Fingerprint:
         return self._space.fingerprint
 
+    def fetch_tokenizer(self) -> None:
+        from index.spaces import fetch_tokenizer
+
+        fetch_tokenizer(self._name)
+
     def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
         return self._space.embed(batch)
 

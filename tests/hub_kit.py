@@ -1,0 +1,58 @@
+"""A model hub on loopback: it serves the files of a folder the way the hub's client asks for them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import unquote
+
+COMMIT = "0" * 40
+
+
+@contextmanager
+def hub_of(root: Path) -> Iterator[str]:
+    """Serve `root`/ORGANISATION/MODEL/FILE as that model's files; gives the address, for HF_ENDPOINT."""
+
+    class Hub(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_HEAD(self) -> None:
+            self._answer(with_body=False)
+
+        def do_GET(self) -> None:
+            self._answer(with_body=True)
+
+        def _answer(self, with_body: bool) -> None:
+            model, resolve, rest = unquote(self.path.partition("?")[0]).strip("/").partition("/resolve/")
+            path = root / model / rest.partition("/")[2]
+            found = bool(resolve) and path.is_file()
+            body = path.read_bytes() if found else b"{}"
+            self.send_response(200 if found or not resolve else 404)
+            self.send_header("Content-Length", str(len(body)))
+            if found:
+                self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
+                self.send_header("X-Repo-Commit", COMMIT)
+            elif resolve:
+                self.send_header("X-Error-Code", "EntryNotFound")
+                self.send_header("X-Repo-Commit", COMMIT)
+            self.end_headers()
+            if with_body:
+                self.wfile.write(body)
+
+        def log_message(self, *said: Any) -> None:
+            """Nothing: pytest's output is for what fails."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

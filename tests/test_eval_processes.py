@@ -142,7 +142,24 @@ def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer,
     broken = Contender("mine", "broken.py", source=source)
     with pytest.raises(ZeroDivisionError) as caught:
         processes.runner.run(asyncio.wait_for(processes.ask(broken, questions(place, 1)[0]), 60))
-    assert 'broken.py", line 6' in caught.value.__notes__[0]
+    asked, traced = caught.value.__notes__
+    assert asked == "mine was asked 0: " + questions(place, 1)[0].question.text
+    assert 'broken.py", line 6' in traced
+
+
+def test_an_agent_that_never_gives_its_process_back_does_not_hold_up_the_end(place: Path, server: ChatServer) -> None:
+    source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: spin()')
+    stuck = Contender("mine", "stuck.py", source=f"def spin():\n    while True:\n        pass\n\n{source}")
+
+    async def run() -> None:
+        async with process_asker(setting_of(place, server), 1, grace_s=0.1) as ask:
+            asking = asyncio.ensure_future(ask(stuck, questions(place, 1)[0]))
+            await asyncio.sleep(0.3)
+            asking.cancel()
+
+    before = children()
+    asyncio.run(run())
+    assert children() == before
 
 
 def test_questions_of_a_process_that_died_are_records_with_an_error(

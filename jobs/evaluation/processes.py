@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count as count_from
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -25,6 +25,8 @@ from jobs.evaluation.contenders import Contender
 Job = tuple[int, Contender, Asked]
 
 
+GRACE_S = 5.0
+"""How long a process may take to end when it is told to: an agent of one's own may hold its loop up for ever."""
 OPENED = 0
 """The number of the message that a process has opened the library and the models; questions have higher ones."""
 
@@ -45,6 +47,14 @@ class _Member:
             await asyncio.to_thread(self.process.join)
         return self.process.exitcode
 
+    async def end(self, grace_s: float) -> None:
+        """Close the pipe, which ends the process; kill it if that takes longer. It writes nothing that could tear."""
+        asyncio.get_running_loop().remove_reader(self.pipe.fileno())
+        self.pipe.close()
+        await asyncio.to_thread(wait, [self.process.sentinel], grace_s)
+        self.process.kill()
+        await self.status()
+
     def heard(self) -> None:
         """Take one message, a result or an error; when the process has ended, give up what it was waited for."""
         try:
@@ -64,10 +74,11 @@ class _Member:
 
 
 @asynccontextmanager
-async def process_asker(setting: Setting, count: int) -> AsyncIterator[Ask]:
+async def process_asker(setting: Setting, count: int, grace_s: float = GRACE_S) -> AsyncIterator[Ask]:
     """Give a function as `asker` does, of `count` processes; the limits of requests to models are shared out to them.
 
-    It raises what ends a run. Questions of a process that ended by itself are records with an error.
+    At the end what is under way is given up; a process that does not end within `grace_s` is killed. It raises what
+    ends a run. Questions of a process that ended by itself are records with an error.
     """
     setting = replace(setting, choice=replace(setting.choice, share=count))
     members = [_begun(setting) for _ in range(count)]
@@ -94,11 +105,7 @@ async def process_asker(setting: Setting, count: int) -> AsyncIterator[Ask]:
         await asyncio.gather(*(member.waited_for[OPENED] for member in members))
         yield ask
     finally:
-        for member in members:
-            asyncio.get_running_loop().remove_reader(member.pipe.fileno())
-            member.pipe.close()  # which ends it
-        for member in members:
-            await member.status()
+        await asyncio.gather(*(member.end(grace_s) for member in members))
 
 
 def _begun(setting: Setting) -> _Member:
@@ -126,7 +133,8 @@ async def _serve(setting: Setting, pipe: Connection) -> None:
         try:
             ask = await stack.enter_async_context(asker(setting))
         except KinodexError as error:
-            pipe.send((OPENED, error))
+            with suppress(BrokenPipeError):
+                pipe.send((OPENED, error))
             return
 
         async def answer(number: int, contender: Contender, asked: Asked) -> None:
@@ -149,7 +157,8 @@ async def _serve(setting: Setting, pipe: Connection) -> None:
             task.add_done_callback(tasks.discard)
 
         loop.add_reader(pipe.fileno(), heard)
-        pipe.send((OPENED, None))
+        with suppress(BrokenPipeError):
+            pipe.send((OPENED, None))
         await over.wait()
         loop.remove_reader(pipe.fileno())
         for task in tasks:

@@ -210,10 +210,15 @@ def test_a_search_keeps_to_video_and_time_gives_frames_and_positions_and_is_ther
     page.locator(".hit button").first.click()
     page.wait_for_selector(".toast")
     assert page.evaluate("navigator.clipboard.readText()") == f"film {EVIL} {times[0]}"
-    page.locator(".hit a").first.click()
+    page.set_viewport_size({"width": 390, "height": 300})
+    page.locator(".hit a").last.scroll_into_view_if_needed()
+    down_px = page.evaluate("scrollY")
+    page.locator(".hit a").last.click()
     page.wait_for_selector(".still img")
+    assert page.evaluate("scrollY") == 0 < down_px
     page.go_back()
     page.wait_for_selector(".hit")
+    page.wait_for_function("down => scrollY === down", arg=down_px)
     assert page.locator("[name=from]").input_value() == "0:10"
     assert page.locator(".hit button").all_inner_texts() == times
 

@@ -8,6 +8,7 @@ import { amount, clock, plural } from "viewer/words.js";
 
 export async function library(key, asked) {
   const facts = await load(`libraries/${key}`);
+  const searching = alone ? null : search(key, asked, facts);
   const element = el(
     "div",
     {},
@@ -15,7 +16,7 @@ export async function library(key, asked) {
     el("p", { class: "quiet" }, facts.uri),
     alone
       ? el("p", { class: "quiet" }, "Searching needs kinodex view; here is a frame of each segment of every video.")
-      : search(key, asked, facts),
+      : searching.elements,
     el(
       "dl",
       { class: "facts" },
@@ -31,7 +32,7 @@ export async function library(key, asked) {
     ),
     tables(key, facts),
   );
-  return { title: facts.uri.split("/").pop(), element, here: `#/library/${key}` };
+  return { title: facts.uri.split("/").pop(), element, filled: searching?.filled, here: `#/library/${key}` };
 }
 
 function numbers(facts) {

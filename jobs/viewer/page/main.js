@@ -17,11 +17,16 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type=range]), select, textarea, dialog");
   if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) onKey(event);
 });
+document.addEventListener("click", (event) => {
+  // On the way back the reader is where this link was clicked; a link to the same view begins at its top.
+  if (event.target.closest('a[href^="#"]')) history.replaceState({ down_px: window.scrollY }, "");
+});
 window.addEventListener("hashchange", draw);
 
 async function draw() {
   const mine = (asked += 1);
   onKey = () => {};
+  const down_px = history.state?.down_px ?? 0;
   let there = null;
   try {
     const [kind, key, what, inner] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
@@ -39,6 +44,7 @@ async function draw() {
     page.replaceChildren(top(there, view), main);
     if (asked > 1) main.focus({ preventScroll: true }); // not on what the reader has left
     view.ready?.();
+    if (down_px) await view.filled;
   } catch (error) {
     if (mine !== asked) return;
     page.replaceChildren(
@@ -52,7 +58,7 @@ async function draw() {
     );
     throw error;
   }
-  window.scrollTo(0, 0);
+  if (mine === asked) window.scrollTo(0, down_px);
 }
 
 /** The one thing there is to see, if it is one; null otherwise. */

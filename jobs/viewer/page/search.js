@@ -13,7 +13,10 @@ const KINDS = {
 };
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
 
-/** The form and the place for what it finds; `asked` are the fields as they were in the address. */
+/**
+ * The form and the place for what it finds, as `elements`; `asked` are the fields as they were in the address, and
+ * `filled` comes when what they find is there.
+ */
 export function search(key, asked, { space, searched }) {
   const hits = el("div", { class: "hits", "aria-live": "polite" });
   const form = el(
@@ -55,9 +58,9 @@ export function search(key, asked, { space, searched }) {
       hits.replaceChildren(el("div", { class: "banner", role: "alert" }, error.message));
     }
   }
-  if (asked) find();
+  const filled = asked ? find() : null;
   const elsewhere = searched !== space && el("p", { class: "quiet" }, `Pictures are searched in the space ${searched}.`);
-  return [form, elsewhere, hits];
+  return { elements: [form, elsewhere, hits], filled };
 }
 
 const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);

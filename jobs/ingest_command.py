@@ -65,7 +65,7 @@ def ingest(
     if print_config:
         print(as_toml(resolved))
         return
-    if library is None:
+    if not library:
         raise UsageError("got no --library; give the folder or URI of the library to make or to add to")
     if not sources and not manifest and not resolved.config.retry_failed:
         raise UsageError("got nothing to index; give files, folders, globs, URIs, --manifest, or --retry-failed")

@@ -15,7 +15,7 @@ from index.rows import RunRow
 from jobs.errors import UsageError
 from jobs.outcomes import Outcome, Report, State
 from jobs.progress import duration
-from jobs.show import clock, console, plain_table, print_json
+from jobs.show import clock, console, counted, plain_table, print_json
 
 MOST_LINES = 50
 """Of outcomes; a million lines tell nobody anything, and the failures stand in the library."""
@@ -114,16 +114,17 @@ def _show_outcomes(outcomes: Sequence[Outcome], out: Console) -> None:
     for outcome in telling[:MOST_LINES]:
         out.print(_outcome_line(outcome), soft_wrap=True)
     if len(telling) > MOST_LINES:
-        out.print(f"and {len(telling) - MOST_LINES:,} more; `kinodex info` lists what failed")
+        out.print(f"and {len(telling) - MOST_LINES:,} more; `kinodex info` lists all videos, and what failed")
 
 
 def _outcome_line(outcome: Outcome) -> str:
     name = escape(outcome.title)
     if outcome.state == "failed":
         return f"[red]failed[/]         {name}: {escape(outcome.problem or '')}"
-    damage = f", {outcome.decode_errors} damaged packets skipped" if outcome.decode_errors else ""
+    damage = f", {counted(outcome.decode_errors, 'damaged packet')} skipped" if outcome.decode_errors else ""
     note = f" [yellow]({escape(outcome.problem)})[/]" if outcome.problem else ""
-    return f"[green]indexed[/]        {name}: {outcome.frames} frames of {clock(outcome.duration_s)}{damage}{note}"
+    frames = f"{counted(outcome.frames, 'frame')} of {clock(outcome.duration_s)}"
+    return f"[green]indexed[/]        {name}: {frames}{damage}{note}"
 
 
 def _show_numbers(told: Mapping[str, Any], out: Console) -> None:

@@ -27,6 +27,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
 
 
+def counted(number: int, thing: str) -> str:
+    """How many of a thing: "1 frame", "2,000 frames"."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
 def console() -> Console:
     """Standard output for people; wide where it is no terminal, so that a pipe gets whole lines."""
     out = Console(highlight=False)

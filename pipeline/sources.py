@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import tempfile
 from bisect import bisect_left
@@ -134,6 +135,8 @@ def local_file(uri: str) -> Path:
     What cannot be looked at raises as `local_copy`.
     """
     path = Path(uri)
+    if re.search(r"\\x[89a-f][0-9a-f]", uri) and not path.exists():
+        raise SourceMissing(f"{uri}: cannot be named in a library, for its name is not UTF-8; rename it")
     mode = attempt(uri, path.stat).st_mode
     if not S_ISREG(mode) and not S_ISDIR(mode):
         raise SourceMissing(f"{uri}: is no regular file, but a pipe, a socket or a device; name a file")
@@ -165,6 +168,8 @@ def sidecar_language(uri: str) -> str | None:
 
 def _look_up(argument: str) -> list[Source]:
     """Sources under one argument; a name that exists is taken literally, even if it looks like a glob."""
+    if not argument.strip():  # an unset variable in quotes; as a path it would be all of the current folder
+        raise SourceMissing("got an empty name; give a file, a folder, a glob or a URI")
     filesystem, path = attempt(argument, lambda: filesystem_of(argument))
     if _on_the_web(filesystem):
         return [Source(argument, _name(argument).stem)]
@@ -188,7 +193,7 @@ def _found(argument: str, filesystem: AbstractFileSystem, path: str) -> list[Sou
         matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
         files = {name: each for name, each in matches.items() if each["type"] == "file"}
         found = _videos(files)
-        _require_some(found, f"{argument}: matches {len(files)} files but no video")
+        _require_some(found, f"{argument}: matches {f'{len(files)} files but no video' if files else 'nothing'}")
         return _sources(filesystem, found, _names_beside(filesystem, found))
     raise SourceMissing(f"{argument}: no such file or folder; give a file, a folder, a glob or a URI")
 
@@ -233,9 +238,18 @@ def _source(
 ) -> Source:
     sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
     if "file" in protocols(filesystem):  # a listing's times of change are rounded, and asking anew costs nothing
+        path, *sidecars = (_as_text(name) for name in (path, *sidecars))
         return Source(path, PurePosixPath(path).stem, tuple(sidecars))
     path, *sidecars = (filesystem.unstrip_protocol(name) for name in (path, *sidecars))
     return Source(path, PurePosixPath(path).stem, tuple(sidecars), stamp=_stamp_of(info or {}))
+
+
+def _as_text(path: str) -> str:
+    """A path whose bytes are no UTF-8 with those written out as `\\xff`, for no table takes them as they are.
+
+    Nothing is found under that name, so the file becomes a failure that says so, and the others are read.
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _stamp_of(info: Mapping[str, Any]) -> Stamp | None:

@@ -57,6 +57,23 @@ def test_the_same_video_named_twice_is_one_source(folder: Path, monkeypatch: pyt
     assert names(everything) == names(list_sources([str(folder)]))
 
 
+def test_a_name_that_is_no_utf8_is_a_failure_and_no_crash(folder: Path) -> None:
+    Path(os.fsdecode(bytes(folder) + b"/odd\xff.mp4")).write_bytes(b"film")
+    sources = {Path(source.uri).name: source for source in list_sources([str(folder)])}
+    odd = sources["odd\\xff.mp4"]
+    assert odd.title.encode() == b"odd\\xff"
+    with pytest.raises(SourceMissing, match="its name is not UTF-8; rename it"), local_copy(odd):
+        pass
+    with local_copy(sources["film.mp4"]):
+        pass
+
+
+def test_an_empty_name_is_not_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(SourceMissing, match="got an empty name"):
+        list_sources([""])
+
+
 def test_globs(folder: Path) -> None:
     assert names(list_sources([f"{folder}/*.mp4"])) == ["a.mp4", "film.mp4", "film.trailer.mp4"]
     assert names(list_sources([f"{folder}/**/*"])) == names(list_sources([str(folder)]))

@@ -80,10 +80,15 @@ def read_completion(answer: object) -> Completion:
         calls=len(calls),
         refusal=" ".join(_whole(choice.message.refusal or "").split()),
         finish_reason=choice.finish_reason or "stop",
-        input_tokens=usage.prompt_tokens or 0,
-        output_tokens=usage.completion_tokens or 0,
-        cached_tokens=details.cached_tokens or 0,
+        input_tokens=_counted(usage.prompt_tokens),
+        output_tokens=_counted(usage.completion_tokens),
+        cached_tokens=_counted(details.cached_tokens),
     )
+
+
+def _counted(tokens: int | None) -> int:
+    """Tokens as told; none where nothing is told, or less than nothing, which a budget would take for money back."""
+    return max(0, tokens or 0)
 
 
 def _text(content: str | list[_Part] | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.completion import read_completion
 from agent.errors import InvalidReply
 from agent.replies import Decision, Queries, SegmentScores
 from agent.structured import json_values, read_reply, strict_schema
@@ -227,3 +228,9 @@ def test_a_server_that_counts_no_tokens_is_no_error() -> None:
         [exchange] = ask(server, discover())
     assert exchange.reply is not None
     assert exchange.usage.input_tokens == 0
+
+
+def test_tokens_below_none_are_none() -> None:
+    told = {"prompt_tokens": -5, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": -2}}
+    completion = read_completion({"choices": [{"message": {"content": "{}"}}], "usage": told})
+    assert (completion.input_tokens, completion.output_tokens, completion.cached_tokens) == (0, 7, 0)

@@ -6,7 +6,7 @@ import { opensNext } from "viewer/tree.js";
 export function legend({ trace: { nodes, steps }, shots }, state, videoId) {
   const any = (name) => steps.some((step) => step[name].length);
   const signs = [
-    ["curve", "best match of the queries, 0 to 1", state.curves.length],
+    ["curve", "best match, 0 to 1", state.curves.length],
     ["dot", "anchor", any("anchors")],
     ["shot", "every other shot", shots[videoId]?.length > 1],
     ["tick", "frame of this round", any("shown")],

@@ -26,6 +26,8 @@ OUR_TABLES = (
 UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found", "lance error: Not found")
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 CONFLICT_SIGNS = ("commit conflict", "concurrent writers", "incompatible with concurrent transaction")
+DAMAGE_SIGNS = ("Invalid range", "failed to fill whole buffer", "size is too small", "Not found: ", "was not found")
+"""A file that is cut off, a file that is gone, a table that is gone."""
 FULL_SIGNS = ("No space left", "os error 28", "Disk quota exceeded", "os error 122")
 
 
@@ -118,6 +120,11 @@ def storage_errors(uri: str) -> Iterator[None]:
         meant = explain(str(error))
         if meant is not None:
             raise StorageError(f"cannot use {uri}: {meant}") from error
+        if any(sign in text for sign in DAMAGE_SIGNS):
+            raise StorageError(
+                f"cannot use {uri}: part of it is missing or cut off ({text[:300]}); if running again does not help, "
+                "restore it from a copy, or ingest into a new library"
+            ) from error
         if isinstance(error, OSError) or any(sign in text for sign in UNREACHABLE_SIGNS):
             raise StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it") from error
         raise

@@ -145,6 +145,20 @@ def test_another_kind_of_uri(tmp_path):
     assert Library.open(f"{tmp_path}/library").has_video("aaaa")
 
 
+def _cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("harm", [_cut, Path.unlink])
+@pytest.mark.parametrize("what", ["data/*.lance", "_versions/*.manifest"])
+def test_what_is_cut_off_or_gone_is_said_with_a_way_out(library, harm, what):
+    write(library, made("aaaa", 3, seed=1))
+    for file in Path(library.uri, "frames.lance").glob(what):
+        harm(file)
+    with pytest.raises(StorageError, match=r"missing or cut off \(.*restore it from a copy"):
+        Library.open(library.uri).frames("aaaa", [1])
+
+
 def test_a_damaged_library_says_so(library):
     write(library, made("aaaa", 20, seed=1))
     (data,) = (Path(library.uri) / "frames.lance" / "data").iterdir()

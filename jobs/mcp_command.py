@@ -75,7 +75,10 @@ async def _serve(
         _tell(tools.library.uri, listener, host)
         if listener is None:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread that reads stdin would hold up an orderly end
-            await server.run_stdio_async()
+            try:
+                await server.run_stdio_async()
+            except* BrokenPipeError:
+                pass  # the client has gone, and nobody is left to be told
         else:
             await serve_http(server, listener, host)
 

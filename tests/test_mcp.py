@@ -189,6 +189,22 @@ def test_ctrl_c_ends_the_http_server_in_order(library: Library) -> None:
         assert (server.wait(timeout=60), server.stderr.read()) == (0, "")
 
 
+def test_a_client_that_does_not_wait_for_its_reply_ends_the_server_in_order(library: Library) -> None:
+    kinodex = [sys.executable, "-c", "from jobs.main import main; main()"]
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    command, pipe = [*kinodex, "mcp", library.uri], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdout.close()
+        server.stdin.write(json.dumps(begin) + "\n")
+        server.stdin.close()
+        said = server.stderr.read()
+        assert (server.wait(timeout=60), said) == (0, f"serving {library.uri} over stdio\n")
+
+
 def status_for(port: int, **headers: str) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", port)
     connection.request("POST", "/mcp", "{}", {"Content-Type": "application/json", **headers})

@@ -13,6 +13,7 @@ from jobs.evaluation.plots import Plot, plots
 from jobs.evaluation.plots_standings import p_text
 from jobs.evaluation.plotting import for_page, save_plot
 from jobs.evaluation.report import Pair, Report, Standing
+from jobs.evaluation.report_tables import FEW_VIDEOS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,8 +29,6 @@ COSTS = {
     "seconds": "Seconds",
 }
 MAIN_COSTS = ("frames", "tokens", "cost", "seconds")
-FEW_VIDEOS = 20
-"""With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
 QUESTIONS_A_VIDEO = (10, 100)
 """Over how many questions a video the index is shared out, beside those of the run."""
 

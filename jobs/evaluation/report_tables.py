@@ -21,6 +21,8 @@ COSTS = {
 """Of the costs those in the main table, with their heads and digits."""
 MOST_LINES = 10
 """Of missing videos and of problems, each; report.json and the page have all."""
+FEW_VIDEOS = 20
+"""With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
 NOTES = (
     "± is a standard error clustered by video, [ ] a 95 % interval; costs are means a question; "
     "p is of each pair alone, not corrected for the number of pairs"
@@ -49,6 +51,8 @@ def facts(report: Report) -> list[str]:
     held = f"{cost.frames:,} frames and {cost.captions:,} captions"
     space = f", in {report.facts['space']}" if "space" in report.facts else ""
     lines.append(f"index: {held} of {cost.videos:,} videos, {cost.hours:.1f} hours{space}")
+    if 0 < report.videos < FEW_VIDEOS:
+        lines.append(f"few videos ({report.videos}): an error is itself only roughly known, one of 0.000 most of all")
     lines += _some("missing", [f"{each.video} ({each.questions} questions): {each.why}" for each in report.missing])
     lines += _some("left out", [f"{each.where}: {each.what}" for each in report.problems])
     return lines

@@ -24,7 +24,7 @@ OPTION = re.compile(r"--[a-z][a-z-]*")
 OURS = re.compile(r"(?:agent|docs|index|infra|jobs|pipeline|tests)/[\w./-]+")
 FILE = re.compile(r"(?:\w[\w-]*/)*\w[\w.-]*\.[a-z]\w+")
 OTHERS = {"--build-arg", "--cli", "--extra-index-url", "--metrics-export-port", "--minutes", "--threads"}
-"""Options of other programs (docker, pip, Ray, MCP Inspector, `jobs.train_builtin`) that stand by themselves in prose."""
+"""Options of other programs (docker, pip, Ray, MCP Inspector, `jobs.train_builtin`) that prose names by themselves."""
 ENDS = {";", "&&", "||", "|", ">", ">>", "&"}
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 

@@ -91,13 +91,13 @@ def _times(
             f"got times from {start_s:g} to {end_s:g} s of {row.title}, which has frames from {row.start_s:g} to "
             f"{row.end_s:g} s; the end comes after the start"
         )
-    if every_s is None:
-        within_s = library.vectors(row.video_id).time_s
-        return [start_s, *(time_s for time_s in within_s.tolist() if start_s < time_s < end_s)]
-    if not every_s > 0:
+    if every_s is not None and not every_s > 0:
         raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
     import numpy as np
 
+    stored_s = library.vectors(row.video_id).time_s
+    if every_s is None or every_s <= np.diff(stored_s).min(initial=np.inf):  # times so close together meet every frame
+        return [start_s, *(time_s for time_s in stored_s.tolist() if start_s < time_s < end_s)]
     # arange may end with the end itself, which is outside
     return [time_s for time_s in np.arange(start_s, end_s, every_s).tolist() if time_s < end_s]
 

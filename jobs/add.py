@@ -11,15 +11,17 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from agent.errors import AllRejected, ModelRejected
 from index.library import Library
 from index.rows import FailureRow, RunRow, VideoRow
-from jobs.adding import Added, AddReport, Made, Stage
+from jobs.adding import Added, AddReport, Made, RowsOf, SideBySide, Stage
 from pipeline.errors import ModelUnusable, PipelineError
 
 VIDEOS_A_COMMIT = 8
@@ -30,7 +32,7 @@ Watch = Callable[[int, int, Added], None]
 """Told how many of how many videos are done, and what became of the last one."""
 Held = tuple[str, str]
 """Name and token of the lease under which rows are written."""
-Crew = Callable[[Library, Stage, Sequence[VideoRow], Held], Iterator[list[Added]]]
+Crew = Callable[[Library, Stage, Sequence[VideoRow], Held], Generator[list[Added], None, None]]
 """Makes and writes the rows of videos, a few at a time, in any order."""
 
 
@@ -53,11 +55,12 @@ def add(
         videos = [
             row for row in library.pending(stage.name, stage.model) if video_ids is None or row.video_id in video_ids
         ]
-        for some in (crew or add_here)(library, stage, videos, (lease.name, lease.token)):
-            lease.check()
-            for outcome in settle(library, stage, some):
-                outcomes.append(outcome)
-                watch(len(outcomes), len(videos), outcome)
+        with closing((crew or add_here)(library, stage, videos, (lease.name, lease.token))) as made:
+            for some in made:
+                lease.check()
+                for outcome in settle(library, stage, some):
+                    outcomes.append(outcome)
+                    watch(len(outcomes), len(videos), outcome)
         report = AddReport(stage.name, stage.model, outcomes, time.monotonic() - began)
         if outcomes:
             library.add_run(_run_row(stage, report, started_at))
@@ -65,29 +68,41 @@ def add(
     return report
 
 
-def add_here(library: Library, stage: Stage, videos: Iterable[VideoRow], held: Held) -> Iterator[list[Added]]:
+def add_here(
+    library: Library, stage: Stage, videos: Iterable[VideoRow], held: Held
+) -> Generator[list[Added], None, None]:
     """Make and write the rows of videos in this process; gives what became of them as they are written.
 
     Raises LeaseLost before it writes what another run is writing by now.
     """
     waiting: list[tuple[Added, Made | None]] = []
     written = time.monotonic()
-    for video in videos:
-        waiting.append(add_to_video(library, stage, video))
-        if len(waiting) >= VIDEOS_A_COMMIT or time.monotonic() - written >= SECONDS_A_COMMIT:
-            yield _write(library, stage, waiting, held)
-            waiting, written = [], time.monotonic()
+    with closing(_each(library, stage, videos)) as each:
+        for made in each:
+            waiting.append(made)
+            if len(waiting) >= VIDEOS_A_COMMIT or time.monotonic() - written >= SECONDS_A_COMMIT:
+                yield _write(library, stage, waiting, held)
+                waiting, written = [], time.monotonic()
     if waiting:
         yield _write(library, stage, waiting, held)
 
 
-def add_to_video(library: Library, stage: Stage, video: VideoRow) -> tuple[Added, Made | None]:
+def _each(
+    library: Library, stage: Stage, videos: Iterable[VideoRow]
+) -> Generator[tuple[Added, Made | None], None, None]:
+    work = partial(add_to_video, library)
+    if isinstance(stage, SideBySide):
+        return stage.each(work, videos)
+    return (work(stage.rows_of, video) for video in videos)
+
+
+def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> tuple[Added, Made | None]:
     """What a stage makes of one video, not written yet; None where it can make nothing of it.
 
     Raises what would meet every other video too: `ModelUnusable`, `AllRejected`, an endpoint that does not answer.
     """
     try:
-        made = stage.rows_of(library, video)
+        made = rows_of(library, video)
     except (ModelUnusable, AllRejected):
         raise
     except (PipelineError, ModelRejected) as error:

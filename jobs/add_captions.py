@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache, partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.errors import AllRejected, ModelRejected
-from agent.model import ShownFrame, Usage
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
-from jobs.adding import Made, check_settings, hub_for
+from jobs.adding import Made, RowsOf, check_settings, hub_for
+from jobs.asking_captions import Asker, Text, Told, ask, asker_of, in_order, videos_ahead
 from jobs.stored_pictures import frames_between, picture_of
 
 if TYPE_CHECKING:
-    from agent.openai_model import OpenAIModel
     from agent.roles import Role
     from index.spaces import Space
     from pipeline.captioner import Captioner
 
-ATTEMPTS = 2
-ASKED_TOGETHER = 64
-"""Segments whose frames are in memory while an endpoint is asked: some 10 MB."""
 TEXTS_A_BATCH = 64
+SEGMENTS_AT_ONCE, REQUESTS_AT_ONCE = 4, 32
+"""The default of `batch` for a local model, and for an endpoint."""
+EMBEDDING = Lock()
+"""Tokenizers do not stand being used by two threads at once."""
 
-
-class Text(NamedTuple):
-    """What a model says of a segment; `confidence` is 0 to 1."""
-
-    caption: str
-    confidence: float
-
-
-class Said(NamedTuple):
-    """What an endpoint says of a segment and what that cost; without a text, `refused` says why if it would not."""
-
-    text: Text | None
-    usage: Usage
-    refused: ModelRejected | None = None
+T = TypeVar("T")
 
 
 class Caption(NamedTuple):
@@ -66,8 +53,8 @@ class Captions:
     model: str
     base_url: str | None = None
     frames_a_segment: int = 4
-    batch: int = 4
-    """Segments that a local model captions at once, or that an endpoint is asked about at once."""
+    batch: int = SEGMENTS_AT_ONCE
+    """Segments that a local model captions at once, or that an endpoint is asked about at once, of whatever video."""
     max_new_tokens: int = 96
     device: str = "auto"
     input_price: float = 0.0
@@ -87,49 +74,69 @@ class Captions:
         else:
             from agent.roles import api_key
 
-            api_key(_role(self))
+            api_key(self.role)
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:
+        if self.base_url is not None:
+            with asker_of(self.role) as asker:
+                return _asked(self, asker, library, video)
         segments = library.segments(video.video_id)
-        texts, usage, refused = _texts(self, library, video, segments)
-        told = [(segment, text) for segment, text in zip(segments, texts, strict=True) if text and text.caption.strip()]
-        vectors = text_vectors(library, [text.caption for _, text in told])
-        rows = [
-            Caption(segment.segment_no, segment.start_s, segment.end_s, text.caption, text.confidence, vector)
-            for (segment, text), vector in zip(told, vectors, strict=True)
-        ]
-        missing = len(segments) - len(rows)
-        problem = f"{missing} of {len(segments)} segments got no caption that could be used" if missing else None
-        if problem and refused:
-            problem += f"; requests refused: {len(refused)}, the last because {refused[-1]}"
-        return Made(rows, len(rows), problem, usage)
+        return _made(library, segments, Told(_texts(self, library, video, segments)))
+
+    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
+        """See jobs.adding.SideBySide: an endpoint is asked about several videos at once."""
+        if self.base_url is None:
+            yield from (work(self.rows_of, video) for video in videos)
+            return
+        # The asker ends first, so that after a failure nothing under way is waited for.
+        with ThreadPoolExecutor(videos_ahead(self.batch)) as pool, asker_of(self.role) as asker:
+            yield from in_order(pool, partial(work, partial(_asked, self, asker)), videos, self.batch)
+
+    def share(self, processes: int) -> Captions:
+        """See jobs.adding.SideBySide: all processes together ask an endpoint `batch` things at once."""
+        return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
+
+    @property
+    def role(self) -> Role:
+        """The endpoint's settings."""
+        from agent.roles import read_roles
+
+        price = {"input": self.input_price, "output": self.output_price}
+        role = {"model": self.model, "base_url": self.base_url, "at_once": self.batch, "price": price}
+        return read_roles({"default": role})["default"]
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.add_captions(rows, self.model)
 
 
-def _texts(
-    stage: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]
-) -> tuple[list[Text | None], Usage, list[ModelRejected]]:
-    """A text for each segment, None where none could be had, what they cost, and refusals of single requests.
+def _asked(stage: Captions, asker: Asker, library: Library, video: VideoRow) -> Made:
+    segments = library.segments(video.video_id)
+    return _made(library, segments, ask(asker, library, video, segments, stage.frames_a_segment))
 
-    Raises `ModelRejected` once an endpoint has refused a portion before it described anything.
-    """
+
+def _made(library: Library, segments: Sequence[SegmentRow], said: Told) -> Made:
+    """Rows of the segments that a model told of, and what is missing."""
+    pairs = zip(segments, said.texts, strict=True)
+    told = [(segment, text) for segment, text in pairs if text and text.caption.strip()]
+    vectors = text_vectors(library, [text.caption for _, text in told])
+    rows = [
+        Caption(segment.segment_no, segment.start_s, segment.end_s, text.caption, text.confidence, vector)
+        for (segment, text), vector in zip(told, vectors, strict=True)
+    ]
+    missing = len(segments) - len(rows)
+    problem = f"{missing} of {len(segments)} segments got no caption that could be used" if missing else None
+    if problem and said.refused:
+        problem += f"; requests refused: {len(said.refused)}, the last because {said.refused[-1]}"
+    return Made(rows, len(rows), problem, said.usage)
+
+
+def _texts(stage: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[Text | None]:
+    """What the local model says of each segment, None where it says nothing."""
     texts: list[Text | None] = []
-    usage, refused = Usage(), list[ModelRejected]()
-    for few in _portions(segments, stage.batch if stage.base_url is None else ASKED_TOGETHER):
+    for few in _portions(segments, stage.batch):
         spans_s = [(segment.start_s, segment.end_s) for segment in few]
-        shown = frames_between(library, video, spans_s, stage.frames_a_segment)
-        if stage.base_url is None:
-            texts += _by_model(stage, few, shown)
-        else:
-            for said in asyncio.run(_by_endpoint(stage, few, shown)):
-                texts.append(said.text)
-                usage += said.usage
-                refused += filter(None, [said.refused])
-            if refused and not any(texts):
-                raise refused[-1]
-    return texts, usage, refused
+        texts += _by_model(stage, few, frames_between(library, video, spans_s, stage.frames_a_segment))
+    return texts
 
 
 def _by_model(
@@ -146,54 +153,13 @@ def _by_model(
         yield Text(caption.text, caption.confidence)
 
 
-async def _by_endpoint(
-    stage: Captions, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
-) -> list[Said]:
-    from agent.cache import ResponseCache
-    from agent.openai_model import OpenAIModel
-    from agent.session import at_once
-    from jobs.models import cache_file
-
-    with ResponseCache(cache_file()) as cache:
-        async with OpenAIModel(_role(stage), cache=cache) as model:
-            pairs = zip(segments, shown, strict=True)
-            return await at_once([_describe(model, segment, frames) for segment, frames in pairs])
-
-
-async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> Said:
-    """The description of one segment, asked for twice at most."""
-    from agent.question import Segment
-    from agent.requests.describe import DescribeSegment
-
-    part = Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s)
-    request = DescribeSegment(segment=part, frames=tuple(ShownFrame(**asdict(frame)) for frame in frames))
-    usage = Usage()
-    for attempt in range(ATTEMPTS):
-        try:
-            exchange = await model.ask(request)
-        except AllRejected:
-            raise
-        except ModelRejected as error:  # of what these frames show: the others may do
-            return Said(None, usage, error)
-        usage += exchange.usage
-        if (reply := exchange.reply) is not None:
-            return Said(Text(reply.caption, reply.confidence / 100), usage)
-        request = replace(request, attempt=attempt + 1, complaint=exchange.invalid or "", bad_reply=exchange.raw)
-    return Said(None, usage)
-
-
-def _role(stage: Captions) -> Role:
-    from agent.roles import read_roles
-
-    price = {"input": stage.input_price, "output": stage.output_price}
-    role = {"model": stage.model, "base_url": stage.base_url, "at_once": stage.batch, "price": price}
-    return read_roles({"default": role})["default"]
-
-
 def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.float16]]:
     """Texts in the library's own space, so that a caption is found by meaning as a frame is."""
-    tower = text_tower(library.space_name)
-    return [vector.astype(np.float16) for few in _portions(texts, TEXTS_A_BATCH) for vector in tower.embed_text(few)]
+    with EMBEDDING:
+        tower = text_tower(library.space_name)
+        return [
+            vector.astype(np.float16) for few in _portions(texts, TEXTS_A_BATCH) for vector in tower.embed_text(few)
+        ]
 
 
 def _portions(items: Sequence[Any], size: int) -> Iterator[Any]:

@@ -49,7 +49,10 @@ def captions(
     ] = None,
     video: VideoOption = None,
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
-    batch: Annotated[int, typer.Option(min=1, help="Segments at once.")] = 4,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Segments at once, of several videos together at an endpoint. Default: 4, there 32."),
+    ] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
     input_price: InputPriceOption = 0.0,
     output_price: OutputPriceOption = 0.0,
@@ -60,9 +63,10 @@ def captions(
     json: JsonOption = False,
 ) -> None:
     """Describe every segment in words, from some of its stored frames."""
-    from jobs.add_captions import Captions
+    from jobs.add_captions import REQUESTS_AT_ONCE, SEGMENTS_AT_ONCE, Captions
 
     name, device = (model, "cpu") if base_url else (local_name(model), device)
+    batch = batch or (REQUESTS_AT_ONCE if base_url else SEGMENTS_AT_ONCE)
     stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, input_price, output_price)
     run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
 

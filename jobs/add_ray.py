@@ -7,7 +7,7 @@ another one, each video by itself, three times in all; then it is a failure.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any
 from index.library import Library
 from index.rows import VideoRow
 from jobs.add import Crew, Held, add_here
-from jobs.adding import Added, Stage
+from jobs.adding import Added, SideBySide, Stage
 from jobs.ray_cluster import actor_of, connected, reraise, room
 
 VIDEOS_A_BUNDLE = 4
@@ -52,12 +52,14 @@ def ray_crew(workers: int | None, address: str | None) -> Iterator[Crew]:
 
 def add_on_ray(
     workers: int | None, library: Library, stage: Stage, videos: Sequence[VideoRow], held: Held
-) -> Iterator[list[Added]]:
+) -> Generator[list[Added], None, None]:
     """See jobs.add.add_here; raises the PipelineError or KinodexError that ends an actor's work."""
     import ray
 
     actors = workers or int(_gpus(stage) or room().get("CPU", 1)) or 1
     waiting = deque(_bundles(videos, actors))
+    if isinstance(stage, SideBySide):
+        stage = stage.share(min(actors, len(waiting)) or 1)
     idle = [_actor(library, stage, held) for _ in range(min(actors, len(waiting)))]
     running: dict[Any, tuple[Any, Bundle]] = {}
     try:

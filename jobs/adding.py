@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from agent.model import Usage
 from index.library import Library
@@ -25,6 +25,10 @@ class Made:
     count: int
     problem: str | None = None
     usage: Usage = NO_COST
+
+
+RowsOf = Callable[[Library, VideoRow], Made]
+T = TypeVar("T")
 
 
 class Stage(Protocol):
@@ -57,6 +61,17 @@ class Stage(Protocol):
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         """Append the rows of several videos."""
+
+
+@runtime_checkable
+class SideBySide(Protocol):
+    """A stage that works on several videos together, because it waits for others more than it computes."""
+
+    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
+        """What `work` makes of each video with the function that it is given, in their order. Close it at the end."""
+
+    def share(self, processes: int) -> Stage:
+        """The stage for each of several processes that do its work together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from dataclasses import replace
@@ -229,8 +230,13 @@ def test_a_refused_request_costs_its_segment_alone(kinodex, library):
 
 def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex, library):
     first, *others = library.videos()
+    shown = [
+        base64.b64encode(frame.jpeg).decode()
+        for frame in library.frames(first.video_id, library.vectors(first.video_id).frame_no.tolist())
+    ]
+    bad = failing(400, "no such pictures")
     with ChatServer(lambda _: BOAT) as server:
-        server.reply = lambda _: failing(400, "no such pictures") if len(server.seen) <= first.segments else BOAT
+        server.reply = lambda body: bad if any(jpeg in json.dumps(body) for jpeg in shown) else BOAT
         arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
         ran = kinodex("add", *arguments)
         assert ran.code == 3
@@ -238,6 +244,7 @@ def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex,
         assert [(row.uri, row.error_class) for row in library.failures()] == [(first.uri, "ModelRejected")]
         assert library.pending("captions", "tester") == [first]
         assert all(len(library.captions(row.video_id)) == row.segments for row in others)
+        server.reply = lambda _: BOAT
         assert told(kinodex, *arguments)["added"] == 1
     assert (library.failures(), library.pending("captions", "tester")) == ([], [])
 

@@ -43,9 +43,11 @@ def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None
     return models
 
 
-def newest_counts(tables: Tables, stage: str) -> dict[str, int]:
-    """How many rows the newest complete addition of this stage has, for each video that has one."""
-    rows = tables.rows("additions", equal("stage", _checked(stage)), ["video_id", "model", "rows", "added_at"])
+def newest_counts(tables: Tables, stage: str, model: str | None = None) -> dict[str, int]:
+    """How many rows the newest complete addition of this stage, or a model's, has, for each video that has one."""
+    of_model = [] if model is None else [equal("model", model)]
+    where = all_of([equal("stage", _checked(stage)), *of_model])
+    rows = tables.rows("additions", where, ["video_id", "model", "rows", "added_at"])
     in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
     return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
 

@@ -163,9 +163,9 @@ class LibraryReader:
         chosen = [name for name in models if model in (None, name)]
         return captions(self._tables, video, chosen[-1]) if chosen else []
 
-    def caption_counts(self) -> dict[str, int]:
-        """How many captions `captions` gives of each video that has any addition of them, without reading them."""
-        return newest_counts(self._tables, "captions")
+    def caption_counts(self, model: str | None = None) -> dict[str, int]:
+        """How many captions `captions` gives of each video that has an addition of them, without reading them."""
+        return newest_counts(self._tables, "captions", model)
 
     def caption_vectors(self, video_id: str) -> FrameVectors:
         """The vectors of what `captions` gives, in the library's own space, for a video that is known by its words.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -42,9 +42,11 @@ def add(
     video_ids: Sequence[str] | None = None,
     watch: Watch = lambda done, total, last: None,
     crew: Crew | None = None,
+    again: Collection[str] = (),
 ) -> AddReport:
     """Add a stage to every complete video, or to these, where its model has not added it yet.
 
+    `again` are ids of those that have it and get it anew: what the stage writes has to take the place of what is there.
     Raises LibraryBusy if another run adds this stage now, ModelUnusable or a KinodexError if nothing can be added.
     """
     began, started_at = time.monotonic(), datetime.now(UTC)
@@ -52,9 +54,9 @@ def add(
     with library.lease(f"add {stage.name}", f"kinodex add {stage.name}") as lease:
         stage.prepare(library)
         library.discard_leftovers(stage.name, stage.model)
-        videos = [
-            row for row in library.pending(stage.name, stage.model) if video_ids is None or row.video_id in video_ids
-        ]
+        wanted = {row.video_id for row in library.pending(stage.name, stage.model)}.union(again)
+        chosen = wanted if video_ids is None else wanted.intersection(video_ids)
+        videos = [row for row in library.videos() if row.video_id in chosen]
         with closing((crew or add_here)(library, stage, videos, (lease.name, lease.token))) as made:
             for some in made:
                 lease.check()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pipeline.captioner import Captioner
 
 TEXTS_A_BATCH = 64
+NOT_KEPT = ("name", "device", "batch", "again")
 SEGMENTS_AT_ONCE, REQUESTS_AT_ONCE = 4, 32
 """The default of `batch` for a local model, and for an endpoint."""
 EMBEDDING = Lock()
@@ -59,11 +60,13 @@ class Captions:
     device: str = "auto"
     input_price: float = 0.0
     output_price: float = 0.0
+    again: bool = False
+    """Captions of a video take the place of those that are there."""
     name: str = "captions"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name not in ("name", "device", "batch")}
+        return {name: value for name, value in asdict(self).items() if name not in NOT_KEPT}
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_segment", *(() if self.base_url else ("max_new_tokens",)))
@@ -106,7 +109,14 @@ class Captions:
         return read_roles({"default": role})["default"]
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        if self.again:
+            library.discard_addition(self.name, self.model, *rows)
         library.add_captions(rows, self.model)
+
+    def with_holes(self, library: Library) -> list[str]:
+        """Videos that this model captioned but for some segments, by id."""
+        held = library.caption_counts(self.model)
+        return [row.video_id for row in library.videos() if held.get(row.video_id, row.segments) < row.segments]
 
 
 def _asked(stage: Captions, asker: Asker, library: Library, video: VideoRow) -> Made:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -54,6 +55,9 @@ def captions(
         typer.Option(min=1, help="Segments at once, of several videos together at an endpoint. Default: 4, there 32."),
     ] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also caption again the videos of which segments got no caption.")
+    ] = False,
     input_price: InputPriceOption = 0.0,
     output_price: OutputPriceOption = 0.0,
     device: DeviceOption = "auto",
@@ -67,8 +71,10 @@ def captions(
 
     name, device = (model, "cpu") if base_url else (local_name(model), device)
     batch = batch or (REQUESTS_AT_ONCE if base_url else SEGMENTS_AT_ONCE)
-    stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, input_price, output_price)
-    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
+    prices = input_price, output_price
+    stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices, again=retry_failed)
+    again = stage.with_holes if retry_failed else None
+    run(library, stage, video, Sharing(ray, ray_address, workers), json, again)
 
 
 @app.command()
@@ -148,8 +154,18 @@ def local_name(model: str) -> str:
     return str(folder.resolve()) if folder.is_dir() else model
 
 
-def run(uri: str, stage: Stage, videos: list[str] | None, sharing: Sharing, as_json: bool) -> None:
-    """Add a stage, show what was done, and exit with 3 if it could not be done for some videos."""
+def run(
+    uri: str,
+    stage: Stage,
+    videos: list[str] | None,
+    sharing: Sharing,
+    as_json: bool,
+    again: Callable[[Library], list[str]] | None = None,
+) -> None:
+    """Add a stage, show what was done, and exit with 3 if it could not be done for some videos.
+
+    `again` says which videos that have it are to get it anew.
+    """
     from contextlib import ExitStack
 
     from rich.console import Console
@@ -167,7 +183,8 @@ def run(uri: str, stage: Stage, videos: list[str] | None, sharing: Sharing, as_j
             from jobs.add_ray import ray_crew
 
             crew = stack.enter_context(ray_crew(sharing.workers, sharing.address))
-        report = add(library, stage, ids, stack.enter_context(adding_bar(Console(stderr=True), stage.name)), crew)
+        watch = stack.enter_context(adding_bar(Console(stderr=True), stage.name))
+        report = add(library, stage, ids, watch, crew, again(library) if again else ())
     _show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 

@@ -175,14 +175,14 @@ async def _describe_all(
 
 
 async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> Said:
-    """The description of one segment, asked for twice at most."""
+    """The description of one segment, asked for twice at most, besides what the cache holds of unusable replies."""
     from agent.question import Segment
     from agent.requests.describe import DescribeSegment
 
     part = Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s)
     request = DescribeSegment(segment=part, frames=tuple(ShownFrame(**asdict(frame)) for frame in frames))
-    usage = Usage()
-    for attempt in range(ATTEMPTS):
+    usage, asked = Usage(), 0
+    while asked < ATTEMPTS:
         try:
             exchange = await model.ask(request)
         except AllRejected:
@@ -190,7 +190,10 @@ async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[St
         except ModelRejected as error:  # of what these frames show: the others may do
             return Said(None, usage, error)
         usage += exchange.usage
-        if (reply := exchange.reply) is not None:
+        asked += not exchange.cached
+        reply = exchange.reply
+        if reply is not None and (reply.caption.strip() or not exchange.cached):
             return Said(Text(reply.caption, reply.confidence / 100), usage)
-        request = replace(request, attempt=attempt + 1, complaint=exchange.invalid or "", bad_reply=exchange.raw)
+        wrong = exchange.invalid or "the caption is empty"
+        request = replace(request, attempt=request.attempt + 1, complaint=wrong, bad_reply=exchange.raw)
     return Said(None, usage)

@@ -11,7 +11,7 @@ import pytest
 from index.library import Library
 from jobs.add import add
 from jobs.add_captions import Captions
-from tests.chat_server import Behaviour, ChatServer, failing
+from tests.chat_server import Behaviour, ChatServer, cut_off, failing
 from tests.command_kit import Kinodex, runner
 from tests.stage_kit import library_of, tiny_film
 
@@ -86,6 +86,27 @@ def test_what_is_under_way_is_not_waited_for_once_the_run_is_over(kinodex, libra
         over.set()
     assert library.pending("captions", "tester") == library.videos()
     assert library.failures() == []
+
+
+@pytest.mark.parametrize("bad", [cut_off("{"), {"caption": " ", "confidence": 1}, failing(400, "no such picture")])
+def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, bad):
+    boat = {"caption": "a boat", "confidence": 50}
+    first = library.videos()[0]
+    with ChatServer(lambda body: bad if "from 0.0 s to" in json.dumps(body) else boat) as server:
+        arguments = ("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        assert f"1 of {first.segments} segments got no caption" in kinodex(*arguments, "--video", first.title).out
+        server.models = ("another",)
+        assert kinodex(*arguments, "--video", first.title, "--retry-failed").code == 5
+        assert len(library.captions(first.video_id)) == first.segments - 1
+        server.models, server.reply, before = ("tester",), lambda _: boat, len(server.seen)
+        assert "nothing to do" in kinodex(*arguments, "--video", first.title).out
+        retried = kinodex(*arguments, "--video", first.title, "--retry-failed", "--json")
+        assert (retried.code, json.loads(retried.out)["added"]) == (0, 1)
+        assert len(server.seen) == before + 1
+        assert "nothing to do" in kinodex(*arguments, "--video", first.title, "--retry-failed").out
+        assert [each.text for each in library.captions(first.video_id)] == ["a boat"] * first.segments
+        assert library.failures() == []
+        assert json.loads(kinodex(*arguments, "--retry-failed", "--json").out)["added"] == len(library.videos()) - 1
 
 
 def test_actors_share_what_an_endpoint_may_be_asked_at_once():

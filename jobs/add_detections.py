@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from index.library import Library
 from index.rows import VideoRow
 from jobs.adding import Made, check_settings, hub_for
-from jobs.stored_pictures import stored_pictures
+from jobs.stored_pictures import BATCHES_AHEAD, stored_pictures
+from pipeline.ahead import ahead
 
 if TYPE_CHECKING:
     from pipeline.boxes import Box
@@ -58,9 +60,10 @@ class Detections:
 
         detector = _detector(self.detector, self.labels, self.min_score, self.device)
         frames, found = [], []
-        for some in stored_pictures(library, video, self.batch):
-            frames += [(frame.frame_no, frame.time_s) for frame, _ in some]
-            found += detector.detect([picture for _, picture in some])
+        with closing(ahead(stored_pictures(library, video, self.batch), BATCHES_AHEAD)) as batches:
+            for some in batches:
+                frames += [(frame.frame_no, frame.time_s) for frame, _ in some]
+                found += detector.detect([picture for _, picture in some])
         cuts_s = [segment.start_s for segment in library.segments(video.video_id) if segment.kind == "shot"]
         numbers = find_tracks(found, [time_s for _, time_s in frames], cuts_s)
         rows = [

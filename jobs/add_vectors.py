@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ import numpy as np
 from index.library import Library
 from index.rows import FrameVectors, VideoRow
 from jobs.adding import Made
-from jobs.stored_pictures import stored_pictures
+from jobs.stored_pictures import BATCHES_AHEAD, stored_pictures
 from jobs.words import prepare_for_words
+from pipeline.ahead import ahead
 
 if TYPE_CHECKING:
     from index.spaces import Space
@@ -47,10 +49,12 @@ class Vectors:
     def rows_of(self, library: Library, video: VideoRow) -> Made:
         tower = _tower(self.space, self.device)
         held = library.vectors(video.video_id)
-        vectors = [
-            tower.embed(np.stack([tower.prepare(np.asarray(picture)) for _, picture in some]))
+        prepared = (
+            np.stack([tower.prepare(np.asarray(picture)) for _, picture in some])
             for some in stored_pictures(library, video, self.batch)
-        ]
+        )
+        with closing(ahead(prepared, BATCHES_AHEAD)) as batches:
+            vectors = [tower.embed(batch) for batch in batches]
         made = np.concatenate(vectors) if vectors else np.empty((0, tower.dim), np.float16)
         return Made(FrameVectors(held.frame_no, held.time_s, made), len(made))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
 from index.library import Library
@@ -13,8 +13,13 @@ from pipeline.errors import PictureError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+BATCHES_AHEAD = 2
+"""Batches of frames that are read, and made what a model takes, while it computes."""
 
-def stored_pictures(library: Library, video: VideoRow, batch: int) -> Iterator[list[tuple[StoredFrame, Image]]]:
+
+def stored_pictures(
+    library: Library, video: VideoRow, batch: int
+) -> Generator[list[tuple[StoredFrame, Image]], None, None]:
     """All frames of a video in time order, `batch` at a time; raises PictureError."""
     numbers = library.vectors(video.video_id).frame_no.tolist()
     for first in range(0, len(numbers), batch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,17 @@ MapOption = Annotated[
     Path | None, typer.Option("--map", exists=True, help="CSV or JSON: the library's names for the videos.")
 ]
 
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP=VALUE",
+        help="Only these questions, such as duration=long. Repeated: of one group any value, of several groups all.",
+    ),
+]
+IdsOption = Annotated[
+    Path | None, typer.Option(exists=True, dir_okay=False, help="Only the questions in this file, an id a line.")
+]
+
 
 def check(
     benchmark: BenchmarkArgument,
@@ -30,16 +42,22 @@ def check(
     ],
     library: Annotated[str | None, typer.Argument(help="A library whose videos it is to be asked about.")] = None,
     map_: MapOption = None,
+    only: OnlyOption = None,
+    ids: IdsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Read a benchmark, and say what it holds, which rows are wrong, and which videos a library lacks."""
     from jobs.benchmarks.catalogue import annotation_files, entry, read_benchmark
+    from jobs.benchmarks.part import of_part, wanted_part
     from jobs.show import console, print_json
 
+    part = wanted_part(only or [], ids)
     read = read_benchmark(benchmark, annotations)
+    read = replace(read, items=of_part(read.items, part))
     found: dict[str, Any] = {
         "benchmark": read.name,
         "title": read.title,
+        "part": str(part),
         "files": list(map(str, annotation_files(benchmark, annotations))),
         "licence": entry(benchmark).licence,
         "had_from": entry(benchmark).had_from,
@@ -89,10 +107,13 @@ def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str,
 def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
+    from jobs.benchmarks.part import WHOLE
     from jobs.show import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
     out.print(f"licence: {found['licence']}; had from {found['had_from']}")
+    if found["part"] != WHOLE:
+        out.print(f"part: {found['part']}", soft_wrap=True, markup=False)
     counts = " or ".join(map(str, found["options"]))
     scored = "answered freely, judged 0 to 3" if found["scoring"] == "judge" else f"{counts} options"
     out.print(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobs import model_options as options
-from jobs.eval_check_command import BenchmarkArgument, MapOption
+from jobs.eval_check_command import BenchmarkArgument, IdsOption, MapOption, OnlyOption
 from jobs.eval_report_command import report
 from jobs.library_commands import LibraryArgument
 
@@ -57,6 +57,8 @@ def eval_run(
     space: options.SpaceOption = None,
     subtitles: Annotated[bool, typer.Option(help="Whether agents may read what is said.")] = True,
     map_: MapOption = None,
+    only: OnlyOption = None,
+    ids: IdsOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
     seed: Annotated[int, typer.Option(help="Which questions --limit draws.")] = 0,
     max_frames: options.MaxFramesOption = None,
@@ -79,6 +81,7 @@ def eval_run(
     Whatever ends it, the same command goes on with it: answers are kept as they come. Kept replies cost as if anew.
     """
     from agent.ledger import Budget
+    from jobs.benchmarks.part import wanted_part
     from jobs.errors import need
     from jobs.evaluation.asking import Setting
     from jobs.evaluation.contenders import contenders
@@ -94,7 +97,8 @@ def eval_run(
     speechless = models is None and model == BUILTIN
     entered = contenders(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
     setting = Setting(library, choice, budget, detector, subtitles, keep_captions, traces, space)
-    plan, items = planned(Wanted(benchmark, annotations, entered, map_, limit, seed), setting)
+    wanted = Wanted(benchmark, annotations, entered, map_, limit, seed, wanted_part(only or [], ids))
+    plan, items = planned(wanted, setting)
     who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
     run(plan, items, who_asks, out, console(), How(under_way(at_once), max_errors, retry_errors))
     report(out, page=page)

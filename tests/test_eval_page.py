@@ -60,7 +60,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def report():
-    return sample_report((*AGENTS[:2], *CONTROLS), questions=200)
+    facts = {"part of the benchmark": "duration = long"}
+    return sample_report((*AGENTS[:2], *CONTROLS), questions=200, facts=facts)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,7 @@ def test_the_tables_say_what_the_report_says(report, written):
     pair = report.pairs[0]
     assert any(row[:2] == [pair.a, pair.b] and str(pair.only_a) in row for table in page.tables for row in table)
     text = html.unescape(written.read_text(encoding="utf-8"))
+    assert "Part: duration = long." in text
     for each in (report.missing[0].video, report.problems[0].what, report.models["policy"], report.library):
         assert each in text
 

@@ -128,6 +128,7 @@ def test_a_torn_last_line_is_asked_again_and_nothing_else(place, kinodex, server
     ("change", "says"),
     [
         (("--limit", "2"), "limit was None and is now 2"),
+        (("--only", "kind=kite"), "part was all and is now kind = kite"),
         (("--agent", "random:seed=1"), "contenders was random and is now random, random:seed=1"),
         (("--no-subtitles",), "subtitles was True and is now False"),
         (("--max-rounds", "2"), "budget was"),

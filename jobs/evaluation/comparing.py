@@ -23,6 +23,7 @@ COMPARED = (
     "budget",
     "subtitles",
     "keep_captions",
+    "part",
     "limit",
     "seed",
     "version",
@@ -88,7 +89,7 @@ def compare(one: Run, other: Run, *, every: bool = False) -> Comparison:
     if not same:
         raise UsageError(
             f"{one.folder} and {other.folder} have no question in common; compare runs of the same annotations with "
-            "the same --limit and --seed"
+            "the same --only, --ids, --limit and --seed"
         )
     mine, theirs = _answers(one, tuple(a for a, _ in same)), _answers(other, tuple(b for _, b in same))
     equal = [(name, name) for name in mine if name in theirs]

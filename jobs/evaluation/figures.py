@@ -198,6 +198,7 @@ def _facts(plan: Plan) -> dict[str, str]:
         "subtitles": "yes" if plan.subtitles else "no",
         "captions that agents make": "kept for later questions" if plan.keep_captions else "paid for by every question",
         "budget a question": set_limits or "none",
+        "part of the benchmark": plan.part,
         "questions chosen": "all" if plan.limit is None else f"{plan.limit} with seed {plan.seed}",
         "kinodex": plan.version,
     }

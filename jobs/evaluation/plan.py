@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent.ledger import Budget
 from jobs.benchmarks.item import Problem, Scoring
+from jobs.benchmarks.part import WHOLE
 from jobs.evaluation.contenders import Contender
 
 
@@ -34,9 +35,9 @@ class Plan:
     """The questions, contenders and models of a run; two runs of equal plans ask the same.
 
     `items` maps ids to the library's videos that each is asked about, and `space` is the one of the library's that is
-    searched. `questions` is how many the benchmark has, before `limit` and missing videos. `models` says by role who
-    answers (with endpoint, without any key). With `keep_captions` what agents have captioned is kept for later
-    questions, so that what those cost hangs on the order.
+    searched. `questions` is how many the benchmark has, before `part`, `limit` and missing videos; `part` says in words
+    which of them are meant. `models` says by role who answers (with endpoint, without any key). With `keep_captions`
+    what agents have captioned is kept for later questions, so that what those cost hangs on the order.
     """
 
     benchmark: str
@@ -59,3 +60,4 @@ class Plan:
     problems: tuple[Problem, ...]
     index_cost: IndexCost
     version: str
+    part: str = WHOLE

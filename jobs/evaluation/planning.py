@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from index.rows import VideoRow
 from jobs.benchmarks.catalogue import annotation_files, read_benchmark
 from jobs.benchmarks.item import Item
 from jobs.benchmarks.matching import match, read_id_map
+from jobs.benchmarks.part import Part, of_part
 from jobs.benchmarks.sampling import chosen
 from jobs.errors import UsageError
 from jobs.evaluation.asking import Setting
@@ -37,6 +38,7 @@ class Wanted:
     id_map: Path | None = None
     limit: int | None = None
     seed: int = 0
+    part: Part = field(default_factory=Part)
 
 
 def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
@@ -50,8 +52,9 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
     library = Library.open(setting.library)
     rows = {row.video_id: row for row in library.videos()}
     id_map = None if wanted.id_map is None else read_id_map(wanted.id_map)
-    matching = match(benchmark.items, list(rows.values()), id_map, benchmark.episodes)
-    items = chosen([item for item in benchmark.items if item.video in matching.videos], wanted.limit, wanted.seed)
+    asked_for = of_part(benchmark.items, wanted.part)
+    matching = match(asked_for, list(rows.values()), id_map, benchmark.episodes)
+    items = chosen([item for item in asked_for if item.video in matching.videos], wanted.limit, wanted.seed)
     if not items:
         raise _nothing_left(wanted, setting.library, len(matching.missing))
     about = {item.item_id: matching.videos[item.video] for item in items}
@@ -85,6 +88,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
         problems=benchmark.problems,
         index_cost=_index_cost(captions, videos),
         version=version("kinodex"),
+        part=str(wanted.part),
     )
     return plan, _known_here(items, about, rows, id_map)
 

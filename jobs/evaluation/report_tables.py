@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from jobs.benchmarks.part import WHOLE
 from jobs.evaluation.report import Estimate, Pair, Report, Standing
 from jobs.evaluation.scoring import BEST_JUDGED
 from jobs.evaluation.tables import NOTHING, Table, difference, p_text, scale_of, with_error, with_interval
@@ -45,7 +46,9 @@ def facts(report: Report) -> list[str]:
     asked = f"{report.asked:,} of {report.questions:,} questions about {report.videos:,} videos"
     guess = "" if report.chance is None else f"; chance {report.chance:.3f}"
     judge = f"; judged by {report.judge}, 0 to {BEST_JUDGED}" if report.judge else ""
-    lines.append(f"{report.title}: {asked}{guess}{judge}")
+    part = report.facts.get("part of the benchmark", WHOLE)
+    only = "" if part == WHOLE else f"; part: {part}"
+    lines.append(f"{report.title}: {asked}{only}{guess}{judge}")
     lines.append("models: " + ", ".join(f"{role} {name}" for role, name in report.models.items()))
     cost = report.index_cost
     held = f"{cost.frames:,} frames and {cost.captions:,} captions"

@@ -8,6 +8,7 @@ from operator import and_
 
 from lancedb.expr import Expr, col, lit
 
+from index.errors import QueryError
 from index.rows import Scope
 from index.schema import frame_key
 
@@ -15,7 +16,7 @@ VALUES_A_FILTER = 500
 
 
 def equal(column: str, value: str) -> Expr:
-    return col(column) == lit(value)
+    return col(column) == lit(_whole(value))
 
 
 def at_least(column: str, value: float) -> Expr:
@@ -23,7 +24,16 @@ def at_least(column: str, value: float) -> Expr:
 
 
 def one_of(column: str, values: Sequence[str]) -> Expr:
-    return col(column).isin(list(values))
+    return col(column).isin([_whole(value) for value in values])
+
+
+def _whole(value: str) -> str:
+    """A text that can be asked for; an argument whose bytes are no UTF-8 comes as halves of characters."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError(f"got {value!r}, which is no UTF-8; no video and no label has such a name") from error
+    return value
 
 
 def of_frames(video_id: str, frame_nos: Sequence[int]) -> Expr:

@@ -42,6 +42,8 @@ class Heading:
 
 def place(uri: str) -> str:
     """A URI as LanceDB takes it; a plain path is made absolute, since workers may run elsewhere."""
+    if not uri.strip():
+        raise NotALibrary("got an empty name for a library; give its folder or URI")
     plain = uri.removeprefix("file://")
     return plain if "://" in plain else str(Path(plain).expanduser().absolute())
 

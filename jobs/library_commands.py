@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,6 +85,8 @@ def _times(
     """Times in a part of a video, its start first: so many seconds apart, else whenever another frame is stored."""
     from jobs.errors import UsageError
 
+    if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
+        raise UsageError("got a time that is no number; leave --from or --to out for the start or the end of the video")
     start_s = row.start_s if from_s is None else max(row.start_s, from_s)
     end_s = row.end_s if to_s is None else min(row.end_s, to_s)
     if not start_s < end_s:

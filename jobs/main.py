@@ -77,6 +77,7 @@ def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py is one line on stderr and an exit code."""
     from index.errors import KinodexError
     from jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
+    from jobs.visible import visible_lines
     from pipeline.errors import PipelineError
 
     try:
@@ -90,7 +91,7 @@ def main() -> None:
     except (KinodexError, PipelineError) as error:
         from jobs.errors import exit_code
 
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {visible_lines(str(error))}", file=sys.stderr)
         raise SystemExit(exit_code(error)) from None
     except SystemExit as done:
         if done.code == INTERRUPTED:  # typer makes a KeyboardInterrupt into this, without a word

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from jobs.outcomes import Progress
+from jobs.visible import visible
 
 LINE_EVERY_S = 30.0
 UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))
@@ -35,7 +36,7 @@ def _bar(console: Console) -> Iterator[Watch]:
 
         def draw(progress: Progress) -> None:
             text = escape(described(progress, time.monotonic() - began))
-            part, title = part_done(progress), escape(progress.current[:24])
+            part, title = part_done(progress), escape(visible(progress.current[:24]))
             bar.update(task, total=1.0, completed=part, description=title, text=text)
 
         yield draw

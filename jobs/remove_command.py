@@ -33,11 +33,12 @@ def videos(
     """
     from index.library import Library
     from jobs.show import clock
+    from jobs.visible import visible
 
     opened = Library.open(library)
     rows = opened.videos_named(video)
     for row in rows[:LISTED]:
-        print(f"{row.video_id[:12]}  {row.title}: {row.frames:,} frames of {clock(row.duration_s)}")
+        print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
     if len(rows) > LISTED:
         print(f"and {len(rows) - LISTED:,} more")
     _agreed(f"Remove {_count(len(rows), 'video')} from {opened.uri}?", yes)

@@ -16,6 +16,7 @@ from jobs.errors import UsageError
 from jobs.outcomes import Outcome, Report, State
 from jobs.progress import duration
 from jobs.show import clock, console, counted, plain_table, print_json
+from jobs.visible import visible
 
 MOST_LINES = 50
 """Of outcomes; a million lines tell nobody anything, and the failures stand in the library."""
@@ -118,7 +119,7 @@ def _show_outcomes(outcomes: Sequence[Outcome], out: Console) -> None:
 
 
 def _outcome_line(outcome: Outcome) -> str:
-    name = escape(outcome.title)
+    name = escape(visible(outcome.title))
     if outcome.state == "failed":
         return f"[red]failed[/]         {name}: {escape(outcome.problem or '')}"
     damage = f", {counted(outcome.decode_errors, 'damaged packet')} skipped" if outcome.decode_errors else ""

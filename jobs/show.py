@@ -14,6 +14,7 @@ from rich.table import Table
 
 from index.library import Library
 from index.rows import Hit, StoredFrame, VideoRow
+from jobs.visible import visible, visible_lines
 
 WIDE = 180
 
@@ -75,14 +76,14 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
         length = clock(row.duration_s)
         counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
-        table.add_row(row.video_id[:12], escape(row.title), length, *counts, picture)
+        table.add_row(row.video_id[:12], escape(visible(row.title)), length, *counts, picture)
     out.print(table)
     _show_more(len(videos), limit, out)
     current = {uri: source.video_id for uri, source in library.sources().items()}
     for row in videos:
         if current.get(row.uri, row.video_id) != row.video_id:
             out.print(
-                f"[yellow]{row.video_id[:12]}[/]: {escape(row.uri)} holds another video by now; "
+                f"[yellow]{row.video_id[:12]}[/]: {escape(visible(row.uri))} holds another video by now; "
                 "`kinodex remove videos` takes the old one out",
                 soft_wrap=True,
             )
@@ -90,7 +91,7 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
         out.print(f"\n{len(failures):,} failed:")
     for failure in failures[:limit]:
         times = f" ({failure.attempts} attempts)" if failure.attempts > 1 else ""
-        out.print(f"[red]{failure.error_class}[/]{times}: {escape(failure.message)}", soft_wrap=True)
+        out.print(f"[red]{failure.error_class}[/]{times}: {escape(visible_lines(failure.message))}", soft_wrap=True)
     _show_more(len(failures), limit, out)
 
 
@@ -109,9 +110,8 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     table = plain_table("score", "at", "video", "found in", "text")
     for hit in hits:
         found = {"frame": "picture", "both": "several"}.get(hit.source, hit.source)
-        table.add_row(
-            f"{hit.score:.3f}", clock(hit.time_s), escape(videos[hit.video_id].title), found, escape(hit.text or "")
-        )
+        title = escape(visible(videos[hit.video_id].title))
+        table.add_row(f"{hit.score:.3f}", clock(hit.time_s), title, found, escape(visible_lines(hit.text or "")))
     console().print(table if hits else "no hit")
 
 

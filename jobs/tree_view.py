@@ -23,6 +23,7 @@ from agent.events import (
 from agent.ledger import Ledger
 from agent.question import Segment, Video
 from jobs.show import clock
+from jobs.visible import visible, visible_lines
 
 SHOWN_NOTES = 5
 SHOWN_VIDEOS = 5
@@ -60,7 +61,7 @@ class TreeView:
     def _started(self, event: RunStarted) -> None:
         self._titles = {video.video_id: video.title for video in event.videos}
         names = ", ".join(sorted(set(event.models.values())))
-        what = f"{len(event.videos)} videos" if len(event.videos) > 1 else escape(event.videos[0].title)
+        what = f"{len(event.videos)} videos" if len(event.videos) > 1 else escape(visible(event.videos[0].title))
         self._say(f"[bold]{event.agent}[/] with {escape(names)} on {what}, {event.index_frames} frames in the index")
 
     def _queries(self, event: QueriesAdded) -> None:
@@ -137,7 +138,7 @@ class TreeView:
 
     def _title(self, video_id: str) -> str:
         """Which video, where there are several."""
-        return f"{escape(self._titles[video_id])} " if len(self._titles) > 1 else ""
+        return f"{escape(visible(self._titles[video_id]))} " if len(self._titles) > 1 else ""
 
 
 def _clipped(text: str) -> str:
@@ -149,12 +150,16 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
     """The answer, its status, its evidence as times, and its ledger."""
     titles = {video.video_id: video.title for video in videos}
     letter = f"{answer.letter}. " if answer.letter else ""
-    out.print(f"[bold]answer[/]    {letter}{escape(answer.text or '(none)')}", soft_wrap=True, highlight=False)
+    out.print(
+        f"[bold]answer[/]    {letter}{escape(visible_lines(answer.text or '(none)'))}", soft_wrap=True, highlight=False
+    )
     why = f" ({answer.reason})" if answer.reason else ""
     out.print(f"[bold]status[/]    {answer.status}{why}", highlight=False)
     for each in answer.evidence:
         span = f"{clock(each.start_s)} to {clock(each.end_s)}"
-        out.print(f"[bold]evidence[/]  {span}  {escape(titles[each.video_id])}", soft_wrap=True, highlight=False)
+        out.print(
+            f"[bold]evidence[/]  {span}  {escape(visible(titles[each.video_id]))}", soft_wrap=True, highlight=False
+        )
     bill = answer.ledger
     parts = [
         f"{bill.frames} frames of {bill.index_frames}{_kept(bill)}",

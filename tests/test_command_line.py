@@ -265,6 +265,7 @@ def test_bad_files_are_rows_and_the_rest_is_indexed(kinodex: Kinodex, media: Pat
 
 def test_bad_libraries(kinodex: Kinodex, films: Path, library: Path, tmp_path: Path) -> None:
     bad(kinodex, "info", tmp_path / "nowhere", code=4, says="nowhere")
+    bad(kinodex, "info", "", code=4, says="empty name for a library")
     bad(kinodex, "search", films, "a boat", code=4, says="films")
     bad(kinodex, "ingest", films, "--library", films, "--space", "builtin", code=4, says="films")
     bad(kinodex, "ingest", films, "--library", library, "--fps", 2, code=4, says="fps=2")

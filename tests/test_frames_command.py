@@ -59,6 +59,8 @@ def test_a_part_has_all_its_frames_wherever_it_begins(kinodex, tmp_path):
         (("--at", 1, "--from", 0), "both --at and"),
         (("--from", 30), "from 30 to 20 s of one.mp4"),
         (("--from", 5, "--every", 0), "got --every 0"),
+        (("--from", "nan", "--to", 4), "no number"),
+        (("--from", 5, "--to", "nan"), "no number"),
     ],
 )
 def test_what_makes_no_sense_writes_nothing(library, kinodex, tmp_path, options, says):

@@ -12,6 +12,7 @@ import pytest
 
 from index.errors import (
     LibraryError,
+    QueryError,
     TimeOutside,
     UnknownVideo,
 )
@@ -214,6 +215,8 @@ def test_a_video_by_any_of_its_names(library):
         library.video("ef0")
     with pytest.raises(UnknownVideo, match="' OR '1'='1"):
         library.vectors("' OR '1'='1")
+    with pytest.raises(QueryError, match="udcff', which is no UTF-8"):
+        Library.open(library.uri).video("\udcff")
 
 
 def test_videos_by_globs(library):

@@ -11,6 +11,7 @@ Each room owns its part of the tree, because the rooms do not know each other; h
     │   ├── ModelError                  a language model that gives no reply                     5
     │   └── InvalidReply, OutOfBudget   never seen outside: data of an answer
     ├── UsageError                      jobs/errors.py: a command line that makes no sense       2
+    ├── CostReached                     jobs/errors.py: models have cost as much as they may     5
     └── UnreadableText                  never seen outside: data of an import
     PipelineError                       pipeline/errors.py
     ├── SourceError                     something that is not there, or not to be had            2
@@ -63,6 +64,10 @@ class UsageError(KinodexError):
     """The command line asks for something that makes no sense."""
 
 
+class CostReached(KinodexError):
+    """A run has cost as much as it may, and is not at its end."""
+
+
 class UnreadableText(KinodexError):
     """A file that an import can make nothing of; the import goes on with the others."""
 
@@ -73,7 +78,7 @@ def exit_code(error: Exception) -> int:
     from index.errors import LibraryError, QueryError, TimeOutside, UnknownVideo
     from pipeline.errors import ModelUnusable, SourceError
 
-    if isinstance(error, ModelError):
+    if isinstance(error, ModelError | CostReached):
         return MODEL_UNUSABLE
     if isinstance(error, LibraryError) and not isinstance(error, (UnknownVideo, TimeOutside, QueryError)):
         return LIBRARY_UNUSABLE

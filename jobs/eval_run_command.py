@@ -73,6 +73,7 @@ def eval_run(
     keep_captions: KeepCaptionsOption = True,
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
+    stop_at_cost: options.StopAtCostOption = None,
     retry_errors: Annotated[bool, typer.Option(help="Ask again what got no answer in an earlier run.")] = False,
     page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
 ) -> None:
@@ -93,6 +94,7 @@ def eval_run(
     need("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once, charge_cached=True)
     options.check_cost(choice, max_cost)
+    options.check_stop_at_cost(choice, stop_at_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     speechless = models is None and model == BUILTIN
     entered = contenders(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
@@ -100,7 +102,8 @@ def eval_run(
     wanted = Wanted(benchmark, annotations, entered, map_, limit, seed, wanted_part(only or [], ids))
     plan, items = planned(wanted, setting)
     who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
-    run(plan, items, who_asks, out, console(), How(under_way(at_once), max_errors, retry_errors))
+    how = How(under_way(at_once), max_errors, retry_errors, stop_at_cost)
+    run(plan, items, who_asks, out, console(), how)
     report(out, page=page)
 
 

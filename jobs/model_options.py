@@ -32,6 +32,29 @@ MaxTokensOption = Annotated[int | None, typer.Option(help="Budget: tokens in and
 MaxSecondsOption = Annotated[float | None, typer.Option(help="Budget: seconds.")]
 MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")]
 
+StopAtCostOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Begin no question after this run has cost so much; run again to go on. Cached replies count as if anew."
+    ),
+]
+
+
+def check_stop_at_cost(choice: ModelChoice, stop_at_cost: float | None) -> None:
+    """Raise `UsageError` for a cost of a run that is none, or that is never reached because nothing has a price."""
+    from jobs.errors import UsageError
+    from jobs.models import has_prices
+
+    if stop_at_cost is None:
+        return
+    if not 0 < stop_at_cost < float("inf"):
+        raise UsageError(f"got --stop-at-cost {stop_at_cost:g}; give an amount of more than 0, or leave it out")
+    if not has_prices(choice):
+        raise UsageError(
+            "got --stop-at-cost, but no model that is asked has a price; give --input-price and --output-price per "
+            "million tokens, or a price in the table of a role"
+        )
+
 
 def check_cost(choice: ModelChoice, max_cost: float | None) -> None:
     """Raise `UsageError` for a budget of money where nothing has a price."""

@@ -122,6 +122,14 @@ def named_models(choice: ModelChoice) -> dict[str, str]:
     return named
 
 
+def has_prices(choice: ModelChoice) -> bool:
+    """Whether anything that this choice asks costs money as far as it says: no price is built in."""
+    if choice.roles_file is None and (choice.model == BUILTIN or choice.model.startswith((REPLAY, LOCAL))):
+        return False
+    prices = [role.price for role in _roles(choice).values() if not role.model.startswith(LOCAL)]
+    return any(price.input or price.output or price.cached_input for price in prices)
+
+
 def _roles(choice: ModelChoice) -> dict[str, Role]:
     from agent.roles import DEFAULT_ROLE, read_roles
 

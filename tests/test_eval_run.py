@@ -193,6 +193,73 @@ def test_too_many_refusals_end_the_run(place, kinodex, server, tmp_path):
     assert 3 <= len(asked(tmp_path / "run", "blind")) < len(ALL)
 
 
+def one_each(server: ChatServer) -> tuple[object, ...]:
+    """Options that ask a server's model, of which each call costs 1."""
+    usage = {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}
+    server.reply = lambda body: Behaviour(json.dumps(ANSWER), usage=usage)
+    return "--model", "tester", "--base-url", server.base_url, "--input-price", "1000000"
+
+
+def test_a_run_stops_at_a_cost_and_goes_on(place, kinodex, server, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--no-cache", *one_each(server))
+    stopping = (*options, "--stop-at-cost", "3", "--at-once", "1")
+    ran = kinodex(*stopping)
+    assert ran.code == 5, ran
+    assert "and --stop-at-cost is 3; all answers are kept: run again to go on" in ran.error_line
+    assert "of 12 answers, blind " in ran.out
+    assert 3 <= len(asked(tmp_path / "run", "blind")) <= 4, "two are under way"
+    bad(kinodex, *stopping, code=5, says="--stop-at-cost is 3")
+    assert 6 <= len(asked(tmp_path / "run", "blind")) <= 8, "what earlier runs cost does not count"
+    assert kinodex(*options).code == 0
+    assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
+    assert len(server.seen) == len(ALL)
+
+
+def test_what_is_under_way_at_the_cost_is_kept_and_nothing_else_begun(place, kinodex, server, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--no-cache", *one_each(server))
+    bad(kinodex, *options, "--stop-at-cost", "0.5", "--at-once", "4", code=5, says="this run cost 8")
+    assert len(asked(tmp_path / "run", "blind")) == len(server.seen) == 8
+
+
+def test_who_waits_for_others_is_not_begun_after_the_cost(place, kinodex, server, tmp_path):
+    model = one_each(server)
+    tree = {"relevances": [{"cluster": 1, "relevance": 3}]}
+    answering = server.reply
+    server.reply = lambda body: tree if "relevance" in str(body) else answering(body)
+    options = command(place, tmp_path / "run", "--agent", "videotree", "--no-cache", *model, "--limit", "2")
+    bad(kinodex, *options, "--stop-at-cost", "0.5", code=5, says="--stop-at-cost")
+    assert {each.contender for each in read_records(tmp_path / "run")} == {"videotree", "blind", "random"}
+
+
+def test_a_run_that_ends_at_its_cost_is_whole(place, kinodex, server, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--no-cache", *one_each(server))
+    assert kinodex(*options, "--stop-at-cost", len(ALL)).code == 0
+
+
+def test_replies_from_the_cache_count_towards_the_cost(place, kinodex, server, tmp_path):
+    options = ("--agent", "blind", "--no-controls", *one_each(server))
+    assert kinodex(*command(place, tmp_path / "anew", *options)).code == 0
+    before = len(server.seen)
+    again = command(place, tmp_path / "cached", *options, "--stop-at-cost", "3", "--at-once", "1")
+    bad(kinodex, *again, code=5, says="--stop-at-cost is 3")
+    assert len(server.seen) == before
+
+
+def test_a_cost_that_is_never_reached_is_refused(place, kinodex, server, tmp_path):
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls")
+    priced, roles = one_each(server), tmp_path / "roles.toml"
+    for amount in ("0", "-1", "nan", "inf"):
+        bad(kinodex, *options, *priced, "--stop-at-cost", amount, code=2, says=f"got --stop-at-cost {amount}")
+    stop, says = ("--stop-at-cost", "3"), "no model that is asked has a price"
+    bad(kinodex, *options, *priced[:-2], *stop, code=2, says=says)
+    bad(kinodex, *command(place, tmp_path / "run", "--agent", "random"), "--input-price", "1", *stop, code=2, says=says)
+    roles.write_text(f'[default]\nmodel = "tester"\nbase_url = "{server.base_url}"\n')
+    bad(kinodex, *options, "--models", roles, *stop, code=2, says=says)
+    assert not (tmp_path / "run").exists()
+    roles.write_text(roles.read_text() + "price = { output = 1000000 }\n")
+    assert kinodex(*options, "--models", roles, "--stop-at-cost", "1e9").code == 0
+
+
 def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(place, kinodex, server, tmp_path):
     def five_then_gone(body: dict) -> dict | Behaviour:
         if len(server.seen) <= 5:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from agent.errors import ModelRejected
 from agent.session import at_once
 from jobs.benchmarks.item import Item
+from jobs.errors import CostReached
 from jobs.evaluation.asking import Ask, Asked, Outcome
 from jobs.evaluation.contenders import Contender
 from jobs.evaluation.folder import (
@@ -49,12 +50,14 @@ Job = tuple[Contender, Asked]
 class How:
     """`questions` are under way together. After `max_errors` that got no answer the run ends.
 
-    `retry_errors` asks those of earlier runs once more.
+    `retry_errors` asks those of earlier runs once more. When answers have cost `stop_at_cost` since it began, no other
+    question begins.
     """
 
     questions: int = 64
     max_errors: int = 20
     retry_errors: bool = False
+    stop_at_cost: float | None = None
 
 
 def under_way(requests: int) -> int:
@@ -73,7 +76,7 @@ def run(
     """Ask all that is planned and not yet answered, keep the records in the folder `out`, and report.
 
     Raises `UsageError` if `out` holds another run, is written by another process or cannot be, `ModelError` if the
-    endpoint is gone or refuses too much; all answers until then are kept.
+    endpoint is gone or refuses too much, `CostReached` where it is to stop; all answers until then are kept.
     """
     with appending(out / ANSWERS) as append:  # first: of two that begin here at once, the plan is of who writes
         begun = plan_or_none(out)
@@ -124,6 +127,18 @@ class _Asking:
                 "correct that and run again with --retry-errors, or raise --max-errors"
             )
 
+    @property
+    def spent(self) -> bool:
+        return self.how.stop_at_cost is not None and self.tally.cost >= self.how.stop_at_cost
+
+    def check_cost(self) -> None:
+        """Raise `CostReached` where questions are left that are not to be begun."""
+        if self.spent and not self.tally.complete:
+            raise CostReached(
+                f"this run cost {self.tally.cost:.4g}, and --stop-at-cost is {self.how.stop_at_cost:g}; "
+                "all answers are kept: run again to go on, for as much again"
+            )
+
 
 async def _ask_all(
     plan: Plan, items: Sequence[Item], who_asks: AbstractAsyncContextManager[Ask], asking: _Asking
@@ -135,6 +150,7 @@ async def _ask_all(
             await _ask_some(
                 ask, _jobs([_equalled(each, asking.done) for each in contenders], questions, asking), asking
             )
+            asking.check_cost()
 
 
 def _equalled(contender: Contender, done: dict[Key, Record]) -> Contender:
@@ -163,8 +179,8 @@ async def _ask_some(ask: Ask, jobs: Sequence[Job], asking: _Asking) -> None:
     waiting: Iterator[Job] = iter(jobs)
 
     async def work() -> None:
-        for contender, asked in waiting:
-            asking.keep(await ask(contender, asked))
+        while not asking.spent and (job := next(waiting, None)) is not None:
+            asking.keep(await ask(*job))
 
     await at_once([work() for _ in range(min(asking.how.questions, len(jobs)))])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from errno import EDQUOT, ENOSPC, EROFS
 from typing import Annotated
 
 import typer
@@ -35,6 +36,9 @@ def _show_version(wanted: bool) -> None:
         print(f"kinodex {version('kinodex')}")
         raise typer.Exit
 
+
+UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
+"""What any write may meet that is no fault of the program: a disk that is full, or only for reading."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -93,6 +97,12 @@ def main() -> None:
 
         print(f"error: {visible_lines(str(error))}", file=sys.stderr)
         raise SystemExit(exit_code(error)) from None
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        where = error.filename or "a file or the output"
+        print(f"error: cannot write {where}: {error.strerror}; make room, or give another place", file=sys.stderr)
+        raise SystemExit(BAD_INPUT) from None
     except SystemExit as done:
         if done.code == INTERRUPTED:  # typer makes a KeyboardInterrupt into this, without a word
             print("interrupted: what was complete stays; run the command again to go on", file=sys.stderr)

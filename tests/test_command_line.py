@@ -305,6 +305,14 @@ def test_bad_questions(kinodex: Kinodex, library: Path) -> None:
     bad(kinodex, "ask", library, "what?", "--max-cost", 1, code=2, says="--max-cost")
 
 
+def test_a_full_disk_is_one_line(kinodex: Kinodex, library: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    asked = ("ask", library, "what?", "--video", "film-01", "--trace", full)
+    bad(kinodex, *asked, code=2, says="No space left on device; make room")
+
+
 def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from jobs.errors import UsageError
+
 SHORT_FILMS = 3
 
 
@@ -24,10 +26,13 @@ def sample(
     from pipeline.sketch.questions import write_questions
     from pipeline.sketch.shoot import shoot
 
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {directory}: {error.strerror}; give another") from error
     number = SHORT_FILMS if hours < 1 else math.ceil(hours)
     paths = []
-    with (directory / "questions.jsonl").open("w", encoding="utf-8") as questions:
+    with (directory / "questions.part").open("w", encoding="utf-8") as questions:  # whole before it has its name
         for index in range(number):
             path = directory / f"film-{index + 1:02d}.mp4"
             script = write_script(path.stem, hours * 3600 / number, seed, spoken=index == 0)
@@ -44,4 +49,5 @@ def sample(
             for question in write_questions(script, path.name, seed):
                 questions.write(json.dumps(question.as_json()) + "\n")
             paths.append(path)
+    (directory / "questions.part").rename(directory / "questions.jsonl")
     return paths

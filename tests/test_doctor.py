@@ -68,6 +68,9 @@ def test_the_whole_page(library: Library, tmp_path: Path) -> None:
     cached_model(cache, "org/eyes", {"open_clip_config.json": "{}", "open_clip_model.safetensors": "w" * 1000})
     cached_model(cache, "org/ears", {"config.json": '{"architectures": ["Whisper"]}', "model.safetensors": "w"})
     cached_model(cache, "org/begun", {"config.json": "{}"})
+    cached_model(
+        cache, "timm/ViT-B-32-SigLIP2-256", {"open_clip_config.json": "{}", "open_clip_model.safetensors": "w"}
+    )
     surroundings = os.environ | {
         "HF_HUB_CACHE": str(cache),
         "HF_HUB_OFFLINE": "1",
@@ -97,6 +100,7 @@ def test_the_whole_page(library: Library, tmp_path: Path) -> None:
     assert "(open_clip)" in found["org/eyes"]["said"]
     assert "(transformers, Whisper)" in found["org/ears"]["said"]
     assert found["default space"]["state"] == "missing"
+    assert "its weights are cached, its tokenizer is not" in found["default space"]["said"]
     assert (found["OPENAI_API_KEY"]["state"], found["AWS_SECRET_ACCESS_KEY"]["state"]) == ("ok", "missing")
     for name in ("chat", "images", "json_schema", "tools"):
         assert found[name]["state"] == "ok", found[name]

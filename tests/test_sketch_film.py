@@ -44,6 +44,16 @@ def test_sample_writes_films_scripts_questions_and_subtitles(films: Path) -> Non
     assert "code word" in (films / "film-01.srt").read_text()
 
 
+def test_what_was_interrupted_has_no_questions_yet(tmp_path: Path) -> None:
+    def interrupt(share: float) -> None:
+        if share > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sample(tmp_path, 0.025, 3, on_progress=interrupt)
+    assert not (tmp_path / "questions.jsonl").exists()
+
+
 def test_encoded_times_are_the_scripts(films: Path) -> None:
     """Every shot's first frame is at start_s in the file, shows the shot, and the next shot begins at end_s."""
     script = write_script("film-02", 30, 3)

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 SECTION = "models"
 LISTED = 12
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
 def models() -> list[Finding]:
     builtin = _builtin()
     cached = _cached()
-    return [builtin, _hub(), *_listed(cached), _default_space({each.repo_id for each in cached})]
+    return [builtin, _hub(), *_listed(cached), _default_space(cached)]
 
 
 def _builtin() -> Finding:
@@ -85,6 +86,10 @@ def _model(repo: CachedRepoInfo) -> Finding:
     return Finding(SECTION, repo.repo_id, "ok", said)
 
 
+def _names(repo: CachedRepoInfo) -> set[str]:
+    return {file.file_name for revision in repo.revisions for file in revision.files}
+
+
 def _architecture(config: Path) -> str:
     try:
         told = json.loads(config.read_text(encoding="utf-8"))
@@ -93,13 +98,19 @@ def _architecture(config: Path) -> str:
     return str((told.get("architectures") or [told.get("model_type", "unknown")])[0])
 
 
-def _default_space(cached: set[str]) -> Finding:
+def _default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
+    """Whether its weights are here, which an ingest needs, and its tokenizer, which a search by words needs too."""
     from index.spaces import DEFAULT_SPACE, import_open_clip
 
     architecture, _, tag = DEFAULT_SPACE.partition("/")
-    told = import_open_clip().get_pretrained_cfg(architecture, tag)
-    repo = str(told.get("hf_hub", "")).strip("/")
-    if repo in cached:
-        return Finding(SECTION, "default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
+    open_clip = import_open_clip()
+    repo = str(open_clip.get_pretrained_cfg(architecture, tag).get("hf_hub", "")).strip("/")
+    speaks = str(open_clip.get_model_config(architecture)["text_cfg"].get("hf_tokenizer_name", ""))
+    held = {each.repo_id: _names(each) for each in cached}
+    if any(name.endswith(WEIGHTS) for name in held.get(repo, ())):
+        if not speaks or held.get(speaks, set()).intersection(TOKENIZERS):
+            return Finding(SECTION, "default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
+        said = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
+        return Finding(SECTION, "default space", "missing", said, f"the next ingest fetches it from the hub ({speaks})")
     todo = f"the first ingest fetches it from the hub ({repo}); without one, name another with --space"
     return Finding(SECTION, "default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)

@@ -7,9 +7,11 @@ import gzip
 import json
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from index.spaces import load_space
 from jobs.errors import UsageError
 from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker
 from jobs.evaluation.contenders import Contender
-from jobs.evaluation.processes import process_asker
+from jobs.evaluation.processes import _serve, process_asker
 from jobs.models import ModelChoice
 from jobs.truth import read_known
 from tests.chat_server import ChatServer, hanging
@@ -192,3 +194,17 @@ def children() -> list[int]:
     from multiprocessing import active_children
 
     return [child.pid for child in active_children() if child.pid is not None]
+
+
+def test_a_pipe_closed_before_all_was_read_ends_a_process_without_a_word(place, server, caplog):
+    ours, theirs = Pipe()
+
+    def close_unread() -> None:
+        ours.poll(60)
+        ours.close()
+
+    closing = threading.Thread(target=close_unread)
+    closing.start()
+    asyncio.run(_serve(setting_of(place, server), theirs))
+    closing.join()
+    assert caplog.records == []

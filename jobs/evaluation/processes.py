@@ -133,7 +133,7 @@ async def _serve(setting: Setting, pipe: Connection) -> None:
         try:
             ask = await stack.enter_async_context(asker(setting))
         except KinodexError as error:
-            with suppress(BrokenPipeError):
+            with suppress(ConnectionError):
                 pipe.send((OPENED, error))
             return
 
@@ -143,13 +143,13 @@ async def _serve(setting: Setting, pipe: Connection) -> None:
             except Exception as error:  # whatever it is, it is raised where the answer is waited for
                 error.add_note(traceback.format_exc())  # which does not cross over by itself
                 result = error
-            with suppress(BrokenPipeError):
+            with suppress(ConnectionError):
                 pipe.send((number, result))
 
         def heard() -> None:
             try:
                 job: Job = pipe.recv()
-            except EOFError:
+            except (EOFError, ConnectionError):  # reset where a result was sent that nobody will read
                 over.set()
                 return
             task = loop.create_task(answer(*job))
@@ -157,7 +157,7 @@ async def _serve(setting: Setting, pipe: Connection) -> None:
             task.add_done_callback(tasks.discard)
 
         loop.add_reader(pipe.fileno(), heard)
-        with suppress(BrokenPipeError):
+        with suppress(ConnectionError):
             pipe.send((OPENED, None))
         await over.wait()
         loop.remove_reader(pipe.fileno())

@@ -190,6 +190,10 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path):
     told = [each.message for each in bad if isinstance(each, Unread)]
     assert [each.where for each in bad if isinstance(each, Unread)] == ["b.json", "c.json", "d.json"]
     assert told[0].startswith("b.json: is no JSON (Unterminated string")
+    written(tmp_path / "deep" / "f.json", "[" * 200_000)
+    (deep,) = captions(tmp_path / "deep")
+    assert isinstance(deep, Unread)
+    assert deep.message.startswith("f.json: is no JSON (maximum recursion depth")
     assert all("got JSON of another form than captions; forms: " in each for each in told[1:])
     written(tmp_path / "e.srt", "nothing like it")
     *_, empty = transcripts(tmp_path)

@@ -81,5 +81,5 @@ def json_of(name: str, data: bytes) -> Any:
     """The JSON document in a file; raises UnreadableText."""
     try:
         return json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableText(f"{name}: is no JSON ({error}); repair the file or take it away") from error

@@ -226,12 +226,14 @@ def show_report(report: AddReport) -> None:
     from rich.markup import escape
 
     from jobs.show import console
+    from jobs.visible import visible
 
     out = console()
     for outcome in report.outcomes:
         if outcome.problem:
             word = "failed" if outcome.is_failed else "in part"
-            out.print(f"[red]{word}[/] {escape(outcome.title)}: {escape(outcome.problem)}", soft_wrap=True)
+            title, problem = escape(visible(outcome.title)), escape(visible(outcome.problem))
+            out.print(f"[red]{word}[/] {title}: {problem}", soft_wrap=True)
     if not report.outcomes:
         out.print(f"nothing to do: every video has {report.stage} by {escape(report.model)} already")
         return

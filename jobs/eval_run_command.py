@@ -93,8 +93,7 @@ def eval_run(
 
     need("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once, charge_cached=True)
-    options.check_cost(choice, max_cost)
-    options.check_stop_at_cost(choice, stop_at_cost)
+    options.check_cost(choice, max_cost, stop_at_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     speechless = models is None and model == BUILTIN
     entered = contenders(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)

@@ -40,26 +40,17 @@ StopAtCostOption = Annotated[
 ]
 
 
-def check_stop_at_cost(choice: ModelChoice, stop_at_cost: float | None) -> None:
-    """Raise `UsageError` for a cost of a run that is none, or that is never reached because nothing has a price."""
+def check_cost(choice: ModelChoice, max_cost: float | None, stop_at_cost: float | None = None) -> None:
+    """Raise `UsageError` for an amount of money that is none, or that is never reached since nothing has a price."""
     from jobs.errors import UsageError
     from jobs.models import has_prices
 
-    if stop_at_cost is None:
-        return
-    if not 0 < stop_at_cost < float("inf"):
-        raise UsageError(f"got --stop-at-cost {stop_at_cost:g}; give an amount of more than 0, or leave it out")
-    if not has_prices(choice):
-        raise UsageError(
-            "got --stop-at-cost, but no model that is asked has a price; give --input-price and --output-price per "
-            "million tokens, or a price in the table of a role"
-        )
-
-
-def check_cost(choice: ModelChoice, max_cost: float | None) -> None:
-    """Raise `UsageError` for a budget of money where nothing has a price."""
-    from jobs.errors import UsageError
-
-    priced = choice.input_price or choice.output_price or choice.roles_file
-    if max_cost is not None and not priced:
-        raise UsageError("got --max-cost without prices; give --input-price and --output-price per million tokens")
+    given = {"--max-cost": max_cost, "--stop-at-cost": stop_at_cost}
+    for option, amount in given.items():
+        if amount is not None and not 0 < amount < float("inf"):
+            raise UsageError(f"got {option} {amount:g}; give an amount of more than 0, or leave it out")
+        if amount is not None and not has_prices(choice):
+            raise UsageError(
+                f"got {option} without prices: no model that is asked has one; give --input-price and --output-price "
+                "per million tokens, or a price in the table of a role"
+            )

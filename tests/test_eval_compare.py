@@ -56,7 +56,7 @@ def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: P
     ran = kinodex("eval", "report", run, "--no-page")
     assert ran.code == 0
     assert "Made up: 4 of 40 questions about 3 videos; chance 0.250" in ran.out
-    assert "few videos (3): an error is itself only roughly known" in ran.out
+    assert "only 3 videos: the errors themselves are rough" in ran.out
     assert "0.750 ± 0.286 [0.00, 1.00]" in ran.out
     assert "missing: 12" in ran.out and "and 2 more" in ran.out
     assert "row 17: the answer is [E]" in ran.out

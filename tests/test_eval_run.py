@@ -250,7 +250,7 @@ def test_a_cost_that_is_never_reached_is_refused(place, kinodex, server, tmp_pat
     priced, roles = one_each(server), tmp_path / "roles.toml"
     for amount in ("0", "-1", "nan", "inf"):
         bad(kinodex, *options, *priced, "--stop-at-cost", amount, code=2, says=f"got --stop-at-cost {amount}")
-    stop, says = ("--stop-at-cost", "3"), "no model that is asked has a price"
+    stop, says = ("--stop-at-cost", "3"), "got --stop-at-cost without prices"
     bad(kinodex, *options, *priced[:-2], *stop, code=2, says=says)
     bad(kinodex, *command(place, tmp_path / "run", "--agent", "random"), "--input-price", "1", *stop, code=2, says=says)
     roles.write_text(f'[default]\nmodel = "tester"\nbase_url = "{server.base_url}"\n')

@@ -55,7 +55,7 @@ def facts(report: Report) -> list[str]:
     space = f", in {report.facts['space']}" if "space" in report.facts else ""
     lines.append(f"index: {held} of {cost.videos:,} videos, {cost.hours:.1f} hours{space}")
     if 0 < report.videos < FEW_VIDEOS:
-        lines.append(f"few videos ({report.videos}): an error is itself only roughly known, one of 0.000 most of all")
+        lines.append(f"only {report.videos} videos: the errors themselves are rough, one of 0.000 above all")
     lines += _some("missing", [f"{each.video} ({each.questions} questions): {each.why}" for each in report.missing])
     lines += _some("left out", [f"{each.where}: {each.what}" for each in report.problems])
     return lines

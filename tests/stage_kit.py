@@ -16,13 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
+from index.spaces import load_space
+from jobs.add import add
+from jobs.add_vectors import Vectors
 from jobs.settling import joined
 from jobs.work import PieceRead
 from pipeline.audio import RATE_HZ, Sound
 from pipeline.hub_models import import_transformers
 from pipeline.ingest import FrameRow, IngestSettings, frame_row
 from pipeline.model_input import ModelInput
+from tests.index_kit import caption
 from tests.pipeline_kit import read_whole, whole
+from tests.test_index_spaces import TINY, write_model
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
 CHAT = (
@@ -331,3 +336,14 @@ def stored_row(library: Library, video_id: str) -> FrameRow:
     held = library.vectors(video_id)
     frame = library.frames(video_id, [int(held.frame_no[0])])[0]
     return FrameRow(frame.frame_no, frame.time_s, frame.width_px, frame.height_px, frame.jpeg, held.vectors[0])
+
+
+def library_in_two_spaces(folder: Path, seen: str) -> Library:
+    """`harbour`, with a caption, in the built-in space and in that of a small model."""
+    library = library_of(folder / "library", [tiny_film(folder / "harbour.mp4", 6, 0)])
+    (harbour,) = library.videos()
+    words = load_space("builtin", towers="text").embed_text([seen])[0]
+    library.add_captions({harbour.video_id: [caption(0, seen, words)]}, "captioner")
+    assert library.complete_addition("captions", "captioner", {harbour.video_id: 1}, {}) == ()
+    assert add(library, Vectors(write_model(folder / "other", TINY))).added == 1
+    return library

@@ -13,16 +13,11 @@ from agent.catalogue import named
 from agent.ledger import Budget
 from index.library import Library
 from index.rows import Scope
-from index.spaces import load_space
-from jobs.add import add
-from jobs.add_vectors import Vectors
 from jobs.mcp_ask import Asking
 from jobs.mcp_server import make_server
 from jobs.mcp_tools import LibraryTools
 from tests.command_kit import bad, runner
-from tests.index_kit import caption
-from tests.stage_kit import library_of, tiny_film
-from tests.test_index_spaces import TINY, write_model
+from tests.stage_kit import library_in_two_spaces, library_of, tiny_film
 from tests.test_mcp import QUESTION, data, texts
 
 SEEN = "a walrus plays chess"
@@ -32,12 +27,7 @@ SEEN = "a walrus plays chess"
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """`harbour`, with a caption, in two spaces, and `later` in the library's own alone."""
     folder = tmp_path_factory.mktemp("spaces")
-    library = library_of(folder / "library", [tiny_film(folder / "harbour.mp4", 6, 0)])
-    (harbour,) = library.videos()
-    words = load_space("builtin", towers="text").embed_text([SEEN])[0]
-    library.add_captions({harbour.video_id: [caption(0, SEEN, words)]}, "captioner")
-    assert library.complete_addition("captions", "captioner", {harbour.video_id: 1}, {}) == ()
-    assert add(library, Vectors(write_model(folder / "other", TINY))).added == 1
+    library_in_two_spaces(folder, SEEN)
     return library_of(folder / "library", [tiny_film(folder / "later.mp4", 6, 1)])
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from index.library import Library
 from index.rows import Scope
-from index.spaces import load_space
 from jobs.add import add
 from jobs.add_vectors import Vectors
 from jobs.errors import UsageError
@@ -14,8 +13,7 @@ from jobs.viewer.collection import Collection
 from jobs.viewer.given import told_apart
 from jobs.viewer.library_view import Asked
 from tests.command_kit import bad, runner
-from tests.index_kit import caption
-from tests.stage_kit import library_of, tiny_film
+from tests.stage_kit import library_in_two_spaces, library_of, tiny_film
 from tests.test_index_spaces import TINY, write_model
 from tests.viewer_kit import chromium, library_of_titles, served
 
@@ -25,14 +23,7 @@ SEEN = "a walrus plays chess"
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """`harbour`, with a caption, in two spaces."""
-    folder = tmp_path_factory.mktemp("spaces")
-    library = library_of(folder / "library", [tiny_film(folder / "harbour.mp4", 6, 0)])
-    (harbour,) = library.videos()
-    words = load_space("builtin", towers="text").embed_text([SEEN])[0]
-    library.add_captions({harbour.video_id: [caption(0, SEEN, words)]}, "captioner")
-    assert library.complete_addition("captions", "captioner", {harbour.video_id: 1}, {}) == ()
-    assert add(library, Vectors(write_model(folder / "other", TINY))).added == 1
-    return library
+    return library_in_two_spaces(tmp_path_factory.mktemp("spaces"), SEEN)
 
 
 def test_pictures_are_searched_in_that_space_and_captions_by_their_words(library: Library) -> None:

@@ -27,16 +27,16 @@ docs: $(READY)
 
 check: lint docs test
 
-# uv where it is there, else venv and pip; both install the tested versions of constraints.txt. Neither compiles what it
-# installs: Python does so for the sixth that is imported, and the rest would be 0.4 GB and a minute for nothing.
+# uv where it is there, else venv and pip; both install the tested versions of constraints.txt, and both compile them:
+# where PYTHONDONTWRITEBYTECODE is set, every start of a process would do so again.
 $(READY): pyproject.toml constraints.txt
-	@echo 'setting up $(VENV), 2.6 GB; this takes some minutes'
+	@echo 'setting up $(VENV), 3 GB; this takes some minutes'
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --allow-existing --python $(PYTHON) $(VENV) && \
-	  uv pip install --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+	  uv pip install --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
 	else \
 	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
 	fi
 	@touch $@
 

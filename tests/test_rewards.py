@@ -147,8 +147,10 @@ def test_a_trace_becomes_a_rollout(kinodex, traced, tmp_path):
 def test_the_label_must_be_known(kinodex, traced, tmp_path):
     known = questions(tmp_path / "questions.jsonl", 0, 1)
     bad(kinodex, "rollouts", traced, "--questions", known, code=2, says="different answers are known")
-    known = questions(tmp_path / "questions.jsonl")
+    known.write_text(known.read_text().replace(QUESTION.text, "Another?"))
     bad(kinodex, "rollouts", traced, "--questions", known, code=2, says="no answer is known")
+    known.write_text("")
+    bad(kinodex, "rollouts", traced, "--questions", known, code=2, says="holds no question")
 
 
 def test_only_masters_have_rollouts(kinodex, tmp_path):

@@ -16,7 +16,7 @@ from tests.test_index_spaces import TINY, write_model
 
 pytestmark = pytest.mark.skipif(
     "KINODEX_HUB_TESTS" not in os.environ,
-    reason="passes by itself, failed once after other files in one process: KINODEX_HUB_TESTS=1 pytest tests/test_words.py",
+    reason="passes alone, not after all other files: KINODEX_HUB_TESTS=1 pytest tests/test_words.py",
 )
 SPACE = "hf-hub:someone/tiny"
 OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"

@@ -9,13 +9,13 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from agent.core.budget import Ledger
+from agent.core.protocol import ShownFrame
+from agent.core.question import Note, Question
+from agent.core.replies import Answered
 from agent.environment import Environment
 from agent.errors import BadAnswer
-from agent.ledger import Ledger
-from agent.model import ShownFrame
-from agent.question import Note, Question
-from agent.replies import Answered
-from agent.requests.answers import chosen_option
+from agent.requests.answer import chosen_option
 
 Shown = Sequence[ShownFrame | Note]
 """What an answer may rest on: frames, or notes of what was said and seen."""

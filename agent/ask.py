@@ -8,17 +8,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agent.answer import Answer, checked_answer
-from agent.builtin_model import BuiltinModel
-from agent.catalogue import refuse_unfit, variant
+from agent.core.budget import Budget
+from agent.core.protocol import Models, model_for
+from agent.core.question import Question
 from agent.environment import Environment
 from agent.errors import BadSettings, OutOfBudget
-from agent.events import Event, Finished, RunStarted
-from agent.followup import Seen
-from agent.ledger import Budget
-from agent.model import Models, model_for
-from agent.question import Question
+from agent.models.rulebased.model import BuiltinModel
 from agent.session import Session, at_once
-from agent.variant import Variant, changed
+from agent.trace.events import Event, Finished, RunStarted
+from agent.trace.followup import Seen
+from agent.variants.base import Variant, changed
+from agent.variants.registry import refuse_unfit, variant
 
 UNLIMITED = Budget()
 TOGETHER = 8

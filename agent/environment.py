@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.core.protocol import ShownFrame
+from agent.core.question import Note, Video
 from agent.errors import InvalidReply, NeedsPictures
-from agent.model import ShownFrame
-from agent.question import Note, Video
-from agent.words import as_frames, words_of
+from agent.text_evidence import as_frames, words_of
 
 if TYPE_CHECKING:
-    from index.in_memory import InMemory
     from index.library import Library
     from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, Scope, SegmentRow, TranscriptRow, VideoRow
+    from index.search.in_memory import InMemory
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
@@ -86,7 +86,7 @@ class Environment:
         own, chosen = library.fingerprint, library.space(space)
         self.library = library
         self.detect = detect
-        """A detector, where one was given; `agent.detecting` asks it for what the library does not hold."""
+        """A detector, where one was given; `agent.tools.detection` asks it for what the library does not hold."""
         self.halfway = HALFWAY
         """The calibration of `search`; simulations try others."""
         self.subtitles = subtitles
@@ -162,7 +162,7 @@ class Environment:
         return self._in_memory[video_id]
 
     def _in_words(self, video_id: str) -> InMemory:
-        from index.in_memory import InMemory
+        from index.search.in_memory import InMemory
 
         words = self.words(video_id)
         if not words:
@@ -227,7 +227,7 @@ class Environment:
         self, texts: Sequence[str], video_id: str, k: int, min_gap_s: float, among: Sequence[str] = ()
     ) -> list[Match]:
         """For each text the `k` frames of a video that match it best, no two closer than `min_gap_s`, best first."""
-        from index.in_memory import apart
+        from index.search.in_memory import apart
 
         stored = self.vectors(video_id)
         found: list[Match] = []

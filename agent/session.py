@@ -13,16 +13,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from agent.answer import Answer, Shown, Status, answer_text, evidence_of
+from agent.core.budget import Account, Budget
+from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
+from agent.core.question import Note, Question, ScoredSegment
+from agent.core.replies import Answered, Conclusion, Decision
 from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, OutOfBudget
-from agent.events import Decided, Event, Exchanged
-from agent.ledger import Account, Budget
-from agent.model import Exchange, Model, Models, R, Request, ShownFrame, model_for
-from agent.question import Note, Question, ScoredSegment
-from agent.replay_model import ReplayModel
-from agent.replies import Answered, Conclusion, Decision
-from agent.requests.answers import AnswerFrames, AnswerNotes, Concluding, Recall
-from agent.requests.search import Decide, ScoreKind
+from agent.requests.answer import AnswerFrames, AnswerNotes, Concluding, Recall
+from agent.requests.tree import Decide, ScoreKind
+from agent.trace.events import Decided, Event, Exchanged
+from agent.trace.replay_model import ReplayModel
 
 A = TypeVar("A")
 B = TypeVar("B")

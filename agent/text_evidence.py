@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.question import Note
+from agent.core.question import Note
 
 if TYPE_CHECKING:
     from index.library import Library

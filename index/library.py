@@ -12,18 +12,17 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from index import additions, keeping, removing, sweeping, upkeep, writing
-from index.captions import CaptionLike, add_captions
-from index.clips import add_clips, forget
-from index.completing import complete
-from index.creation import make_tables
-from index.detections import DetectionLike, add_detections
+from index.annotations import additions
+from index.annotations.captions import CaptionLike, add_captions
+from index.annotations.clip_captions import add_clips, forget
+from index.annotations.detections import DetectionLike, add_detections
+from index.annotations.speech import AddedSource, SpeechLike, add_speech
+from index.embedding.space import Fingerprint
 from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
-from index.filters import one_of
-from index.leases import UNHURRIED, Lease, Pace, check_lease
-from index.maintenance import PAYING, Thresholds, refresh
-from index.other_spaces import add_space, add_vectors
-from index.reader import LibraryReader
+from index.library_reader import LibraryReader
+from index.maintenance import maintain as upkeep
+from index.maintenance import remove as removing
+from index.maintenance import sweep as sweeping
 from index.rows import (
     ClipRow,
     FailureRow,
@@ -34,9 +33,15 @@ from index.rows import (
     SourceRow,
     VideoRow,
 )
-from index.spaces import Fingerprint
-from index.speech import AddedSource, SpeechLike, add_speech
-from index.storage import check_vacant, connect, is_local, place, table_names
+from index.store.connection import check_vacant, connect, is_local, place, table_names
+from index.store.create import make_tables
+from index.store.filters import one_of
+from index.store.indexes import PAYING, Thresholds, refresh
+from index.store.leases import UNHURRIED, Lease, Pace, check_lease
+from index.store.vector_tables import add_space, add_vectors
+from index.videos import ingest_log as keeping
+from index.videos import write as writing
+from index.videos.commit import complete
 
 __all__ = ["Hit", "Library", "Scope"]
 

@@ -8,16 +8,12 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from index import reading, search
-from index.additions import added_facts, newest_counts, newest_settings
-from index.captions import caption_vectors, captions
-from index.catalogue import Catalogue
-from index.clips import clip_facts, clips
-from index.detections import detections
+from index.annotations.additions import added_facts, newest_counts, newest_settings
+from index.annotations.captions import caption_vectors, captions
+from index.annotations.clip_captions import clip_facts, clips
+from index.annotations.detections import detections
+from index.embedding.space import Fingerprint, Space, load_space
 from index.errors import SpaceMismatch
-from index.fusion import fuse, shares_words, spaced
-from index.in_memory import InMemory
-from index.other_spaces import find_space, space_tables
 from index.rows import (
     CaptionRow,
     ClipRow,
@@ -31,11 +27,16 @@ from index.rows import (
     TranscriptRow,
     VideoRow,
 )
-from index.schema import vectors_table
-from index.seen import seen_in
-from index.spaces import Fingerprint, Space, load_space
-from index.storage import read_heading
-from index.tables import Tables
+from index.search import search
+from index.search.fusion import fuse, shares_words, spaced
+from index.search.in_memory import InMemory
+from index.search.space_scope import seen_in
+from index.search.visibility import Catalogue
+from index.store.connection import read_heading
+from index.store.schema import vectors_table
+from index.store.tables import Tables
+from index.store.vector_tables import find_space, space_tables
+from index.videos import read as reading
 
 EVERYWHERE = Scope()
 GLOB = re.compile(r"[*?\[]")

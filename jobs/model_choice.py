@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.core.protocol import Model, Models
 from agent.environment import Environment
-from agent.model import Model, Models
 from jobs.errors import UsageError
 
 if TYPE_CHECKING:
-    from agent.roles import Role
+    from agent.models.role_config import Role
 
 BUILTIN = "builtin"
 REPLAY = "replay:"
@@ -58,17 +58,17 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     if choice.roles_file is None and choice.model == BUILTIN:
         if choice.base_url:
             raise UsageError("got --base-url without --model; name the model that the server serves")
-        from agent.builtin_model import BuiltinModel
+        from agent.models.rulebased.model import BuiltinModel
 
         yield BuiltinModel
     elif choice.roles_file is None and choice.model.startswith(REPLAY):
-        from agent.replay_model import ReplayModel
+        from agent.trace.replay_model import ReplayModel
 
         replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
         yield lambda environment: replay
     elif choice.roles_file is None and choice.model.startswith(LOCAL):
-        from agent.builtin_model import BuiltinModel
-        from agent.local_model import load_local_model
+        from agent.models.local import load_local_model
+        from agent.models.rulebased.model import BuiltinModel
 
         local = load_local_model(choice.model.removeprefix(LOCAL))
         yield lambda environment: {"policy": local, "default": BuiltinModel(environment)}
@@ -80,8 +80,8 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
 @asynccontextmanager
 async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]:
     """By role the models of a choice that need no library: behind endpoints, or language models in this process."""
-    from agent.cache import ResponseCache
-    from agent.openai_model import open_models
+    from agent.models.openai_compatible import open_models
+    from agent.models.response_cache import ResponseCache
 
     roles = _roles(choice)
     here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
@@ -95,7 +95,7 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
 
 
 def _local_model(role: Role) -> Model:
-    from agent.local_model import load_local_model
+    from agent.models.local import load_local_model
 
     where = role.model.removeprefix(LOCAL)
     return load_local_model(where, temperature=role.temperature, max_new_tokens=role.max_tokens)
@@ -131,7 +131,7 @@ def has_prices(choice: ModelChoice) -> bool:
 
 
 def _roles(choice: ModelChoice) -> dict[str, Role]:
-    from agent.roles import DEFAULT_ROLE, read_roles
+    from agent.models.role_config import DEFAULT_ROLE, read_roles
 
     settings = _settings(choice)
     if choice.at_once is not None and isinstance(shared := settings.get(DEFAULT_ROLE), dict):

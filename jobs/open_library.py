@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from index.embedding.space import Fingerprint, Space
 from index.errors import SpaceMismatch
 from index.library import Library
 from index.rows import VideoRow
-from index.spaces import Fingerprint, Space
 from jobs.errors import UsageError
 
 

@@ -42,7 +42,7 @@ def benchmarks() -> Path:
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three drawn films of half a minute with `questions.jsonl`: `kinodex sample films --hours 0.02 --seed 3`."""
-    from jobs.sample import sample
+    from jobs.synthetic.sample import sample
 
     folder = tmp_path_factory.mktemp("sample") / "films"
     sample(folder, hours=0.02, seed=3)
@@ -52,9 +52,9 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of these films in the built-in space, ingested once; tests that change one make their own."""
-    from jobs.config import IngestConfig
-    from jobs.ingest import run_ingest
-    from pipeline.sources import list_sources
+    from jobs.ingest.config import IngestConfig
+    from jobs.ingest.run import run_ingest
+    from pipeline.sources.discover import list_sources
 
     place = tmp_path_factory.mktemp("made") / "library"
     report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place))

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent.core.protocol import ShownFrame, Usage
 from agent.errors import BadSettings
-from agent.model import ShownFrame, Usage
 
 GROWTH = 1.1
 """By how much a call may be dearer than the dearest before it."""

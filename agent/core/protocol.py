@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from agent.question import LATER
-from agent.replies import Reply
+from agent.core.question import LATER
+from agent.core.replies import Reply
 
 R = TypeVar("R", bound=Reply)
 
@@ -70,9 +70,9 @@ class Request(Attempt, Generic[R]):
 
     Reply: type[R]
     template: ClassVar[str]
-    """File stem in agent/prompts; or the template itself, of more than one line, for requests made elsewhere."""
+    """File stem in agent/prompts/templates; or the template itself, of more than one line, for requests made elsewhere."""
     role: ClassVar[str]
-    """Which model answers when several are given: one of `agent.roles.ROLES`."""
+    """Which model answers when several are given: one of `agent.models.role_config.ROLES`."""
     temperature: ClassVar[float] = 0.5
     form: ClassVar[Literal["json", "text", "tools"]] = "json"
     """How the reply is written. "text": in the words that the template asks for, read by `Reply.from_text`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 from dataclasses import dataclass, field
 
+from agent.core.option_parser import named_option
 from agent.errors import BadQuestion
-from agent.extraction import named_option
 
 MAX_OPTIONS = 26
 LATER = {"later": True}

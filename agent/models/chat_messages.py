@@ -7,8 +7,8 @@ import hashlib
 import io
 from collections.abc import Sequence
 
-from agent.model import ShownFrame, Turn
-from agent.prompts import VIDEO_ID_LENGTH
+from agent.core.protocol import ShownFrame, Turn
+from agent.prompts.render import VIDEO_ID_LENGTH
 
 Part = dict[str, object]
 Message = dict[str, object]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agent.wire import Message
+from agent.models.chat_messages import Message
 
 _SAID = "\u2420said\u2420"
 """Stands for what the model said while the template is asked what it puts around that."""

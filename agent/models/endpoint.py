@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import BaseModel, ValidationError
 
-from agent import refusals
-from agent.completion import Completion, read_completion
-from agent.retries import with_retries
-from agent.roles import Role, api_key
-from agent.structured import NEXT_RUNG, Rung, response_format, schema_request, tool_parameters
-from agent.wire import Message, with_text
+from agent.models import provider_errors as refusals
+from agent.models.chat_messages import Message, with_text
+from agent.models.completion import Completion, read_completion
+from agent.models.retries import with_retries
+from agent.models.role_config import Role, api_key
+from agent.models.structured_output import NEXT_RUNG, Rung, response_format, schema_request, tool_parameters
 
 if TYPE_CHECKING:
     import openai

@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.chat_tokens import conversation_tokens
+from agent.core.protocol import Exchange, R, Request, Usage
 from agent.errors import ModelRejected, ModelUnknown
-from agent.generation import Generator
-from agent.model import Exchange, R, Request, Usage
-from agent.prompts import render
-from agent.structured import read, repair_messages, schema_request
-from agent.wire import Message, in_turns, turn_messages, user_message
-from index.hub import quick_hub
-from index.spaces import import_torchvision
+from agent.models.chat_messages import Message, in_turns, turn_messages, user_message
+from agent.models.chat_template import conversation_tokens
+from agent.models.generation import Generator
+from agent.models.structured_output import read, repair_messages, schema_request
+from agent.prompts.render import render
+from index.embedding.hub import quick_hub
+from index.embedding.space import import_torchvision
 
 MAX_NEW_TOKENS = 1024
 

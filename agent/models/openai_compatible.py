@@ -10,15 +10,15 @@ from types import TracebackType
 
 from pydantic import TypeAdapter
 
-from agent.cache import ResponseCache, cache_key
-from agent.completion import Completion
-from agent.endpoint import Ask, Endpoint
-from agent.model import Exchange, R, Request, Usage
-from agent.pricing import priced
-from agent.prompts import render
-from agent.roles import Role
-from agent.structured import read, repair_messages, strict_schema, tool_parameters
-from agent.wire import Message, in_turns, turn_messages, user_message, with_hashes
+from agent.core.protocol import Exchange, R, Request, Usage
+from agent.models.chat_messages import Message, in_turns, turn_messages, user_message, with_hashes
+from agent.models.completion import Completion
+from agent.models.endpoint import Ask, Endpoint
+from agent.models.pricing import priced
+from agent.models.response_cache import ResponseCache, cache_key
+from agent.models.role_config import Role
+from agent.models.structured_output import read, repair_messages, strict_schema, tool_parameters
+from agent.prompts.render import render
 
 
 class OpenAIModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
-from agent.model import Usage
+from agent.core.protocol import Usage
 
 TOKENS = 1_000_000
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.errors import AllRejected, ModelError, ModelRejected, ModelUnknown, ModelUnreachable, NoCompletion
-from agent.retries import passes
-from agent.roles import Role
+from agent.models.retries import passes
+from agent.models.role_config import Role
 
 if TYPE_CHECKING:
     import openai

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from agent.errors import NoCompletion
-from agent.roles import Role
+from agent.models.role_config import Role
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

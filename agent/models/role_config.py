@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from agent.errors import BadSettings, KeyMissing
-from agent.pricing import Price
+from agent.models.pricing import Price
 
 DEFAULT_ROLE = "default"
 ROLES = (DEFAULT_ROLE, "policy", "reward", "vision", "grounding", "captioner", "judge")

@@ -16,10 +16,10 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from agent.core.protocol import R, Request
+from agent.core.replies import after_thought
 from agent.errors import InvalidReply
-from agent.model import R, Request
-from agent.replies import after_thought
-from agent.wire import Message
+from agent.models.chat_messages import Message
 
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}

@@ -1,4 +1,4 @@
-"""The text of a request, rendered from its template in agent/prompts. Pictures are added by the wire."""
+"""The text of a request, rendered from its template in agent/prompts/templates. Pictures are added by the wire."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.model import R, Request
+from agent.core.protocol import R, Request
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-FOLDER = Path(__file__).parent / "prompts"
+FOLDER = Path(__file__).parent / "templates"
 VIDEO_ID_LENGTH = 12
 """How much of a video's id names it to a model."""
 

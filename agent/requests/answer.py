@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import LATER, Note, Question, Video
+from agent.core.replies import Answered, Conclusion
 from agent.errors import InvalidReply
-from agent.model import Request, ShownFrame
-from agent.question import LATER, Note, Question, Video
-from agent.replies import Answered, Conclusion
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import Note, Segment, Video
+from agent.core.replies import Reply, Score
 from agent.errors import InvalidReply
-from agent.model import Request, ShownFrame
-from agent.question import Note, Segment, Video
-from agent.replies import Reply, Score
 
 
 class Description(Reply):

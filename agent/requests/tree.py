@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.core.replies import Decision, Queries, SegmentScores
 from agent.errors import InvalidReply
-from agent.model import Request, ShownFrame
-from agent.question import Question, ScoredSegment, Segment, Video
-from agent.replies import Decision, Queries, SegmentScores
-from agent.requests.answers import answer_in_words, check_answer
+from agent.requests.answer import answer_in_words, check_answer
 
 MAX_QUERY_CHARACTERS = 300
 ScoreKind = Literal["fused", "reward", "none"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent.core.question import Note
 from agent.environment import Environment
-from agent.question import Note
 from index.errors import LibraryBusy, StorageError, StorageFull
 from index.rows import ClipRow, part_name
 

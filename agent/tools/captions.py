@@ -24,15 +24,15 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from agent.core.budget import Account, Ledger
+from agent.core.protocol import request_key
+from agent.core.question import Note, Segment, Video
 from agent.errors import OutOfBudget
-from agent.events import Acted
-from agent.kept_captions import Kept, keep_captions, kept_captions, kept_clips, note_of
-from agent.ledger import Account, Ledger
-from agent.model import request_key
-from agent.question import Note, Segment, Video
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.session import Session, at_once
-from agent.words import joined
+from agent.text_evidence import joined
+from agent.tools.caption_store import Kept, keep_captions, kept_captions, kept_clips, note_of
+from agent.trace.events import Acted
 from index.rows import ClipRow, part_name
 
 CLIP_S = 4.0

@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from agent.core.protocol import ShownFrame
+from agent.core.question import Video
 from agent.environment import Environment, calibrate
 from agent.errors import InvalidReply, OutOfBudget
-from agent.model import ShownFrame
-from agent.question import Video
 from agent.session import Session
 
 if TYPE_CHECKING:

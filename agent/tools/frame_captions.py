@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.clips import captions_of
-from agent.question import Note
+from agent.core.question import Note
 from agent.session import Session, at_once
+from agent.tools.captions import captions_of
 
 FrameTime = tuple[str, float]
 """A stored frame by its video and its time in seconds."""

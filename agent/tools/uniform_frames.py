@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agent.coverage import spread
+from agent.core.protocol import ShownFrame
 from agent.environment import Environment
-from agent.model import ShownFrame
+from agent.tree_search.coverage import spread
 
 
 def spaced_times(environment: Environment, count: int) -> dict[str, list[float]]:

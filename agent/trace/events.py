@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.anchors import Anchor
 from agent.answer import Answer
-from agent.ledger import Budget
-from agent.model import Exchange, Request, ShownFrame
-from agent.question import Note, Question, Segment, Video
+from agent.core.budget import Budget
+from agent.core.protocol import Exchange, Request, ShownFrame
+from agent.core.question import Note, Question, Segment, Video
+from agent.tree_search.anchors import Anchor
 
 
 @dataclass(frozen=True, slots=True)

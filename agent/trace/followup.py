@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.core.protocol import ShownFrame
+from agent.core.question import Earlier, Note
 from agent.environment import Environment
 from agent.errors import NotATrace
-from agent.model import ShownFrame
-from agent.question import Earlier, Note
-from agent.trace import Record, read_trace
+from agent.trace.trace import Record, read_trace
 
 MOST_FRAMES = 16
 MOST_NOTES = 64

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from agent.core.protocol import Exchange, R, Request, Usage, request_key
 from agent.errors import NotInTrace
-from agent.model import Exchange, R, Request, Usage, request_key
-from agent.trace import read_trace
+from agent.trace.trace import read_trace
 
 
 class ReplayModel:

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from agent.core.protocol import plain, request_fields, request_key
 from agent.errors import NotATrace
-from agent.events import Event, Exchanged, RunStarted
-from agent.model import plain, request_fields, request_key
-from agent.prompts import render
+from agent.prompts.render import render
+from agent.trace.events import Event, Exchanged, RunStarted
 
 VERSION = 2
 

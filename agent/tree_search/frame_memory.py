@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agent.model import ShownFrame
+from agent.core.protocol import ShownFrame
 
 
 @dataclass(slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.events import Remembered
-from agent.memory import Memory
-from agent.model import ShownFrame
-from agent.question import ScoredSegment
-from agent.requests.search import Decide, ScoreKind
+from agent.core.protocol import ShownFrame
+from agent.core.question import ScoredSegment
+from agent.requests.tree import Decide, ScoreKind
 from agent.session import Session
+from agent.trace.events import Remembered
+from agent.tree_search.frame_memory import Memory
 
 
 def first_memory(session: Session, capacity: int) -> Memory:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent.anchors import Anchor, anchors
 from agent.environment import Environment, Match
-from agent.events import Ranked
-from agent.requests.search import DiscoverQueries
+from agent.requests.tree import DiscoverQueries
 from agent.session import Session
-from agent.tree import Tree
+from agent.trace.events import Ranked
+from agent.tree_search.anchors import Anchor, anchors
+from agent.tree_search.tree import Tree
 
 MOST_QUERIES = 5
 CLIP_S = 8.0

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from agent.core.budget import Account
+from agent.core.protocol import ShownFrame
+from agent.core.question import ScoredSegment, Segment
 from agent.environment import Environment, Floats
-from agent.ledger import Account
-from agent.model import ShownFrame
-from agent.question import ScoredSegment, Segment
 
 
 @dataclass(slots=True)

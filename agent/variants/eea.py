@@ -24,21 +24,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent.anchors import Anchor, anchors
 from agent.answer import Answer
-from agent.coverage import Times, cover, spread
+from agent.core.protocol import ShownFrame
+from agent.core.question import ScoredSegment, Segment
 from agent.environment import Environment, Match
 from agent.errors import BadSettings
-from agent.events import CandidateScore, Expanded, QueriesAdded, Scored
-from agent.fusion import POOLING, QUERY_TEMPERATURE, REWARD_TEMPERATURE, Pooling, fuse, query_score, reward_entropy
-from agent.model import ShownFrame
-from agent.question import ScoredSegment, Segment
-from agent.remembering import first_memory, last_word, remember
-from agent.requests.search import Decide, ProposeQueries, ScoreSegments
-from agent.roots import discover, matches, narrow, new_queries, plant
+from agent.requests.tree import Decide, ProposeQueries, ScoreSegments
 from agent.session import Session, together
-from agent.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
-from agent.variant import Variant, at_least
+from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
+from agent.tree_search.anchors import Anchor, anchors
+from agent.tree_search.coverage import Times, cover, spread
+from agent.tree_search.memory_updates import first_memory, last_word, remember
+from agent.tree_search.multi_video import discover, matches, narrow, new_queries, plant
+from agent.tree_search.reward_fusion import (
+    POOLING,
+    QUERY_TEMPERATURE,
+    REWARD_TEMPERATURE,
+    Pooling,
+    fuse,
+    query_score,
+    reward_entropy,
+)
+from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.variants.base import Variant, at_least
 
 SHORT_VIDEO_S = 300.0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from agent.errors import UnknownAgent
-from agent.variant import Variant
+from agent.variants.base import Variant
 
 SUFFIX = ".py"
 FORMS = "FILE.py, FILE.py:NAME or package.module:NAME"

@@ -6,18 +6,18 @@ import difflib
 from collections.abc import Sequence
 
 from agent.errors import NeedsLanguage, NeedsPictures, UnknownAgent
-from agent.own_variant import FORMS, is_own, own_variants, parts
-from agent.variant import Variant
-from agent.variants.blind import BLIND
-from agent.variants.chance import CHANCE
+from agent.variants.base import Variant
+from agent.variants.baselines.blind import BLIND
+from agent.variants.baselines.random_option import CHANCE
+from agent.variants.baselines.uniform import UNIFORM
 from agent.variants.eea import EEA
-from agent.variants.longvideoagent import LONGVIDEOAGENT
-from agent.variants.uniform import UNIFORM
-from agent.variants.vca import VCA
-from agent.variants.videoagent import VIDEOAGENT
-from agent.variants.videoagent2 import VIDEOAGENT2
-from agent.variants.videoseek import VIDEOSEEK
-from agent.variants.videotree import VIDEOTREE
+from agent.variants.longvideoagent.agent import LONGVIDEOAGENT
+from agent.variants.plugin import FORMS, is_own, own_variants, parts
+from agent.variants.vca.agent import VCA
+from agent.variants.videoagent.agent import VIDEOAGENT
+from agent.variants.videoagent2.agent import VIDEOAGENT2
+from agent.variants.videoseek.agent import VIDEOSEEK
+from agent.variants.videotree.agent import VIDEOTREE
 
 VARIANTS: tuple[Variant, ...] = (
     EEA,

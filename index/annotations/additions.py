@@ -16,13 +16,13 @@ from typing import Any
 
 from lancedb.expr import Expr
 
-from index import clips
+from index.annotations import clip_captions as clips
 from index.errors import LibraryError
-from index.filters import all_of, equal, one_of, portions
-from index.other_spaces import space_tables
 from index.rows import AddedFacts
-from index.storage import is_local
-from index.tables import Tables
+from index.store.connection import is_local
+from index.store.filters import all_of, equal, one_of, portions
+from index.store.tables import Tables
+from index.store.vector_tables import space_tables
 
 STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
 """Vectors have a table for each space instead."""

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from index.filters import equal, one_of
 from index.rows import CaptionRow, FrameVectors, VideoRow
-from index.tables import Tables
+from index.store.filters import equal, one_of
+from index.store.tables import Tables
 
 COLUMNS = ["video_id", "segment_no", "start_s", "end_s", "text", "confidence", "model"]
 

@@ -15,13 +15,13 @@ from lancedb.expr import Expr
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from index.errors import LibraryBusy
-from index.filters import equal
-from index.leases import UNHURRIED, Lease
-from index.maintenance import PAYING, join_fragments, small_fragments
 from index.rows import AddedFacts, ClipRow
-from index.schema import CLIPS
-from index.storage import storage_errors
-from index.tables import Tables
+from index.store.connection import storage_errors
+from index.store.filters import equal
+from index.store.indexes import PAYING, join_fragments, small_fragments
+from index.store.leases import UNHURRIED, Lease
+from index.store.schema import CLIPS
+from index.store.tables import Tables
 
 TABLE = "clips"
 KEYS = ["video_id", "model", "part"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from index.filters import all_of, at_least, equal, one_of, within
 from index.rows import DetectionRow, VideoRow
-from index.tables import Tables
+from index.store.filters import all_of, at_least, equal, one_of, within
+from index.store.tables import Tables
 
 
 class DetectionLike(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
-from index.tables import Tables
+from index.store.tables import Tables
 
 AddedSource = Literal["asr", "imported"]
 

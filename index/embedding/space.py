@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from index.embedding.hub import quick_hub, silent_root_logger
+from index.embedding.names import HUB, OR_BUILTIN, ModelName, model_name
+from index.embedding.precision import LONG_RUN_BATCHES, compiled_tower, features_of, quick_tower
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
-from index.hub import quick_hub, silent_root_logger
-from index.model_names import HUB, OR_BUILTIN, ModelName, model_name
-from index.precision import LONG_RUN_BATCHES, compiled_tower, features_of, quick_tower
 
 if TYPE_CHECKING:
     import torch

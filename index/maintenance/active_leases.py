@@ -8,9 +8,9 @@ from typing import Any
 
 from lancedb.expr import col, lit
 
-from index.additions import STAGES
-from index.processes import Process, is_known, is_running
-from index.tables import Tables
+from index.annotations.additions import STAGES
+from index.store.process_identity import Process, is_known, is_running
+from index.store.tables import Tables
 
 INGEST = "ingest"
 """The lease of whoever writes videos."""

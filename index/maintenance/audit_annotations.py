@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 from lancedb.expr import Expr
 
-from index.additions import STAGE_TABLES, STAGES, discard
-from index.filters import all_of, equal, few, one_of
-from index.other_spaces import space_tables
-from index.reading import complete_videos
-from index.tables import Tables
+from index.annotations.additions import STAGE_TABLES, STAGES, discard
+from index.store.filters import all_of, equal, few, one_of
+from index.store.tables import Tables
+from index.store.vector_tables import space_tables
+from index.videos.read import complete_videos
 
 Key = tuple[str, str]
 """Video id and model."""

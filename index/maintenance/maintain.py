@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from index.added_rows import AddedAudit, audit_added, discard_added
-from index.additions import STAGES
-from index.at_work import INGEST, MAINTENANCE, WRITERS, AtWork, adding, at_work
+from index.annotations.additions import STAGES
 from index.errors import LibraryBusy, StorageError
-from index.leases import UNHURRIED, Lease
-from index.maintenance import PAYING, Thresholds, optimize, refresh
-from index.purging import purge
-from index.storage import is_local, storage_errors
-from index.sweeping import Audit, audit, audit_videos, delete_doubles
-from index.table_facts import TableFacts, table_facts
-from index.tables import Tables
-from index.writing import discard
+from index.maintenance.active_leases import INGEST, MAINTENANCE, WRITERS, AtWork, adding, at_work
+from index.maintenance.audit_annotations import AddedAudit, audit_added, discard_added
+from index.maintenance.purge import purge
+from index.maintenance.sweep import Audit, audit, audit_videos, delete_doubles
+from index.store.connection import is_local, storage_errors
+from index.store.indexes import PAYING, Thresholds, optimize, refresh
+from index.store.leases import UNHURRIED, Lease
+from index.store.table_stats import TableFacts, table_facts
+from index.store.tables import Tables
+from index.videos.write import discard
 
 OWNER = "kinodex maintain"
 ROOM = 1.1

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from index.maintenance import forget_deleted
-from index.storage import storage_errors
-from index.tables import Tables, patiently
+from index.store.connection import storage_errors
+from index.store.indexes import forget_deleted
+from index.store.tables import Tables, patiently
 
 ROWS_A_FRAGMENT = 1 << 32
 """A row's address: its fragment's number times this, and its place there."""

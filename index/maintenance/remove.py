@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from index import additions, clips
-from index.at_work import INGEST, adding
-from index.filters import equal, one_of, portions
-from index.keeping import clear_failures
-from index.leases import UNHURRIED, Lease
-from index.tables import Tables
-from index.writing import discard
+from index.annotations import additions
+from index.annotations import clip_captions as clips
+from index.maintenance.active_leases import INGEST, adding
+from index.store.filters import equal, one_of, portions
+from index.store.leases import UNHURRIED, Lease
+from index.store.tables import Tables
+from index.videos.ingest_log import clear_failures
+from index.videos.write import discard
 
 OWNER = "kinodex remove"
 

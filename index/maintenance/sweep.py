@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.expr import col
 
-from index.added_rows import AddedAudit, audit_added
-from index.clips import videos_with_clips
-from index.completing import counts_of, is_whole, promises
-from index.counting import Counts, ingested, numbered, rows_by_video
-from index.filters import all_of, equal, few, one_of, portions
-from index.reading import complete_videos
-from index.tables import Tables
-from index.writing import discard
+from index.annotations.clip_captions import videos_with_clips
+from index.maintenance.audit_annotations import AddedAudit, audit_added
+from index.store.filters import all_of, equal, few, one_of, portions
+from index.store.tables import Tables
+from index.videos.commit import counts_of, is_whole, promises
+from index.videos.read import complete_videos
+from index.videos.row_counts import Counts, ingested, numbered, rows_by_video
+from index.videos.write import discard
 
 
 @dataclass(frozen=True, slots=True)

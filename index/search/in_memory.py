@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from index.queries import unit_query
 from index.rows import FrameVectors
+from index.search.query import unit_query
 
 
 class Near(NamedTuple):

@@ -15,11 +15,11 @@ import numpy as np
 from lancedb.expr import Expr
 from numpy.typing import NDArray
 
-from index.catalogue import Catalogue
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
-from index.storage import storage_errors
-from index.tables import Tables
+from index.search.visibility import Catalogue
+from index.store.connection import storage_errors
+from index.store.tables import Tables
 
 FEW_VIDEOS = 20
 """Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""

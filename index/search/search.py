@@ -12,11 +12,10 @@ from typing import Any, Literal
 from lancedb.query import ColumnOrdering
 from numpy.typing import NDArray
 
-from index.catalogue import Catalogue
-from index.detections import plain_label
-from index.filters import all_of, at_least, equal, of_videos, overlapping, within
-from index.fusion import fuse_same, spaced
-from index.queries import (
+from index.annotations.detections import plain_label
+from index.rows import Hit, Scope, VideoRow
+from index.search.fusion import fuse_same, spaced
+from index.search.query import (
     Rows,
     check_scope,
     check_words,
@@ -26,10 +25,11 @@ from index.queries import (
     unit_query,
     widening,
 )
-from index.rows import Hit, Scope, VideoRow
-from index.seen import Seen
-from index.storage import storage_errors
-from index.tables import Tables
+from index.search.space_scope import Seen
+from index.search.visibility import Catalogue
+from index.store.connection import storage_errors
+from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
+from index.store.tables import Tables
 
 LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
 CAPTION_COLUMNS = ["video_id", "segment_no", "start_s", "end_s", "text", "model"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from index.catalogue import Catalogue
+from index.embedding.space import Fingerprint
 from index.errors import SpaceMismatch
-from index.other_spaces import find_space
 from index.rows import VideoRow
-from index.schema import vectors_table
-from index.spaces import Fingerprint
-from index.tables import Tables
+from index.search.visibility import Catalogue
+from index.store.schema import vectors_table
+from index.store.tables import Tables
+from index.store.vector_tables import find_space
 
 
 @dataclass(frozen=True, slots=True)

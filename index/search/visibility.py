@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from index.additions import Models, complete_models
-from index.reading import complete_videos
+from index.annotations.additions import Models, complete_models
 from index.rows import VideoRow
-from index.tables import Tables
+from index.store.tables import Tables
+from index.videos.read import complete_videos
 
 MANY = 500
 """More ids than this are not looked up one by one: everything is read."""

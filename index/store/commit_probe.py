@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from index.errors import UnsafeStore
-from index.storage import connect, storage_errors
-from index.tables import patiently
+from index.store.connection import connect, storage_errors
+from index.store.tables import patiently
 
 WRITERS = 4
 COMMITS = 4

@@ -14,10 +14,10 @@ from typing import Any
 import lancedb
 import pyarrow as pa
 
+from index.embedding.space import Fingerprint
 from index.errors import NewerLibrary, NotALibrary, OlderLibrary, StorageError, StorageFull
-from index.schema import FORMAT_KEY, FORMAT_VERSION, SETTINGS_KEY, SPACE_KEY, VECTORS_PREFIX
-from index.spaces import Fingerprint
-from index.store_messages import explain
+from index.store.object_store_errors import explain
+from index.store.schema import FORMAT_KEY, FORMAT_VERSION, SETTINGS_KEY, SPACE_KEY, VECTORS_PREFIX
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",

@@ -11,14 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from index.commits import check_commits
+from index.embedding.space import Fingerprint
 from index.errors import LeaseLost, LibraryBusy, LibraryError
-from index.leases import UNHURRIED, Lease
-from index.maintenance import index_text
-from index.schema import table_schemas
-from index.spaces import Fingerprint
-from index.storage import is_local
-from index.tables import Tables
+from index.store.commit_probe import check_commits
+from index.store.connection import is_local
+from index.store.indexes import index_text
+from index.store.leases import UNHURRIED, Lease
+from index.store.schema import table_schemas
+from index.store.tables import Tables
 
 WITH_WORDS = ("transcript", "captions")
 

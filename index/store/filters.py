@@ -10,7 +10,7 @@ from lancedb.expr import Expr, col, lit
 
 from index.errors import QueryError
 from index.rows import Scope
-from index.schema import frame_key
+from index.store.schema import frame_key
 
 VALUES_A_FILTER = 500
 

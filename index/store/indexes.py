@@ -13,9 +13,9 @@ from typing import Any
 
 from lancedb.index import FTS, Bitmap, BTree, HnswSq
 
-from index.other_spaces import space_tables
-from index.storage import storage_errors
-from index.tables import Tables, patiently
+from index.store.connection import storage_errors
+from index.store.tables import Tables, patiently
+from index.store.vector_tables import space_tables
 
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
 """Tables that are asked for the rows of a video."""

@@ -21,9 +21,9 @@ from typing import Any
 from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy, LibraryError
-from index.filters import equal
-from index.processes import Process, is_known, is_running, this_process
-from index.tables import Tables
+from index.store.filters import equal
+from index.store.process_identity import Process, is_known, is_running, this_process
+from index.store.tables import Tables
 
 LOOK_S = 1.0
 """How often a lease that another machine holds is looked at, until its holder is seen alive or has had its time."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from index.spaces import Fingerprint
+from index.embedding.space import Fingerprint
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"

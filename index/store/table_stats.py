@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.storage import is_local, storage_errors
-from index.tables import Tables
+from index.store.connection import is_local, storage_errors
+from index.store.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lancedb.expr import Expr
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from index.storage import CONFLICT_SIGNS, storage_errors, table_names
+from index.store.connection import CONFLICT_SIGNS, storage_errors, table_names
 
 COMMIT_ATTEMPTS = 8
 LONGEST_PAUSE_S = 5.0

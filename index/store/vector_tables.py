@@ -12,12 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from index.embedding.names import everywhere
+from index.embedding.space import Fingerprint
 from index.errors import SpaceMismatch
-from index.model_names import everywhere
 from index.rows import FrameVectors
-from index.schema import SPACE_KEY, VECTORS_PREFIX, vectors_schema, vectors_table
-from index.spaces import Fingerprint
-from index.tables import Tables
+from index.store.schema import SPACE_KEY, VECTORS_PREFIX, vectors_schema, vectors_table
+from index.store.tables import Tables
 
 
 def add_space(tables: Tables, fingerprint: Fingerprint) -> None:

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from index.counting import Counts, count_rows
-from index.filters import one_of
 from index.rows import VideoRow
-from index.storage import is_local
-from index.tables import Tables
-from index.writing import discard
+from index.store.connection import is_local
+from index.store.filters import one_of
+from index.store.tables import Tables
+from index.videos.row_counts import Counts, count_rows
+from index.videos.write import discard
 
 
 def complete(tables: Tables, vectors_table: str, rows: Sequence[VideoRow]) -> tuple[str, ...]:

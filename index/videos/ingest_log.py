@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
-from index.filters import equal, one_of
 from index.rows import FailureRow, RunRow, SourceRow
-from index.tables import Tables
+from index.store.filters import equal, one_of
+from index.store.tables import Tables
 
 
 def video_ids(tables: Tables) -> set[str]:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.errors import QueryError, TimeOutside, UnknownVideo
-from index.filters import all_of, equal, of_frames, one_of, overlapping
 from index.rows import CaptionRow, FrameVectors, SegmentRow, StoredFrame, TranscriptRow, VideoRow
-from index.schema import FRAME_NO_BITS
-from index.tables import Tables
+from index.store.filters import all_of, equal, of_frames, one_of, overlapping
+from index.store.schema import FRAME_NO_BITS
+from index.store.tables import Tables
 
 LEAST_PREFIX = 4
 EXACT_S = 1e-6

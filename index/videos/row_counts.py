@@ -12,10 +12,10 @@ import pyarrow as pa
 from lancedb.expr import Expr, col, lit
 from numpy.typing import NDArray
 
-from index.filters import all_of
-from index.schema import FRAME_NO_BITS
-from index.speech import AddedSource
-from index.tables import Tables
+from index.annotations.speech import AddedSource
+from index.store.filters import all_of
+from index.store.schema import FRAME_NO_BITS
+from index.store.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import pyarrow as pa
 from lancedb.expr import col, lit
 from numpy.typing import NDArray
 
-from index.additions import forget_video
-from index.filters import equal, one_of, portions
+from index.annotations.additions import forget_video
+from index.annotations.speech import SpeechLike
 from index.rows import TranscriptRow
-from index.schema import frame_key
-from index.speech import SpeechLike
-from index.tables import Tables
+from index.store.filters import equal, one_of, portions
+from index.store.schema import frame_key
+from index.store.tables import Tables
 
 
 class FrameLike(Protocol):

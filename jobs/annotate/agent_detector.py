@@ -7,16 +7,16 @@ from dataclasses import astuple
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from index.detections import plain_label
+from index.annotations.detections import plain_label
 from index.library import Library
 from index.rows import DetectionRow, StoredFrame
-from jobs.adding import hub_for
-from jobs.stored_pictures import picture_of
+from jobs.annotate.stage import hub_for
+from jobs.stored_frames import picture_of
 
 if TYPE_CHECKING:
+    from agent.core.protocol import ShownFrame
     from agent.environment import Detect
-    from agent.model import ShownFrame
-    from pipeline.detector import Detector
+    from pipeline.models.detector import Detector
 
 BATCH = 4
 """Frames that the model sees at once."""
@@ -42,8 +42,8 @@ def detect_with(library: Library, model: str, min_score: float = 0.3, device: st
 
 
 def _load(model: str, min_score: float, device: str) -> Detector:
-    from pipeline.detector import load_detector
     from pipeline.errors import WrongModel
+    from pipeline.models.detector import load_detector
 
     with hub_for(model):
         try:
@@ -64,7 +64,7 @@ def _looking_for(detector: Detector, label: str) -> Detector | None:
 def _rows(
     library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
-    from pipeline.tracks import find_tracks
+    from pipeline.models.tracking import find_tracks
 
     pictures = [picture_of(StoredFrame(*astuple(frame))) for frame in frames]
     found = [

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
-from jobs.adding import Made, RowsOf, check_settings, hub_for
-from jobs.asking_captions import Asker, Text, Told, ask, asker_of, in_order, videos_ahead
-from jobs.stored_pictures import frames_between, picture_of
+from jobs.annotate.endpoint_captions import Asker, Text, Told, ask, asker_of, in_order, videos_ahead
+from jobs.annotate.stage import Made, RowsOf, check_settings, hub_for
+from jobs.stored_frames import frames_between, picture_of
 
 if TYPE_CHECKING:
-    from agent.roles import Role
-    from index.spaces import Space
-    from pipeline.captioner import Captioner
+    from agent.models.role_config import Role
+    from index.embedding.space import Space
+    from pipeline.models.captioner import Captioner
 
 TEXTS_A_BATCH = 64
 NOT_KEPT = ("name", "device", "batch", "again")
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Caption(NamedTuple):
-    """A row of captions; see index.captions.CaptionLike."""
+    """A row of captions; see index.annotations.captions.CaptionLike."""
 
     segment_no: int
     start_s: float
@@ -48,7 +48,7 @@ class Caption(NamedTuple):
 class Captions:
     """Settings of the stage. With `base_url` the model is one that an OpenAI-compatible endpoint serves.
 
-    `confidence` is the captioner's (see pipeline.captioner), or what the endpoint's model says of itself.
+    `confidence` is the captioner's (see pipeline.models.captioner), or what the endpoint's model says of itself.
     """
 
     model: str
@@ -75,7 +75,7 @@ class Captions:
         if self.base_url is None:
             _captioner(self.model, self.device, self.max_new_tokens)
         else:
-            from agent.roles import api_key
+            from agent.models.role_config import api_key
 
             api_key(self.role)
 
@@ -87,7 +87,7 @@ class Captions:
         return _made(library, segments, Told(_texts(self, library, video, segments)))
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """See jobs.adding.SideBySide: an endpoint is asked about several videos at once."""
+        """See jobs.annotate.stage.SideBySide: an endpoint is asked about several videos at once."""
         if self.base_url is None:
             yield from (work(self.rows_of, video) for video in videos)
             return
@@ -96,13 +96,13 @@ class Captions:
             yield from in_order(pool, partial(work, partial(_asked, self, asker)), videos, self.batch)
 
     def share(self, processes: int) -> Captions:
-        """See jobs.adding.SideBySide: all processes together ask an endpoint `batch` things at once."""
+        """See jobs.annotate.stage.SideBySide: all processes together ask an endpoint `batch` things at once."""
         return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
 
     @property
     def role(self) -> Role:
         """The endpoint's settings."""
-        from agent.roles import read_roles
+        from agent.models.role_config import read_roles
 
         price = {"input": self.input_price, "output": self.output_price}
         role = {"model": self.model, "base_url": self.base_url, "at_once": self.batch, "price": price}
@@ -152,7 +152,7 @@ def _texts(stage: Captions, library: Library, video: VideoRow, segments: Sequenc
 def _by_model(
     stage: Captions, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
 ) -> Iterator[Text | None]:
-    from pipeline.captioner import Shown
+    from pipeline.models.captioner import Shown
 
     captioner = _captioner(stage.model, stage.device, stage.max_new_tokens)
     asked = [
@@ -179,7 +179,7 @@ def _portions(items: Sequence[Any], size: int) -> Iterator[Any]:
 
 @lru_cache(maxsize=1)
 def _captioner(model: str, device: str, max_new_tokens: int) -> Captioner:
-    from pipeline.captioner import load_captioner
+    from pipeline.models.captioner import load_captioner
 
     with hub_for(model):
         return load_captioner(model, device, max_new_tokens)
@@ -187,6 +187,6 @@ def _captioner(model: str, device: str, max_new_tokens: int) -> Captioner:
 
 @lru_cache(maxsize=1)
 def text_tower(space: str) -> Space:
-    from index.spaces import load_space
+    from index.embedding.space import load_space
 
     return load_space(space, towers="text")

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.adding import Made, check_settings, hub_for
-from jobs.stored_pictures import BATCHES_AHEAD, stored_pictures
-from pipeline.ahead import ahead
+from jobs.annotate.stage import Made, check_settings, hub_for
+from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
+from pipeline.prefetch import ahead
 
 if TYPE_CHECKING:
-    from pipeline.boxes import Box
-    from pipeline.detector import Detector
+    from pipeline.models.boxes import Box
+    from pipeline.models.detector import Detector
 
 
 class Detected(NamedTuple):
-    """A row of detections; see index.detections.DetectionLike."""
+    """A row of detections; see index.annotations.detections.DetectionLike."""
 
     frame_no: int
     time_s: float
@@ -56,7 +56,7 @@ class Detections:
         _detector(self.detector, self.labels, self.min_score, self.device)
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:
-        from pipeline.tracks import find_tracks
+        from pipeline.models.tracking import find_tracks
 
         detector = _detector(self.detector, self.labels, self.min_score, self.device)
         frames, found = [], []
@@ -79,7 +79,7 @@ class Detections:
 
 @lru_cache(maxsize=1)
 def _detector(name: str, labels: tuple[str, ...], min_score: float, device: str) -> Detector:
-    from pipeline.detector import load_detector
+    from pipeline.models.detector import load_detector
 
     with hub_for(name):
         return load_detector(name, labels, min_score, device)

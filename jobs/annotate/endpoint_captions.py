@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from agent.core.protocol import ShownFrame, Usage
 from agent.errors import AllRejected, ModelRejected
-from agent.model import ShownFrame, Usage
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
-from jobs.stored_pictures import frames_between
+from jobs.stored_frames import frames_between
 
 if TYPE_CHECKING:
-    from agent.openai_model import OpenAIModel
-    from agent.roles import Role
+    from agent.models.openai_compatible import OpenAIModel
+    from agent.models.role_config import Role
 
 ATTEMPTS = 2
 PORTIONS_AHEAD = 2
@@ -95,9 +95,9 @@ def asker_of(role: Role) -> Iterator[Asker]:
 
 
 async def _serve(role: Role, ready: Future[Asker]) -> None:
-    from agent.cache import ResponseCache
-    from agent.openai_model import OpenAIModel
-    from jobs.models import cache_file
+    from agent.models.openai_compatible import OpenAIModel
+    from agent.models.response_cache import ResponseCache
+    from jobs.model_choice import cache_file
 
     at_end = asyncio.Event()
     with ResponseCache(cache_file()) as cache:
@@ -176,7 +176,7 @@ async def _describe_all(
 
 async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> Said:
     """The description of one segment, asked for twice at most, besides what the cache holds of unusable replies."""
-    from agent.question import Segment
+    from agent.core.question import Segment
     from agent.requests.describe import DescribeSegment
 
     part = Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s)

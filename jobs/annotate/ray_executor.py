@@ -15,8 +15,8 @@ from typing import Any
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.add import Crew, Held, add_here
-from jobs.adding import Added, SideBySide, Stage
+from jobs.annotate.run import Crew, Held, add_here
+from jobs.annotate.stage import Added, SideBySide, Stage
 from jobs.ray_cluster import actor_of, connected, reraise, room
 
 VIDEOS_A_BUNDLE = 4
@@ -53,7 +53,7 @@ def ray_crew(workers: int | None, address: str | None) -> Iterator[Crew]:
 def add_on_ray(
     workers: int | None, library: Library, stage: Stage, videos: Sequence[VideoRow], held: Held
 ) -> Generator[list[Added], None, None]:
-    """See jobs.add.add_here; raises the PipelineError or KinodexError that ends an actor's work."""
+    """See jobs.annotate.run.add_here; raises the PipelineError or KinodexError that ends an actor's work."""
     import ray
 
     actors = workers or int(_gpus(stage) or room().get("CPU", 1)) or 1

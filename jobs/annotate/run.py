@@ -21,7 +21,7 @@ from typing import Any
 from agent.errors import AllRejected, ModelRejected
 from index.library import Library
 from index.rows import FailureRow, RunRow, VideoRow
-from jobs.adding import Added, AddReport, Made, RowsOf, SideBySide, Stage
+from jobs.annotate.stage import Added, AddReport, Made, RowsOf, SideBySide, Stage
 from pipeline.errors import ModelUnusable, PipelineError
 
 VIDEOS_A_COMMIT = 8

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.adding import Made, check_settings, hub_for
-from jobs.scratch import scratch_folder
+from jobs.annotate.stage import Made, check_settings, hub_for
+from jobs.ingest.scratch import scratch_folder
 from pipeline.errors import SourceError, SourceMissing
 
 if TYPE_CHECKING:
-    from pipeline.speech import Recogniser
+    from pipeline.models.whisper import Recogniser
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Speech:
         _recogniser(self.model, self.device, self.language, self.batch)
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:
-        from pipeline.audio import sound_windows
+        from pipeline.models.audio_windows import sound_windows
 
         recogniser = _recogniser(self.model, self.device, self.language, self.batch)
         with _source_of(library, video) as path:
@@ -65,8 +65,8 @@ def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
 
 
 def _fetched(uri: str, video: VideoRow, folder: Path) -> Path:
-    from pipeline.pieces import identify
-    from pipeline.sources import Source
+    from pipeline.sampling.types import identify
+    from pipeline.sources.discover import Source
 
     found = identify(Source(uri, video.title), folder)
     if found.video_id != video.video_id:
@@ -85,7 +85,7 @@ def _fetched_elsewhere(library: Library, video: VideoRow, folder: Path, error: S
 
 @lru_cache(maxsize=1)
 def _recogniser(model: str, device: str, language: str | None, batch: int) -> Recogniser:
-    from pipeline.speech import load_recogniser
+    from pipeline.models.whisper import load_recogniser
 
     with hub_for(model):
         return load_recogniser(model, device, language, batch)

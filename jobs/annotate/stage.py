@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from agent.model import Usage
+from agent.core.protocol import Usage
 from index.library import Library
 from index.rows import VideoRow
 from jobs.errors import UsageError
@@ -144,6 +144,6 @@ def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
 
 def hub_for(model: str) -> AbstractContextManager[bool]:
     """What to load a model in: where the hub may be asked for it, the hub or its cache answers soon."""
-    from index.hub import quick_hub
+    from index.embedding.hub import quick_hub
 
     return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

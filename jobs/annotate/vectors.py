@@ -12,13 +12,13 @@ import numpy as np
 
 from index.library import Library
 from index.rows import FrameVectors, VideoRow
-from jobs.adding import Made
-from jobs.stored_pictures import BATCHES_AHEAD, stored_pictures
-from jobs.words import prepare_for_words
-from pipeline.ahead import ahead
+from jobs.annotate.stage import Made
+from jobs.ingest.tokenizer import prepare_for_words
+from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
+from pipeline.prefetch import ahead
 
 if TYPE_CHECKING:
-    from index.spaces import Space
+    from index.embedding.space import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Vectors:
         return {"space": self.space}
 
     def prepare(self, library: Library) -> None:
-        from index.spaces import fetch_tokenizer
+        from index.embedding.space import fetch_tokenizer
 
         library.add_space(_tower(self.space, self.device).fingerprint)
         prepare_for_words(partial(fetch_tokenizer, self.space))
@@ -64,6 +64,6 @@ class Vectors:
 
 @lru_cache(maxsize=1)
 def _tower(space: str, device: str) -> Space:
-    from index.spaces import load_space
+    from index.embedding.space import load_space
 
     return load_space(space, device=device, towers="image")

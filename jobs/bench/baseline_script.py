@@ -22,7 +22,7 @@ def plain_script(paths: Sequence[Path], space: str, device: str, fps: float, bat
     """
     import torch
 
-    from pipeline.plain_decord import plain_frames
+    from pipeline.decoding.decord_baseline import plain_frames
 
     model, preprocess = _loaded(space, device)
     from PIL import Image
@@ -40,8 +40,8 @@ def plain_script(paths: Sequence[Path], space: str, device: str, fps: float, bat
 
 def _loaded(space: str, device: str) -> tuple[Any, Any]:
     """The model and its preprocessing, as open_clip makes them of its name."""
-    from index.model_names import model_name
-    from index.spaces import import_open_clip
+    from index.embedding.names import model_name
+    from index.embedding.space import import_open_clip
 
     open_clip = import_open_clip()
     wanted = model_name(open_clip, space)

@@ -16,14 +16,14 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from jobs.bench_load import Lost, alone_within
-from jobs.show import clock
-from pipeline.decode import VideoReader, open_video, probe
-from pipeline.decoders import DECODERS
+from jobs.bench.resource_usage import Lost, alone_within
+from jobs.console.output import clock
+from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.open import VideoReader, open_video, probe
+from pipeline.decoding.select import DECODERS
 from pipeline.errors import PipelineError
-from pipeline.facts import VideoFacts
-from pipeline.pictures import rgb_scaler
-from pipeline.sources import list_sources
+from pipeline.images.convert import rgb_scaler
+from pipeline.sources.discover import list_sources
 
 EVERY_FRAME = 1000.0
 """More samples a second than there are frames: all of them are decoded."""
@@ -68,7 +68,7 @@ def bench_decoders(
     """
     found = [Path(source.uri) for source in list_sources([str(file) for file in files])]
     if make is not None:
-        from jobs.bench_media import make_films
+        from jobs.bench.sample_media import make_films
 
         found += make_films(found[0], make)
     rows: list[DecoderFigures] = []

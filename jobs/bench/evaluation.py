@@ -20,16 +20,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from agent.ledger import Budget
+from agent.core.budget import Budget
 from index.library import Library
-from jobs.config import IngestConfig
+from jobs.bench.fake_llm_server import MODEL, PLAYED, StandIn, stand_in
 from jobs.errors import UsageError
-from jobs.evaluation.asking import Ask, Asked, Outcome, Setting
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.planning import Wanted, planned
-from jobs.evaluation.run import How, run, under_way
-from jobs.models import ModelChoice
-from jobs.stand_in import MODEL, PLAYED, StandIn, stand_in
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.make_plan import Wanted, planned
+from jobs.evaluation.run.run import How, run, under_way
+from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting
+from jobs.ingest.config import IngestConfig
+from jobs.model_choice import ModelChoice
 
 GOAL = 0.05
 """What the harness may add to the ideal, as a share of it."""
@@ -84,9 +84,9 @@ def bench_eval(directory: Path, agents: Sequence[str], load: Load, told: Callabl
 
 def prepare(directory: Path, hours: float = 1.0, seed: int = 0) -> Path:
     """Sketch films with questions, and their library, in a folder; what is there is used. Returns the films' folder."""
-    from jobs.ingest import run_ingest
-    from jobs.sample import sample
-    from pipeline.sources import list_sources
+    from jobs.ingest.run import run_ingest
+    from jobs.synthetic.sample import sample
+    from pipeline.sources.discover import list_sources
 
     films = directory / "films"
     if not (films / "questions.jsonl").exists():
@@ -176,10 +176,10 @@ def _measured(agent: str, library: Path, questions: Path, server: StandIn, load:
 
 def _who_asks(setting: Setting, processes: int) -> AbstractAsyncContextManager[Ask]:
     if processes > 1:
-        from jobs.evaluation.processes import process_asker
+        from jobs.evaluation.run.process_pool import process_asker
 
         return process_asker(setting, processes)
-    from jobs.evaluation.asking import asker
+    from jobs.evaluation.run.solve import asker
 
     return asker(setting)
 

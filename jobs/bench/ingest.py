@@ -31,12 +31,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from jobs import bench_stages as stages
-from jobs.bench_load import alone, watched
-from jobs.bench_plain import plain_script, why_no_plain
-from jobs.config import IngestConfig
-from pipeline.decode import probe
-from pipeline.sources import Source
+from jobs.bench import stages
+from jobs.bench.baseline_script import plain_script, why_no_plain
+from jobs.bench.resource_usage import alone, watched
+from jobs.ingest.config import IngestConfig
+from pipeline.decoding.open import probe
+from pipeline.sources.discover import Source
 
 if TYPE_CHECKING:
     pass
@@ -50,7 +50,7 @@ SCRIPTS = {"script": "decord + open_clip, one frame at a time", "batched script"
 
 @dataclass(frozen=True, slots=True)
 class IngestRun:
-    """One ingest into a fresh library. Memory is resident, at its peak; `gpu` as in `jobs.bench_load`."""
+    """One ingest into a fresh library. Memory is resident, at its peak; `gpu` as in `jobs.bench.resource_usage`."""
 
     frames: int
     video_s: float
@@ -97,7 +97,7 @@ def bench_ingest(
 
     Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be had.
     """
-    from index.spaces import load_space
+    from index.embedding.space import load_space
 
     space = load_space(config.space, device=config.device, towers="image")
     no_script = why_no_plain() if with_script else "not asked for"
@@ -153,7 +153,7 @@ def ingest_once(paths: Sequence[Path], config: IngestConfig) -> IngestRun:
 
     Raises RuntimeError if one of them fails.
     """
-    from jobs.ingest import run_ingest
+    from jobs.ingest.run import run_ingest
 
     sources = [Source(str(path), path.name) for path in paths]
     with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder, watched() as load:

@@ -15,8 +15,8 @@ def make_space(directory: Path, model: str) -> str:
     """
     import torch
 
-    from index.hub import silent_root_logger
-    from index.spaces import import_open_clip
+    from index.embedding.hub import silent_root_logger
+    from index.embedding.space import import_open_clip
 
     open_clip = import_open_clip()
     config = open_clip.get_model_config(model)

@@ -1,7 +1,7 @@
 """How fast a library of a million frames is searched: `kinodex bench search`.
 
 Every question is put to an open library ("warm"), to one opened anew for it ("fresh"), and to one opened anew after
-its files were dropped from the system's memory ("cold", see jobs/file_cache.py). Questions to one video go to another
+its files were dropped from the system's memory ("cold", see jobs/bench/page_cache.py). Questions to one video go to another
 video each time, so that none is answered from what an earlier one read; "in memory" is a video read once and asked
 again, against numpy on the same rows. Recall is against numpy on all rows. The rows are made up: see made_library.
 """
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import Scope
-from jobs.file_cache import forget_files
-from jobs.made_library import Size, make_library, queries, video_id, words
+from jobs.bench.page_cache import forget_files
+from jobs.bench.synthetic_library import Size, make_library, queries, video_id, words
 
 K = 10
 FRAMES_ASKED = 16

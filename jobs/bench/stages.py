@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decode import open_video
-from pipeline.pictures import jpeg
-from pipeline.pieces import Identified, Piece, Reading
-from pipeline.reading import decoded
-from pipeline.sources import Source
-from pipeline.spans import cut
+from pipeline.decoding.open import open_video
+from pipeline.decoding.spans import cut
+from pipeline.images.convert import jpeg
+from pipeline.sampling.sample import decoded
+from pipeline.sampling.types import Identified, Piece, Reading
+from pipeline.sources.discover import Source
 
 if TYPE_CHECKING:
-    from index.spaces import Space
+    from index.embedding.space import Space
 
 KEPT_FRAMES = 256
 """Frames held in memory for all stages but decoding, however long the videos."""
@@ -107,7 +107,7 @@ def prepare_rate(pictures: Sequence[NDArray[np.uint8]], reading: Reading) -> flo
 
 
 def _warm(all_here: threading.Barrier) -> None:
-    from pipeline import pyav_reader  # noqa: F401
+    from pipeline.decoding import pyav_reader  # noqa: F401
 
     all_here.wait()
 

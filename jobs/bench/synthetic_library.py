@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
-from index.spaces import Fingerprint
 
 TOPICS, SCENES = 300, 20
 SCENE_SPREAD, FRAME_SPREAD = 0.8, 0.5

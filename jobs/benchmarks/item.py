@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent.question import Question
+from agent.core.question import Question
 
 Scoring = Literal["options", "judge"]
 """How an answer is scored: by the option that it chose, 0 or 1, or by a judging model, 0 to 3."""

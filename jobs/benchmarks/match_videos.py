@@ -10,10 +10,10 @@ from pathlib import Path
 
 from index.rows import VideoRow
 from jobs.benchmarks.item import Item
-from jobs.benchmarks.rows import csv_table, json_file
+from jobs.benchmarks.parse_rows import csv_table, json_file
 from jobs.errors import UsageError
-from jobs.evaluation.plan import Missing
-from pipeline.sources import VIDEO_SUFFIXES
+from jobs.evaluation.run.plan import Missing
+from pipeline.sources.discover import VIDEO_SUFFIXES
 
 URI_PARTS = 3
 

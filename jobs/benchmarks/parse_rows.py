@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
+from agent.core.question import Question
 from agent.errors import BadQuestion
-from agent.question import Question
 from jobs.benchmarks.item import Item, Problem
 from jobs.errors import UsageError
 

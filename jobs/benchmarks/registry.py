@@ -7,19 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from jobs.benchmarks import (
-    egoschema,
-    longtvqa,
-    longvideobench,
-    lvbench,
-    mmbench_video,
-    nextqa,
-    own,
-    sketch,
-    video_mme,
-)
+from jobs.benchmarks.datasets import custom as own
+from jobs.benchmarks.datasets import egoschema, longtvqa, longvideobench, lvbench, mmbench_video, nextqa, video_mme
+from jobs.benchmarks.datasets import synthetic as sketch
 from jobs.benchmarks.item import Benchmark, Item, Problem, Scoring
-from jobs.benchmarks.rows import Items
+from jobs.benchmarks.parse_rows import Items
 from jobs.errors import UsageError
 
 

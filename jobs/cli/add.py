@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
-from jobs.model_options import InputPriceOption, OutputPriceOption
+from jobs.cli.library import JsonOption, LibraryArgument, VideoOption
+from jobs.cli.options.models import InputPriceOption, OutputPriceOption
 
 if TYPE_CHECKING:
     from index.library import Library
-    from jobs.adding import AddReport, Stage
+    from jobs.annotate.stage import AddReport, Stage
 
 app = typer.Typer(
     help="Add captions, detections, speech or another space to the videos of a library that lack them. Run again, "
@@ -67,7 +67,7 @@ def captions(
     json: JsonOption = False,
 ) -> None:
     """Describe every segment in words, from some of its stored frames."""
-    from jobs.add_captions import REQUESTS_AT_ONCE, SEGMENTS_AT_ONCE, Captions
+    from jobs.annotate.captions import REQUESTS_AT_ONCE, SEGMENTS_AT_ONCE, Captions
 
     name, device = (model, "cpu") if base_url else (local_name(model), device)
     batch = batch or (REQUESTS_AT_ONCE if base_url else SEGMENTS_AT_ONCE)
@@ -95,7 +95,7 @@ def detections(
     json: JsonOption = False,
 ) -> None:
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
-    from jobs.add_detections import Detections
+    from jobs.annotate.detections import Detections
 
     words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
     stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
@@ -116,7 +116,7 @@ def speech(
     json: JsonOption = False,
 ) -> None:
     """Write down what is said, with times, from the sound of the sources (a Whisper model)."""
-    from jobs.add_speech import Speech
+    from jobs.annotate.speech import Speech
 
     run(
         library,
@@ -140,8 +140,8 @@ def vectors(
     json: JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
-    from index.model_names import everywhere
-    from jobs.add_vectors import Vectors
+    from index.embedding.names import everywhere
+    from jobs.annotate.vectors import Vectors
 
     run(library, Vectors(everywhere(space), batch, device), video, Sharing(ray, ray_address, workers), as_json=json)
 
@@ -171,8 +171,8 @@ def run(
     from rich.console import Console
 
     from index.library import Library
-    from jobs.add import add
-    from jobs.adding_progress import adding_bar
+    from jobs.annotate.run import add
+    from jobs.console.add_progress import adding_bar
     from jobs.errors import OK, SOME_FAILED
 
     library = Library.open(uri)
@@ -180,7 +180,7 @@ def run(
     with ExitStack() as stack:
         crew = None
         if sharing.ray or sharing.address:
-            from jobs.add_ray import ray_crew
+            from jobs.annotate.ray_executor import ray_crew
 
             crew = stack.enter_context(ray_crew(sharing.workers, sharing.address))
         watch = stack.enter_context(adding_bar(Console(stderr=True), stage.name))
@@ -205,7 +205,7 @@ def _with_frames(library: Library, names: list[str] | None) -> list[str] | None:
 
 
 def _show(report: AddReport, as_json: bool) -> None:
-    from jobs.show import print_json
+    from jobs.console.output import print_json
 
     if as_json:
         print_json(report_json(report))
@@ -225,8 +225,8 @@ def show_report(report: AddReport) -> None:
     """What was done, for people: what went wrong first."""
     from rich.markup import escape
 
-    from jobs.show import console
-    from jobs.visible import visible
+    from jobs.console.escape import visible
+    from jobs.console.output import console
 
     out = console()
     for outcome in report.outcomes:

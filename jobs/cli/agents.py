@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.library_commands import JsonOption
+from jobs.cli.library import JsonOption
 
 if TYPE_CHECKING:
-    from agent.variant import Variant
+    from agent.variants.base import Variant
 
 HOUR_S = 3600.0
 
@@ -21,8 +21,8 @@ def agents(
     json: JsonOption = False,
 ) -> None:
     """List the agents: roles of models that they ask, tables that they read, defaults for an hour-long video."""
-    from agent.catalogue import VARIANTS, variant
-    from jobs.show import print_json
+    from agent.variants.registry import VARIANTS, variant
+    from jobs.console.output import print_json
 
     chosen = VARIANTS if name is None else (variant(name),)
     if json:
@@ -51,7 +51,7 @@ def _plain(each: Variant) -> dict[str, Any]:
 def _show_all(chosen: tuple[Variant, ...]) -> None:
     from rich.padding import Padding
 
-    from jobs.show import console
+    from jobs.console.output import console
 
     out = console()
     for each in chosen:
@@ -75,7 +75,7 @@ def _show_all(chosen: tuple[Variant, ...]) -> None:
 
 
 def _show_one(each: Variant) -> None:
-    from jobs.show import console
+    from jobs.console.output import console
 
     out, shown = console(), _plain(each)
     out.print(f"[bold]{each.name}[/]: {each.line}", highlight=False)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import model_options as options
-from jobs.library_commands import JsonOption, LibraryArgument, VideoOption
+from jobs.cli.library import JsonOption, LibraryArgument, VideoOption
+from jobs.cli.options import models as options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent.answer import Answer
+    from agent.core.budget import Budget
+    from agent.core.question import Question
     from agent.environment import Environment
-    from agent.events import Event
-    from agent.ledger import Budget
-    from agent.question import Question
-    from jobs.models import ModelChoice
+    from agent.trace.events import Event
+    from jobs.model_choice import ModelChoice
 
 
 def ask(
@@ -53,9 +53,9 @@ def ask(
     """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer."""
     import asyncio
 
-    from agent.ledger import Budget
-    from agent.question import Question
-    from jobs.models import ModelChoice
+    from agent.core.budget import Budget
+    from agent.core.question import Question
+    from jobs.model_choice import ModelChoice
 
     asked = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
@@ -85,12 +85,12 @@ def open_environment(
     """The named videos of a library (None: all) with the text tower of its own space, or of another that it holds."""
     from agent.environment import Environment
     from index.library import Library
-    from jobs.library_space import held_space
+    from jobs.open_library import held_space
 
     opened, detect = Library.open(library), None
     held_space(opened, space)
     if detector is not None:
-        from jobs.detecting import detect_with
+        from jobs.annotate.agent_detector import detect_with
 
         detect = detect_with(opened, detector)
     return Environment.open(opened, *(videos or ()), detect=detect, space=space)
@@ -120,13 +120,13 @@ async def _answer(question: Question, environment: Environment, choice: ModelCho
 
     from agent.ask import ask as run
     from agent.ask import default_parameters
-    from agent.followup import read_seen
-    from agent.trace import trace_to
-    from agent.variant import changed
+    from agent.trace.followup import read_seen
+    from agent.trace.trace import trace_to
+    from agent.variants.base import changed
+    from jobs.console.output import console
+    from jobs.console.tree_view import TreeView
     from jobs.errors import UsageError
-    from jobs.models import chosen_models
-    from jobs.show import console
-    from jobs.tree_view import TreeView
+    from jobs.model_choice import chosen_models
 
     parameters = changed(default_parameters(how.agent, environment), how.settings)
     seen = None if how.after is None else read_seen(how.after, environment)
@@ -158,8 +158,8 @@ async def _answer(question: Question, environment: Environment, choice: ModelCho
 def _show(answer: Answer, question: Question, environment: Environment, trace: Path | None, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from jobs.show import console, print_json
-    from jobs.tree_view import show_answer
+    from jobs.console.output import console, print_json
+    from jobs.console.tree_view import show_answer
 
     if as_json:
         print_json(asdict(answer) | {"letter": answer.letter, "trace": trace and str(trace)})

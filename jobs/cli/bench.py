@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.library_commands import JsonOption
+from jobs.cli.library import JsonOption
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
 
@@ -35,9 +35,9 @@ def ingest(
 
     Other settings come from the environment, such as KINODEX_INGEST_CUT_S=300.
     """
-    from jobs.bench_ingest import bench_ingest, table
-    from jobs.config import resolve
-    from jobs.show import print_json
+    from jobs.bench.ingest import bench_ingest, table
+    from jobs.console.output import print_json
+    from jobs.ingest.config import resolve
 
     told = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
     figures = bench_ingest(video, resolve(told, {}, os.environ, None, {}).config, rounds, script, _tell)
@@ -57,8 +57,8 @@ def decoders(
     json: JsonOption = False,
 ) -> None:
     """What each decoder costs by file, relative to decoding everything with PyAV, and whether its times agree."""
-    from jobs.bench_decoders import bench_decoders, table
-    from jobs.show import print_json
+    from jobs.bench.decoders import bench_decoders, table
+    from jobs.console.output import print_json
 
     rows = bench_decoders(files, fps or [1.0, 0.2], decoder, rounds, make)
     if json:
@@ -73,7 +73,7 @@ def make_space(
     model: Annotated[str, typer.Option(help="An architecture of open_clip.")] = "ViT-B-32",
 ) -> None:
     """Write a model with random weights, to measure speed with where no hub can be reached."""
-    from jobs.random_space import make_space as made
+    from jobs.bench.random_model import make_space as made
 
     print(made(directory, model))
 
@@ -89,8 +89,8 @@ def evaluation(
     json: JsonOption = False,
 ) -> None:
     """What `kinodex eval` adds to the time that models take, with a server that answers after a fixed time."""
-    from jobs.bench_eval import Load, bench_eval, table
-    from jobs.show import print_json
+    from jobs.bench.evaluation import Load, bench_eval, table
+    from jobs.console.output import print_json
 
     load = Load(questions, at_once, latency_ms / 1000, workers)
     figures = bench_eval(directory, agent or ["eea"], load, _tell)
@@ -112,9 +112,9 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
-    from jobs.bench_search import bench_search, table
-    from jobs.made_library import Size
-    from jobs.show import print_json
+    from jobs.bench.search import bench_search, table
+    from jobs.bench.synthetic_library import Size
+    from jobs.console.output import print_json
 
     def told(done: int) -> None:
         print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)

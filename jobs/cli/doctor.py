@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs.library_commands import JsonOption
+from jobs.cli.library import JsonOption
 
 if TYPE_CHECKING:
     from jobs.doctor.finding import Finding
@@ -36,8 +36,8 @@ def doctor(
     """
     from dataclasses import asdict
 
+    from jobs.console.output import print_json
     from jobs.errors import OK, SOME_FAILED, UsageError
-    from jobs.show import print_json
 
     if base_url is None and (model or key_env):
         raise UsageError("got --model or --key-env without --base-url; name the endpoint that they are for")
@@ -56,15 +56,15 @@ def look(
     library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
 ) -> list[Finding]:
     """All lines of the page."""
-    from jobs.doctor.accelerator import accelerator
-    from jobs.doctor.clusters import clusters
+    from jobs.doctor.api_keys import keys
     from jobs.doctor.decoders import decoders
     from jobs.doctor.endpoint import endpoint
-    from jobs.doctor.keys import keys
+    from jobs.doctor.gpu import accelerator
+    from jobs.doctor.library import shelf
     from jobs.doctor.machine import machine
     from jobs.doctor.models import models
     from jobs.doctor.packages import packages
-    from jobs.doctor.shelf import shelf
+    from jobs.doctor.ray import clusters
 
     found = [*machine(), *packages(), *decoders(), *accelerator(), *clusters(ray_address), *models(), *keys(key_env)]
     found += endpoint(base_url, model, key_env) if base_url is not None else []
@@ -85,7 +85,7 @@ def show(found: Sequence[Finding], failed: Sequence[Finding]) -> None:
     """The page, for people."""
     from rich.markup import escape
 
-    from jobs.show import console
+    from jobs.console.output import console
 
     out, section = console(), None
     width = max(len(each.name) for each in found)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from jobs.library_commands import JsonOption
+from jobs.cli.library import JsonOption
 
 if TYPE_CHECKING:
     from index.library import Library
-    from jobs.importing.run import Imported
-    from jobs.importing.stage import Kind
-    from jobs.importing.text import Read
+    from jobs.text_import.run import Imported
+    from jobs.text_import.stage import Kind
+    from jobs.text_import.types import Read
 
 app = typer.Typer(
     help="Bring captions or transcripts that were made elsewhere into a library. A video that it lacks is made of its "
@@ -58,7 +58,7 @@ def captions(
     json: JsonOption = False,
 ) -> None:
     """What is seen: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
-    from jobs.importing.captions import read_captions
+    from jobs.text_import.captions import read_captions
 
     settings = {"source": source.name, "seconds": seconds}
     read = read_captions(source, seconds)
@@ -87,8 +87,8 @@ def transcript(
     json: JsonOption = False,
 ) -> None:
     """What is said: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
-    from jobs.importing.longvideobench import read_cuts
-    from jobs.importing.transcripts import read_transcripts
+    from jobs.text_import.longvideobench import read_cuts
+    from jobs.text_import.transcripts import read_transcripts
 
     known = read_cuts(cuts) if cuts else {}
     settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
@@ -101,9 +101,9 @@ def _run(
 ) -> None:
     from rich.console import Console
 
-    from jobs.adding_progress import adding_bar
+    from jobs.console.add_progress import adding_bar
     from jobs.errors import OK, SOME_FAILED
-    from jobs.importing.run import import_text
+    from jobs.text_import.run import import_text
 
     texts = _checked(list(read), into.duration_s)
     library = _library(into.uri, into.space)
@@ -118,7 +118,7 @@ def _checked(texts: list[Read], duration_s: float | None) -> list[Read]:
     from dataclasses import replace
 
     from jobs.errors import UsageError
-    from jobs.importing.text import Unread, VideoText
+    from jobs.text_import.types import Unread, VideoText
 
     bad = [each for each in texts if isinstance(each, Unread)]
     if len(bad) == len(texts):
@@ -129,11 +129,11 @@ def _checked(texts: list[Read], duration_s: float | None) -> list[Read]:
 
 
 def _library(uri: str, space: str | None) -> Library:
+    from index.embedding.space import DEFAULT_SPACE
     from index.library import Library
-    from index.spaces import DEFAULT_SPACE
-    from jobs.add_captions import text_tower
-    from jobs.settings import library_settings
-    from pipeline.ingest import IngestSettings
+    from jobs.annotate.captions import text_tower
+    from jobs.ingest.library_settings import library_settings
+    from pipeline.sampling.settings import IngestSettings
 
     if Library.exists(uri):
         library = Library.open(uri)
@@ -145,8 +145,8 @@ def _library(uri: str, space: str | None) -> Library:
 
 
 def _show(imported: Imported, as_json: bool) -> None:
-    from jobs.add_command import report_json, show_report
-    from jobs.show import console, print_json
+    from jobs.cli.add import report_json, show_report
+    from jobs.console.output import console, print_json
 
     counts = {"new_videos": imported.made, "left_out": imported.left_out}
     if as_json:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs import ingest_options as options
-from jobs.library_commands import JsonOption
+from jobs.cli.library import JsonOption
+from jobs.cli.options import ingest as options
 
 if TYPE_CHECKING:
-    from pipeline.sources import Source
+    from pipeline.sources.discover import Source
 
 
 def ingest(
@@ -40,9 +40,9 @@ def ingest(
     """Index videos: sampled frames, their embeddings, shots and subtitles. Run again, it does only what is new."""
     import os
 
-    from jobs.config import as_toml, resolve
     from jobs.errors import UsageError
-    from jobs.settings import held_settings
+    from jobs.ingest.config import as_toml, resolve
+    from jobs.ingest.library_settings import held_settings
 
     flags = {
         "space": space,
@@ -77,11 +77,11 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
     from rich.console import Console
 
     from index.library import Library
+    from jobs.cli.interrupts import interruptible
+    from jobs.console.ingest_progress import progress_bar
+    from jobs.console.ingest_report import show_report
     from jobs.errors import OK, SOME_FAILED
-    from jobs.ingest import run_ingest
-    from jobs.interrupts import interruptible
-    from jobs.progress import progress_bar
-    from jobs.report import show_report
+    from jobs.ingest.run import run_ingest
 
     _check_packages()
     with progress_bar(Console(stderr=True)) as shown, interruptible(shown) as watch:
@@ -103,8 +103,8 @@ def _check_packages() -> None:
 
 def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:
     """Sources by URI, each once; what a manifest says of one counts more than what lies in a folder."""
-    from jobs.manifest import is_manifest, read_manifest
-    from pipeline.sources import list_sources
+    from jobs.ingest.manifest import is_manifest, read_manifest
+    from pipeline.sources.discover import list_sources
 
     manifests = [*filter(is_manifest, arguments), *manifests]
     found = {source.uri: source for source in list_sources([each for each in arguments if not is_manifest(each)])}
@@ -115,8 +115,8 @@ def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:
 def _failed(library: str) -> list[Source]:
     """What the library's failures say was no video, or could not be had."""
     from index.library import Library
-    from jobs.settling import READING_STAGES
-    from pipeline.sources import named_sources
+    from jobs.ingest.commit import READING_STAGES
+    from pipeline.sources.discover import named_sources
 
     failures = Library.open(library).failures()
     return named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from jobs.outcomes import Progress
-from jobs.progress import Watch
+from jobs.console.ingest_progress import Watch
+from jobs.ingest.outcomes import Progress
 
 
 @contextmanager

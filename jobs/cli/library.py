@@ -33,7 +33,7 @@ def info(
 ) -> None:
     """What a library holds: videos, counts, spaces, settings, failures."""
     from index.library import Library
-    from jobs.show import show_library
+    from jobs.console.output import show_library
 
     show_library(Library.open(library), limit or None, as_json=json)
 
@@ -45,7 +45,7 @@ def report(
 ) -> None:
     """What the runs that wrote a library did, how long it took, and where the time went."""
     from index.library import Library
-    from jobs.report import show_runs
+    from jobs.console.ingest_report import show_runs
 
     show_runs(Library.open(library), run, as_json=json)
 
@@ -65,8 +65,8 @@ def frames(
 ) -> None:
     """Write stored frames as JPEG files: at some times, or those of a part of the video."""
     from index.library import Library
+    from jobs.console.output import show_frames
     from jobs.errors import UsageError
-    from jobs.show import show_frames
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")

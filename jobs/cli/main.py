@@ -8,25 +8,23 @@ from typing import Annotated
 
 import typer
 
-from jobs import (
-    add_command,
-    agents_command,
-    ask_command,
-    bench_command,
-    doctor_command,
-    eval_command,
-    import_command,
-    ingest_command,
-    library_commands,
-    maintain_command,
-    mcp_command,
-    remove_command,
-    sample_command,
-    search_command,
-    train_command,
-    view_command,
-)
-from jobs.ingest_options import spread_ray
+from jobs.cli import add as add_command
+from jobs.cli import agents as agents_command
+from jobs.cli import ask as ask_command
+from jobs.cli import bench as bench_command
+from jobs.cli import doctor as doctor_command
+from jobs.cli import import_text as import_command
+from jobs.cli import ingest as ingest_command
+from jobs.cli import library as library_commands
+from jobs.cli import maintain as maintain_command
+from jobs.cli import mcp as mcp_command
+from jobs.cli import remove as remove_command
+from jobs.cli import sample as sample_command
+from jobs.cli import search as search_command
+from jobs.cli import train as train_command
+from jobs.cli import view as view_command
+from jobs.cli.eval import app as eval_command
+from jobs.cli.options.ingest import spread_ray
 
 
 def _show_version(wanted: bool) -> None:
@@ -80,8 +78,8 @@ app.add_typer(train_command.app, name="train")
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py is one line on stderr and an exit code."""
     from index.errors import KinodexError
+    from jobs.console.escape import visible_lines
     from jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
-    from jobs.visible import visible_lines
     from pipeline.errors import PipelineError
 
     try:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.library_commands import JsonOption, LibraryArgument
+from jobs.cli.library import JsonOption, LibraryArgument
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from index.sweeping import Audit
-    from index.upkeep import Health, Upkeep
+    from index.maintenance.maintain import Health, Upkeep
+    from index.maintenance.sweep import Audit
 
 LISTED = 20
 MINUTE_S = 60.0
@@ -46,8 +46,8 @@ def maintain(
     Safe beside ingest and reading. Exits with 3 if something is wrong in the end that no run at work explains.
     """
     from index.library import Library
+    from jobs.console.output import console, print_json
     from jobs.errors import OK, SOME_FAILED, UsageError
-    from jobs.show import console, print_json
 
     if check and (discard_broken or purge):
         other = "--purge" if purge else "--discard-broken"
@@ -106,7 +106,7 @@ def _show(uri: str, health: Health, done: Upkeep | None, out: Console) -> None:
 
 def _sizes(before: Health, after: Health) -> Table:
     """The tables as they were and are; one figure where nothing changed."""
-    from jobs.show import plain_table
+    from jobs.console.output import plain_table
 
     table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
     for column in table.columns[1:]:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import model_options as options
-from jobs.library_commands import LibraryArgument
+from jobs.cli.library import LibraryArgument
+from jobs.cli.options import models as options
 
 if TYPE_CHECKING:
     import socket
 
-    from agent.ledger import Budget
-    from agent.variant import Variant
-    from jobs.mcp_tools import LibraryTools
-    from jobs.models import ModelChoice
+    from agent.core.budget import Budget
+    from agent.variants.base import Variant
+    from jobs.mcp.tools import LibraryTools
+    from jobs.model_choice import ModelChoice
 
 
 def mcp(
@@ -46,12 +46,12 @@ def mcp(
     """Serve a library to an assistant by the Model Context Protocol, until the client goes or Ctrl-C."""
     import asyncio
 
-    from agent.catalogue import variant
-    from agent.ledger import Budget
+    from agent.core.budget import Budget
+    from agent.variants.registry import variant
     from index.library import Library
-    from jobs.listening import listen
-    from jobs.mcp_tools import LibraryTools
-    from jobs.models import ModelChoice
+    from jobs.cli.sockets import listen
+    from jobs.mcp.tools import LibraryTools
+    from jobs.model_choice import ModelChoice
 
     chosen = variant(agent)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
@@ -66,9 +66,9 @@ def mcp(
 async def _serve(
     tools: LibraryTools, choice: ModelChoice, agent: Variant, budget: Budget, listener: socket.socket | None, host: str
 ) -> None:
-    from jobs.mcp_ask import Asking
-    from jobs.mcp_server import make_server, serve_http
-    from jobs.models import chosen_models, named_models
+    from jobs.mcp.ask_tool import Asking
+    from jobs.mcp.server import make_server, serve_http
+    from jobs.model_choice import chosen_models, named_models
 
     async with chosen_models(choice) as models:
         server = make_server(tools, Asking(models, named_models(choice), agent, budget))
@@ -85,7 +85,7 @@ async def _serve(
 
 def _tell(library: str, listener: socket.socket | None, host: str) -> None:
     """Say where the server is, on stderr: stdout may be the protocol's."""
-    from jobs.mcp_server import LOOPBACK
+    from jobs.mcp.server import LOOPBACK
 
     if listener is None:
         print(f"serving {library} over stdio", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The page of commands, docs/commands.md, made from the commands: `python -m jobs.command_reference` prints it.
+"""The page of commands, docs/commands.md, made from the commands: `python -m jobs.cli.reference` prints it.
 
 One section a command, with a row for each argument and option, so that the page can be searched and linked to.
 """
@@ -23,7 +23,7 @@ DEFAULT = re.compile(r"\s*\[((?:default: |required|[^\[\]]*<=?).*)\]$")
 
 def reference() -> str:
     """The whole page, in Markdown."""
-    from jobs.main import app
+    from jobs.cli.main import app
 
     commands = list(_leaves(get_command(app), "kinodex"))
     return "\n".join([TITLE, *_contents(commands), *(_section(name, command) for name, command in commands)])

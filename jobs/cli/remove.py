@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs.library_commands import LibraryArgument, VideoOption
+from jobs.cli.library import LibraryArgument, VideoOption
 
 if TYPE_CHECKING:
     from index.library import Library
@@ -32,8 +32,8 @@ def videos(
     An ingest that is given their files again indexes them again.
     """
     from index.library import Library
-    from jobs.show import clock
-    from jobs.visible import visible
+    from jobs.console.escape import visible
+    from jobs.console.output import clock
 
     opened = Library.open(library)
     rows = opened.videos_named(video)

@@ -18,7 +18,7 @@ def sample(
     from rich.progress import Progress
 
     from jobs.errors import UsageError
-    from jobs.sample import sample as write
+    from jobs.synthetic.sample import sample as write
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory} is there already; give a new or an empty folder")
@@ -36,6 +36,6 @@ def demo(
     ),
 ) -> None:
     """Films, a library, a search and three questions with their evidence: the whole job, offline, in minutes."""
-    from jobs.demo import run_demo
+    from jobs.synthetic.demo import run_demo
 
     run_demo(directory)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.library_commands import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+from jobs.cli.library import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ def search(
     """Find moments by words, by a picture, or by what was detected."""
     from index.library import Library
     from index.rows import Scope
-    from jobs.show import show_hits
+    from jobs.console.output import show_hits
 
     opened = Library.open(library)
     only = _checked("detections" if label is not None and only == "both" else only, query, image, label, space)
@@ -92,7 +92,7 @@ def _check_added(library: Library, stage: str) -> None:
 
 def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.floating[Any]]:
     """What to look for as a unit vector `[dim]` of a space of the library; None is its own."""
-    from jobs.library_space import library_space
+    from jobs.open_library import library_space
 
     vectors: NDArray[np.floating[Any]]
     if image is None:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from jobs.library_commands import LibraryArgument
-from jobs.model_options import BaseUrlOption, SpaceOption
+from jobs.cli.library import LibraryArgument
+from jobs.cli.options.models import BaseUrlOption, SpaceOption
 
 app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
 
@@ -30,7 +30,7 @@ def master(
     model: Annotated[str, typer.Option(help="The causal language model to train: a folder or a hub id.")],
     out: Annotated[Path, typer.Option(help="Folder for checkpoints, rollouts and the trained master.")],
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with settings to change; jobs/train_master.toml has the paper's.")
+        Path | None, typer.Option(help="TOML file with settings to change; jobs/train/grpo.toml has the paper's.")
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Optimisation steps at most.")] = None,
     frozen: Annotated[
@@ -41,10 +41,10 @@ def master(
     space: SpaceOption = None,
 ) -> None:
     """Train a LongVideoAgent master with GRPO on questions about a library; run again, it goes on."""
-    from jobs.master_settings import MasterSettings
-    from jobs.models import ModelChoice
-    from jobs.train_master import film_environments, train_master
-    from jobs.truth import read_known
+    from jobs.model_choice import ModelChoice
+    from jobs.synthetic.known_answers import read_known
+    from jobs.train.grpo import film_environments, train_master
+    from jobs.train.settings import MasterSettings
 
     settings = MasterSettings.read(config, steps=steps)
     known = read_known(questions)
@@ -60,10 +60,10 @@ def rollouts(
     alpha: Annotated[float | None, typer.Option(min=0.0, help="Weight of well-formed turns.")] = None,
 ) -> None:
     """Write runs as conversations to train on: one JSON line a run, with what each turn of the master earned."""
-    from agent.rewards import ALPHA
-    from agent.rollouts import as_line, asked, rollout
-    from agent.trace import read_trace
-    from jobs.truth import read_known, true_option
+    from agent.trace.trace import read_trace
+    from agent.variants.longvideoagent.rewards import ALPHA
+    from agent.variants.longvideoagent.rollouts import as_line, asked, rollout
+    from jobs.synthetic.known_answers import read_known, true_option
 
     known = read_known(questions)
     lines = []

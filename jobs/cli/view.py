@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import model_options as options
+from jobs.cli.options import models as options
 
 if TYPE_CHECKING:
-    from jobs.viewer.collection import Collection
+    from jobs.viewer.api import Collection
 
 
 def view(
@@ -32,8 +32,8 @@ def view(
 ) -> None:
     """Look at traces, runs and libraries in a browser, until Ctrl-C."""
     from jobs.errors import UsageError
-    from jobs.viewer.collection import Collection
-    from jobs.viewer.given import told_apart
+    from jobs.viewer.api import Collection
+    from jobs.viewer.inputs import told_apart
 
     if out is not None and space is not None:
         raise UsageError("got --space with --out, which writes a file that cannot search; leave one of them out")
@@ -51,7 +51,7 @@ def view(
 
 def _write(collection: Collection, out: Path) -> None:
     from jobs.errors import UsageError
-    from jobs.viewer.one_file import one_file
+    from jobs.viewer.export import one_file
 
     page = one_file(collection)
     try:
@@ -66,7 +66,7 @@ def _write(collection: Collection, out: Path) -> None:
 def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:
     import webbrowser
 
-    from jobs.listening import listen
+    from jobs.cli.sockets import listen
     from jobs.viewer.server import LOOPBACK, serve
 
     listener = listen(host, port)

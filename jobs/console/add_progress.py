@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from jobs.add import Watch
-from jobs.adding import Added
-from jobs.progress import LINE_EVERY_S, duration, now_and_then
+from jobs.annotate.run import Watch
+from jobs.annotate.stage import Added
+from jobs.console.ingest_progress import LINE_EVERY_S, duration, now_and_then
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from jobs.outcomes import Progress
-from jobs.visible import visible
+from jobs.console.escape import visible
+from jobs.ingest.outcomes import Progress
 
 LINE_EVERY_S = 30.0
 UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))

@@ -12,11 +12,11 @@ from rich.markup import escape
 
 from index.library import Library
 from index.rows import RunRow
+from jobs.console.escape import visible
+from jobs.console.ingest_progress import duration
+from jobs.console.output import clock, console, counted, plain_table, print_json
 from jobs.errors import UsageError
-from jobs.outcomes import Outcome, Report, State
-from jobs.progress import duration
-from jobs.show import clock, console, counted, plain_table, print_json
-from jobs.visible import visible
+from jobs.ingest.outcomes import Outcome, Report, State
 
 MOST_LINES = 50
 """Of outcomes; a million lines tell nobody anything, and the failures stand in the library."""

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from index.library import Library
 from index.rows import Hit, StoredFrame, VideoRow
-from jobs.visible import visible, visible_lines
+from jobs.console.escape import visible, visible_lines
 
 WIDE = 180
 

@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from agent.answer import Answer
-from agent.events import (
+from agent.core.budget import Ledger
+from agent.core.question import Segment, Video
+from agent.trace.events import (
     Acted,
     Assessed,
     Decided,
@@ -20,10 +22,8 @@ from agent.events import (
     RunStarted,
     Scored,
 )
-from agent.ledger import Ledger
-from agent.question import Segment, Video
-from jobs.show import clock
-from jobs.visible import visible, visible_lines
+from jobs.console.escape import visible, visible_lines
+from jobs.console.output import clock
 
 SHOWN_NOTES = 5
 SHOWN_VIDEOS = 5

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.bench_load import Lost, alone_within
+from jobs.bench.resource_usage import Lost, alone_within
 from jobs.doctor.finding import Finding
-from pipeline.decoders import DECODERS
+from pipeline.decoding.select import DECODERS
 from pipeline.errors import PipelineError
 
 SECTION = "decoders"
@@ -49,8 +49,8 @@ def _film(needed: list[str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kinodex-doctor-") as folder:
         path = Path(folder) / "film.mp4"
         if needed:
-            from pipeline.sketch.film import write_script
-            from pipeline.sketch.shoot import shoot
+            from jobs.synthetic.world.render import shoot
+            from jobs.synthetic.world.script import write_script
 
             script = write_script("doctor", 30.0, seed=0)
             shoot(replace(script, shots=script.shots[:1]), path)
@@ -72,7 +72,7 @@ def _tried(name: str, film: Path) -> Finding:
 
 def read_film(film: str, decoder: str) -> tuple[int, str | None]:
     """How many frames a decoder gave at 4 a second, and why PyAV had to take over, if it had; run in a process."""
-    from pipeline.decode import open_video
+    from pipeline.decoding.open import open_video
 
     with open_video(Path(film), decoder=decoder) as video:
         frames = sum(1 for _ in video.samples(4.0))

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from agent import refusals
-from agent.endpoint import Ask, Endpoint
+from agent.core.protocol import ShownFrame
 from agent.errors import InvalidReply, ModelError, ModelUnknown
-from agent.model import ShownFrame
-from agent.roles import Role, api_key, read_roles
-from agent.structured import json_values
-from agent.wire import user_message
+from agent.models import provider_errors as refusals
+from agent.models.chat_messages import user_message
+from agent.models.endpoint import Ask, Endpoint
+from agent.models.role_config import Role, api_key, read_roles
+from agent.models.structured_output import json_values
 from jobs.doctor.finding import Finding
 
 if TYPE_CHECKING:
-    from agent.completion import Completion
+    from agent.models.completion import Completion
 
 SECTION = "endpoint"
 CHAT, LISTING = "chat", "model list"

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from jobs.doctor.finding import Finding
-from jobs.models import cache_file
+from jobs.model_choice import cache_file
 
 SECTION = "machine"
 LEAST_FREE_BYTES = 2_000_000_000

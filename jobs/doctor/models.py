@@ -27,7 +27,7 @@ def models() -> list[Finding]:
 
 
 def _builtin() -> Finding:
-    from index.spaces import load_space
+    from index.embedding.space import load_space
 
     try:
         dim = load_space("builtin", device="cpu").embed_text(["a red kite"]).shape[1]
@@ -40,7 +40,7 @@ def _builtin() -> Finding:
 def _hub() -> Finding:
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
-    from index.hub import quick_hub
+    from index.embedding.hub import quick_hub
 
     only = "only models that are cached, or here as folders (local-dir:FOLDER), load"
     if HF_HUB_OFFLINE:
@@ -100,7 +100,7 @@ def _architecture(config: Path) -> str:
 
 def _default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
     """Whether its weights are here, which an ingest needs, and its tokenizer, which a search by words needs too."""
-    from index.spaces import DEFAULT_SPACE, import_open_clip
+    from index.embedding.space import DEFAULT_SPACE, import_open_clip
 
     architecture, _, tag = DEFAULT_SPACE.partition("/")
     open_clip = import_open_clip()

@@ -12,13 +12,13 @@ import numpy as np
 
 from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
-from jobs.outcomes import Outcome, State
-from jobs.work import PieceRead
-from pipeline.ingest import IngestSettings
-from pipeline.pieces import Identified
-from pipeline.shots import Segment, find_segments
-from pipeline.sources import Source, Stamp
-from pipeline.subtitles import Line
+from jobs.ingest.messages import PieceRead
+from jobs.ingest.outcomes import Outcome, State
+from pipeline.sampling.settings import IngestSettings
+from pipeline.sampling.types import Identified
+from pipeline.shot_detection import Segment, find_segments
+from pipeline.sources.discover import Source, Stamp
+from pipeline.subtitles.sidecar import Line
 
 VIDEOS_AT_ONCE = 32
 LONGEST_WAIT_S = 3.0

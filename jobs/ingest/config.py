@@ -16,11 +16,11 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from index.spaces import DEFAULT_SPACE
+from index.embedding.space import DEFAULT_SPACE
 from jobs.errors import UsageError
-from pipeline.ingest import IngestSettings
-from pipeline.model_input import ModelInput
-from pipeline.pieces import Reading
+from pipeline.images.preprocess import ModelInput
+from pipeline.sampling.settings import IngestSettings
+from pipeline.sampling.types import Reading
 
 PREFIX = "KINODEX_INGEST_"
 SEE = "`kinodex ingest --print-config` shows all settings"

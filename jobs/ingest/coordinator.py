@@ -12,18 +12,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from index.leases import Lease
 from index.library import Library
-from jobs.crew import Crew, Finished, Identify, Read
-from jobs.outcomes import Outcome, Progress
-from jobs.settling import Settler, joined
-from jobs.work import IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
-from jobs.worker import discard
+from index.store.leases import Lease
+from jobs.ingest.commit import Settler, joined
+from jobs.ingest.executor import Crew, Finished, Identify, Read
+from jobs.ingest.messages import IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
+from jobs.ingest.outcomes import Outcome, Progress
+from jobs.ingest.worker import discard
 from pipeline.errors import DecoderDied
-from pipeline.filesystems import is_remote
-from pipeline.ingest import IngestSettings
-from pipeline.pieces import Identified, Piece
-from pipeline.sources import Source, Stamp
+from pipeline.sampling.settings import IngestSettings
+from pipeline.sampling.types import Identified, Piece
+from pipeline.sources.discover import Source, Stamp
+from pipeline.sources.filesystem import is_remote
 
 LOSSES = 3
 """Times that a worker may be lost over one video alone, before the video is held to be the cause."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jobs.work import IdentifyDone, WorkDone
-from pipeline.pieces import Identified, Piece
-from pipeline.sources import Source
+from jobs.ingest.messages import IdentifyDone, WorkDone
+from pipeline.sampling.types import Identified, Piece
+from pipeline.sources.discover import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from index.library import Library
-from pipeline.ingest import IngestSettings
+from pipeline.sampling.settings import IngestSettings
 
 
 def held_settings(uri: str | None) -> dict[str, Any]:

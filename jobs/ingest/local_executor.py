@@ -7,11 +7,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
-from jobs.crew import Finished, Identify, Task
-from jobs.scratch import scratch_folder
-from jobs.work import Assignment
-from jobs.worker import Embed, Worker
-from pipeline.pieces import Identified
+from jobs.ingest.executor import Finished, Identify, Task
+from jobs.ingest.messages import Assignment
+from jobs.ingest.scratch import scratch_folder
+from jobs.ingest.worker import Embed, Worker
+from pipeline.sampling.types import Identified
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def local_crew(assignment: Assignment, workers: int, embed: Embed, device: str) 
 
 
 class LocalCrew:
-    """See jobs/crew.py."""
+    """See jobs/ingest/executor.py."""
 
     def __init__(self, workers: Sequence[Worker], embed: Embed) -> None:
         self._workers = workers

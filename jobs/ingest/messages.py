@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.pieces import Identified, Piece, PieceSummary, Reading
-from pipeline.reader import Limits
-from pipeline.sources import Source
-from pipeline.spans import Span
+from pipeline.decoding.spans import Span
+from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.types import Identified, Piece, PieceSummary, Reading
+from pipeline.sources.discover import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from jobs.errors import UsageError
-from jobs.outcomes import Progress
+from jobs.ingest.outcomes import Progress
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family

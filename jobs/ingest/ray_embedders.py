@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from jobs.ray_cluster import actor_of, room
 
 if TYPE_CHECKING:
-    from index.spaces import Fingerprint, Space
+    from index.embedding.space import Fingerprint, Space
 
 EMBED_RETRIES = 20
 
@@ -37,7 +37,7 @@ class Embedder:
 
     @cached_property
     def _space(self) -> Space:
-        from index.spaces import load_space
+        from index.embedding.space import load_space
 
         return load_space(self._name, device=self._device, towers="image")
 
@@ -45,7 +45,7 @@ class Embedder:
         return self._space.fingerprint
 
     def fetch_tokenizer(self) -> None:
-        from index.spaces import fetch_tokenizer
+        from index.embedding.space import fetch_tokenizer
 
         fetch_tokenizer(self._name)
 

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.spaces import Fingerprint
-from jobs.crew import Finished, Identify, Task
+from index.embedding.space import Fingerprint
 from jobs.errors import UsageError
+from jobs.ingest.executor import Finished, Identify, Task
+from jobs.ingest.messages import Assignment, IdentifyDone, WorkDone
+from jobs.ingest.ray_embedders import Embedders, Sizes
+from jobs.ingest.scratch import scratch_folder
+from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, room
-from jobs.ray_embedders import Embedders, Sizes
-from jobs.scratch import scratch_folder
-from jobs.work import Assignment, IdentifyDone, WorkDone
-from jobs.worker import Worker
-from pipeline.pieces import Identified, Piece
-from pipeline.sources import Source
+from pipeline.sampling.types import Identified, Piece
+from pipeline.sources.discover import Source
 
 LOOK_EVERY_S = 15.0
 """How often the cluster is asked whether it has grown."""
@@ -46,7 +46,7 @@ class RayWorker:
 
     def hello(self) -> None:
         """Open the library and load what is needed; raises the KinodexError that it meets."""
-        from index.spaces import load_space
+        from index.embedding.space import load_space
 
         assignment, space, device = self._start
         self._space = load_space(space, device=device, towers="image") if space else None
@@ -103,7 +103,7 @@ def ray_crew(space: str, device: str, sizes: Sizes, decoder: str) -> Iterator[Ra
 
 
 class RayCrew:
-    """See jobs/crew.py. Its workers come with `begin`."""
+    """See jobs/ingest/executor.py. Its workers come with `begin`."""
 
     def __init__(self, space: str, device: str, sizes: Sizes, on_device: bool) -> None:
         self._sizes, self._space, self._device = sizes, space, device

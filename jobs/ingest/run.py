@@ -16,25 +16,25 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 
-from index.leases import Lease
+from index.embedding.names import everywhere
+from index.embedding.space import Fingerprint
 from index.library import Library
-from index.maintenance import BESIDE_INGEST
-from index.model_names import everywhere
 from index.rows import RunRow, SourceRow
-from index.spaces import Fingerprint
-from jobs.config import IngestConfig
-from jobs.coordinator import Coordinator, Rules, utilisation
-from jobs.crew import Crew
+from index.store.indexes import BESIDE_INGEST
+from index.store.leases import Lease
+from jobs.console.ingest_report import summary
 from jobs.errors import UsageError
-from jobs.outcomes import Progress, Report
-from jobs.report import summary
-from jobs.settings import library_settings
-from jobs.words import prepare_for_words
-from jobs.work import Assignment
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.coordinator import Coordinator, Rules, utilisation
+from jobs.ingest.executor import Crew
+from jobs.ingest.library_settings import library_settings
+from jobs.ingest.messages import Assignment
+from jobs.ingest.outcomes import Progress, Report
+from jobs.ingest.tokenizer import prepare_for_words
 from pipeline.errors import SourceError
-from pipeline.ingest import IngestSettings
-from pipeline.reader import Limits
-from pipeline.sources import Source, Stamp, stamp
+from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.settings import IngestSettings
+from pipeline.sources.discover import Source, Stamp, stamp
 
 LEASE = "ingest"
 RUNNING = "running"
@@ -155,7 +155,7 @@ def _served(config: IngestConfig) -> AbstractContextManager[Watch | None]:
     """The endpoint for Prometheus, if one is wanted."""
     if config.metrics_port is None:
         return nullcontext()
-    from jobs.metrics import served
+    from jobs.ingest.metrics import served
 
     return served(config.metrics_host, config.metrics_port)
 
@@ -166,8 +166,8 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
     if not config.ray:
         import torch
 
-        from index.spaces import fetch_tokenizer, load_space
-        from jobs.local_crew import local_crew
+        from index.embedding.space import fetch_tokenizer, load_space
+        from jobs.ingest.local_executor import local_crew
 
         space = load_space(config.space, device=config.device, towers="image")
         prepare_for_words(partial(fetch_tokenizer, config.space))
@@ -182,10 +182,10 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
 
         yield _Ready(space.fingerprint, space.device_type == "cuda", begin)
         return
-    from jobs.metrics import fed_to_ray
+    from jobs.ingest.metrics import fed_to_ray
+    from jobs.ingest.ray_embedders import Sizes
+    from jobs.ingest.ray_executor import ray_crew
     from jobs.ray_cluster import connected
-    from jobs.ray_crew import ray_crew
-    from jobs.ray_embedders import Sizes
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     name = everywhere(config.space)

@@ -19,17 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
-from jobs.work import Assignment, IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
-from pipeline.ahead import ahead
-from pipeline.device_pieces import DevicePieces
+from jobs.ingest.messages import Assignment, IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
+from pipeline.decoding.spans import Span, SpanDamaged
 from pipeline.errors import PipelineError
-from pipeline.filesystems import is_remote
-from pipeline.ingest import FrameRow, frame_row
-from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading, identify
-from pipeline.reader import Reader
-from pipeline.reading import timed
-from pipeline.sources import Source
-from pipeline.spans import Span, SpanDamaged
+from pipeline.prefetch import ahead
+from pipeline.sampling.gpu_sampler import DevicePieces
+from pipeline.sampling.sample import timed
+from pipeline.sampling.sandbox import Reader
+from pipeline.sampling.settings import FrameRow, frame_row
+from pipeline.sampling.types import Identified, Picture, Piece, PieceSummary, Reading, identify
+from pipeline.sources.discover import Source
+from pipeline.sources.filesystem import is_remote
 
 EMBEDDED_AHEAD = 2
 """Batches that wait to be embedded or appended; together with those in the child's pipe they bound the memory."""
@@ -45,7 +45,7 @@ Embed = Callable[[Any], NDArray[np.float16]]
 
 
 class PieceReader(Protocol):
-    """pipeline.reader.Reader, or pipeline.device_pieces.DevicePieces."""
+    """pipeline.sampling.sandbox.Reader, or pipeline.sampling.gpu_sampler.DevicePieces."""
 
     def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]: ...
     def read(self, piece: Piece, reading: Reading) -> Iterator[list[Picture] | PieceSummary]: ...

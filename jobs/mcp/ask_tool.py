@@ -19,15 +19,15 @@ from pydantic import Field
 
 from agent.answer import Answer
 from agent.ask import ask as run
-from agent.catalogue import VARIANTS, named
+from agent.core.budget import Budget
+from agent.core.question import Question
 from agent.environment import Environment
-from agent.events import Event, Exchanged
-from agent.ledger import Budget
-from agent.question import Question
-from agent.variant import Variant
-from jobs.mcp_replies import EVIDENCE, Answered, EvidenceLine, fitting, told
-from jobs.mcp_tools import VideoNames
-from jobs.models import ModelsFor
+from agent.trace.events import Event, Exchanged
+from agent.variants.base import Variant
+from agent.variants.registry import VARIANTS, named
+from jobs.mcp.replies import EVIDENCE, Answered, EvidenceLine, fitting, told
+from jobs.mcp.tools import VideoNames
+from jobs.model_choice import ModelsFor
 
 EnvironmentOf = Callable[[list[str] | None], Awaitable[Environment]]
 """An environment of some videos by name, or of all."""

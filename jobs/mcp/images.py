@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from mcp.types import ContentBlock, ImageContent
 
 from index.rows import StoredFrame, VideoRow
-from jobs.mcp_replies import FRAMES, IMAGE_BYTES, SIDE_PX, Frames, Shown, as_json
-from jobs.stored_pictures import picture_of
+from jobs.mcp.replies import FRAMES, IMAGE_BYTES, SIDE_PX, Frames, Shown, as_json
+from jobs.stored_frames import picture_of
 
 JPEG_QUALITY = 85
 

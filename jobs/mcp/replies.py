@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, PlainSerializer
 
-from agent.ledger import Ledger
+from agent.core.budget import Ledger
 
 VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
 """The most videos, segments of an overview, hits, rows of a table, ranges of evidence and frames in one reply."""

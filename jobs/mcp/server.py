@@ -23,11 +23,11 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent.catalogue import VARIANTS
+from agent.variants.registry import VARIANTS
 from index.errors import KinodexError
-from jobs.mcp_ask import Asking, ask_tool
-from jobs.mcp_replies import clipped
-from jobs.mcp_tools import LibraryTools
+from jobs.mcp.ask_tool import Asking, ask_tool
+from jobs.mcp.replies import clipped
+from jobs.mcp.tools import LibraryTools
 from pipeline.errors import PipelineError
 
 INSTRUCTIONS = """\

@@ -1,6 +1,6 @@
 """The tools of the MCP server that read: what a library holds, searched and looked at.
 
-Their docstrings are read by models: they say what a tool does and its limits, which are those of `jobs.mcp_replies`.
+Their docstrings are read by models: they say what a tool does and its limits, which are those of `jobs.mcp.replies`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pydantic import Field
 from agent.environment import Environment
 from index.library import Library
 from index.rows import CaptionRow, Hit, Scope, SegmentRow, VideoRow
-from jobs import mcp_replies as replies
 from jobs.errors import UsageError
-from jobs.library_space import held_space
-from jobs.mcp_pictures import pictures
-from jobs.mcp_replies import fitting, lines_of, page, spread, told
-from jobs.stored_pictures import frames_between
+from jobs.mcp import replies
+from jobs.mcp.images import pictures
+from jobs.mcp.replies import fitting, lines_of, page, spread, told
+from jobs.open_library import held_space
+from jobs.stored_frames import frames_between
 
 VideoName = Annotated[
     str, Field(description="A video, as `videos` names it: its id, the first digits of it, its title or file name.")
@@ -56,7 +56,7 @@ class LibraryTools:
 
         Raises SpaceError or SpaceMismatch.
         """
-        from jobs.ask_command import open_environment
+        from jobs.cli.ask import open_environment
 
         return open_environment(self.library.uri, detector=self._detector, space=self._space)
 

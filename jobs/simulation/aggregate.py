@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.evaluation.report import Estimate
-from jobs.evaluation.statistics import estimate
+from jobs.evaluation.score.report_types import Estimate
+from jobs.evaluation.score.statistics import estimate
 from jobs.simulation.sweeps import Sweep
 from jobs.simulation.trial import FRAMES_AT_MOST, Outcome
 

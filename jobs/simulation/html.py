@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.evaluation.plotting import for_page
+from jobs.evaluation.report.plot_style import for_page
 from jobs.simulation.plots import plot_sweep, shown
 
 if TYPE_CHECKING:
-    from jobs.evaluation.report import Estimate
-    from jobs.simulation.figures import Means
+    from jobs.evaluation.score.report_types import Estimate
+    from jobs.simulation.aggregate import Means
     from jobs.simulation.run import Simulation
 
 PAGE = "simulate.html"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.evaluation.plotting import INK, MUTED, PAGE_IN, colour, marker, save_plot
-from jobs.evaluation.report import Estimate
-from jobs.simulation.figures import Swept
+from jobs.evaluation.report.plot_style import INK, MUTED, PAGE_IN, colour, marker, save_plot
+from jobs.evaluation.score.report_types import Estimate
+from jobs.simulation.aggregate import Swept
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.simulation.world import Sought
 from jobs.errors import UsageError
+from jobs.simulation.world.world import Sought
 
 PER_VIDEO = 5
 OPTIONS = 4
@@ -45,7 +45,7 @@ def read_questions(annotations: Path, count: int, seed: int) -> tuple[Sought, ..
 
     Raises `UsageError` if none of them has both.
     """
-    from jobs.benchmarks.catalogue import read_benchmark
+    from jobs.benchmarks.registry import read_benchmark
 
     items = [
         item

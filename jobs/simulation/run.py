@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from agent.simulation.settings import Noise, Scenery
-from agent.simulation.world import Sought
-from jobs.simulation.figures import Swept, summed
+from jobs.simulation.aggregate import Swept, summed
 from jobs.simulation.questions import described
 from jobs.simulation.sweeps import Sweep
 from jobs.simulation.trial import Outcome, Trial, run_trial
+from jobs.simulation.world.assumptions import Noise, Scenery
+from jobs.simulation.world.world import Sought
 
 RESULTS = "simulate.json"
 Map = Callable[[Callable[[Trial], list[Outcome]], Sequence[Trial]], Iterator[list[Outcome]]]
@@ -52,7 +52,7 @@ def simulate(
 
 def write_simulation(simulation: Simulation, folder: Path) -> Path:
     """Write `simulate.json`, the plots and `simulate.html` into a folder; gives the page's path."""
-    from jobs.simulation.page import write_page
+    from jobs.simulation.html import write_page
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULTS).write_bytes(TypeAdapter(Simulation).dump_json(simulation, indent=1))

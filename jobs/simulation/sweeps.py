@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent.environment import HALFWAY
-from agent.fusion import REWARD_TEMPERATURE
-from agent.simulation.settings import Noise, Scenery
-from agent.simulation.world import Sought
+from agent.tree_search.reward_fusion import REWARD_TEMPERATURE
 from agent.variants.eea import EEA, EEAParameters
 from jobs.errors import UsageError
-from jobs.evaluation.contenders import Contender
+from jobs.evaluation.run.contenders import Contender
 from jobs.simulation.trial import Trial, run_trial
+from jobs.simulation.world.assumptions import Noise, Scenery
+from jobs.simulation.world.world import Sought
 
 AGENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "eea": ("eea", {}),

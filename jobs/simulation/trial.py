@@ -9,10 +9,10 @@ from typing import Any
 
 from agent.ask import ask
 from agent.environment import HALFWAY
-from agent.events import Event, Exchanged
-from agent.simulation.model import SimulatedModel
-from agent.simulation.settings import Noise, Scenery
-from agent.simulation.world import Sought, World, made_world
+from agent.trace.events import Event, Exchanged
+from jobs.simulation.world.assumptions import Noise, Scenery
+from jobs.simulation.world.model import SimulatedModel
+from jobs.simulation.world.world import Sought, World, made_world
 
 FRAMES_AT_MOST = 60
 """What counts for evidence that was never shown: the frames of ten rounds of six, which is where agents stop."""

@@ -13,21 +13,21 @@ from rich.markup import escape
 
 from agent.answer import Answer
 from agent.ask import ask
-from agent.builtin_model import BuiltinModel
 from agent.environment import Environment
-from agent.events import Event
-from agent.trace import trace_to
+from agent.models.rulebased.model import BuiltinModel
+from agent.trace.events import Event
+from agent.trace.trace import trace_to
+from index.embedding.space import load_space
 from index.library import Library
-from index.spaces import load_space
-from jobs.config import IngestConfig
-from jobs.ingest import run_ingest
-from jobs.progress import progress_bar
-from jobs.report import show_report
-from jobs.sample import sample
-from jobs.show import clock, console, show_hits
-from jobs.tree_view import TreeView, show_answer
-from jobs.truth import Known, read_known
-from pipeline.sources import list_sources
+from jobs.console.ingest_progress import progress_bar
+from jobs.console.ingest_report import show_report
+from jobs.console.output import clock, console, show_hits
+from jobs.console.tree_view import TreeView, show_answer
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.run import run_ingest
+from jobs.synthetic.known_answers import Known, read_known
+from jobs.synthetic.sample import sample
+from pipeline.sources.discover import list_sources
 
 HOURS, SEED = 0.1, 1
 KINDS = ("colour", "needle", "after")

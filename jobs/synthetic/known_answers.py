@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.answer import Answer, Evidence
+from agent.core.question import Question
 from agent.errors import BadQuestion
-from agent.question import Question
 from jobs.errors import UsageError
 
 WANTED = "give a questions.jsonl as `kinodex sample` writes"

@@ -22,9 +22,9 @@ def sample(
     has a narrator, whose lines are its subtitles (`<film>.srt`). The same seed writes the same.
     `on_progress` is told the share that is done, from 0 to 1.
     """
-    from pipeline.sketch.film import FPS, as_json, subtitles, write_script
-    from pipeline.sketch.questions import write_questions
-    from pipeline.sketch.shoot import shoot
+    from jobs.synthetic.world.questions import write_questions
+    from jobs.synthetic.world.render import shoot
+    from jobs.synthetic.world.script import FPS, as_json, subtitles, write_script
 
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.spaces import import_open_clip
-from pipeline.sketch.camera import photograph
-from pipeline.sketch.captions import full_claim, plain_wording
-from pipeline.sketch.chance import CARD_PAINTS, random_group, random_scene
-from pipeline.sketch.scene import Group, Scene, TitleCard
-from pipeline.sketch.truth import Asked, Claim, truth
-from pipeline.sketch.words import (
+from index.embedding.space import import_open_clip
+from jobs.synthetic.world.augment import photograph
+from jobs.synthetic.world.captions import full_claim, plain_wording
+from jobs.synthetic.world.claims import Asked, Claim, truth
+from jobs.synthetic.world.random_scenes import CARD_PAINTS, random_group, random_scene
+from jobs.synthetic.world.scene import Group, Scene, TitleCard
+from jobs.synthetic.world.vocabulary import (
     COLOUR_NAMES,
     NUMBERS,
     PLACE_NAMES,

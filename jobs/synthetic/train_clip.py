@@ -1,4 +1,4 @@
-"""Trains the built-in model on pictures of the sketch world: `python -m jobs.train_builtin --minutes 60 --seed 0`.
+"""Trains the built-in model on pictures of the sketch world: `python -m jobs.synthetic.train_clip --minutes 60 --seed 0`.
 
 The loss knows the truth: which caption is true of which picture of the batch is computed, not assumed, so a partial
 caption ("a boat") is never punished for the other pictures it fits. Two terms: a multi-positive contrastive loss in
@@ -27,14 +27,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from index.spaces import import_open_clip
-from jobs.score_builtin import score
-from pipeline.sketch.camera import photograph
-from pipeline.sketch.captions import altered, claim_about, wording
-from pipeline.sketch.chance import random_picture
-from pipeline.sketch.scene import Scene, TitleCard
-from pipeline.sketch.truth import Asked, Claim, claim_codes, scene_codes, truth_of_codes
-from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, TITLE_WORDS
+from index.embedding.space import import_open_clip
+from jobs.synthetic.score_clip import score
+from jobs.synthetic.world.augment import photograph
+from jobs.synthetic.world.captions import altered, claim_about, wording
+from jobs.synthetic.world.claims import Asked, Claim, claim_codes, scene_codes, truth_of_codes
+from jobs.synthetic.world.random_scenes import random_picture
+from jobs.synthetic.world.scene import Scene, TitleCard
+from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, TITLE_WORDS
 
 if TYPE_CHECKING:
     import torch

@@ -2,7 +2,7 @@
 
 - `{video: [caption, ...]}`, a caption for every `seconds` (LaViLa's of EgoSchema, as LLoVi and AKeyS publish them);
 - `{second: caption}`, a file a video, named after it or with `_cap` behind (NExT-QA's of VideoAgent, in a zip);
-- JSON lines, see jobs/importing/rows.py.
+- JSON lines, see jobs/text_import/jsonl.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import UnreadableText
-from jobs.importing.files import json_of, read_files, stem
-from jobs.importing.rows import is_rows, read_rows
-from jobs.importing.text import Read, TextLine, Unread, plain, video_text
+from jobs.text_import.files import json_of, read_files, stem
+from jobs.text_import.jsonl import is_rows, read_rows
+from jobs.text_import.types import Read, TextLine, Unread, plain, video_text
 
 SUFFIXES = (".json", ".jsonl")
 FORMS = 'forms: {"video": ["caption", ...]}, {"second": "caption"}, or JSON lines with video, start_s, end_s, text'

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from jobs.errors import UnreadableText, UsageError
-from jobs.importing.text import Read, Unread
+from jobs.text_import.types import Read, Unread
 from pipeline.errors import SubtitleError
 
 

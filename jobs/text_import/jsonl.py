@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from jobs.errors import UnreadableText
-from jobs.importing.text import Read, TextLine, Unread, plain, told, video_text
+from jobs.text_import.types import Read, TextLine, Unread, plain, told, video_text
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jobs.errors import UnreadableText
-from jobs.importing.text import Read, TextLine, Unread, VideoText, plain
+from jobs.text_import.types import Read, TextLine, Unread, VideoText, plain
 
 CLIP_TAG = re.compile(r"<([^<>]*clip_\d+)>")
 SPOKEN = re.compile(r"\(?\s*(?P<speaker>[^:()]{1,40}?)\s*:\s*\)?\s*(?P<text>.*)")

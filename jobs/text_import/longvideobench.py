@@ -20,8 +20,8 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from jobs.errors import UsageError
-from jobs.importing.files import stem
-from jobs.importing.text import Read, TextLine, VideoText, plain, video_text
+from jobs.text_import.files import stem
+from jobs.text_import.types import Read, TextLine, VideoText, plain, video_text
 
 CLOCK = re.compile(r"(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+(?:[.,]\d+)?)")
 LANGUAGE = re.compile(r"_[a-z]{2}$")

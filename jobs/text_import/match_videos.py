@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from index.rows import VideoRow
-from jobs.importing.text import VideoText
+from jobs.text_import.types import VideoText
 
 CODEC = "text"
 

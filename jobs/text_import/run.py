@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 
 from index.library import Library
 from index.rows import FailureRow, VideoRow
-from jobs.add import add
-from jobs.adding import Added, AddReport
-from jobs.importing.names import known_names, length_s, parts, text_id, text_row, text_uri
-from jobs.importing.stage import ImportedText, Kind
-from jobs.importing.text import Read, Unread, VideoText
+from jobs.annotate.run import add
+from jobs.annotate.stage import Added, AddReport
+from jobs.text_import.match_videos import known_names, length_s, parts, text_id, text_row, text_uri
+from jobs.text_import.stage import ImportedText, Kind
+from jobs.text_import.types import Read, Unread, VideoText
 
 VIDEOS_A_COMMIT = 1000
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.add_captions import Caption, text_tower, text_vectors
-from jobs.adding import Made
-from jobs.importing.text import TextLine, VideoText
+from jobs.annotate.captions import Caption, text_tower, text_vectors
+from jobs.annotate.stage import Made
+from jobs.text_import.types import TextLine, VideoText
 
 Kind = Literal["captions", "speech"]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from jobs.errors import UnreadableText
-from jobs.importing.files import json_of, read_files, stem
-from jobs.importing.longtvqa import read_clips
-from jobs.importing.longvideobench import Cut, read_lines
-from jobs.importing.rows import is_rows, read_rows
-from jobs.importing.text import Read, TextLine, plain, video_text
-from pipeline.sources import SUBTITLE_SUFFIXES, sidecar_language
-from pipeline.subtitles import subtitle_lines
+from jobs.text_import.files import json_of, read_files, stem
+from jobs.text_import.jsonl import is_rows, read_rows
+from jobs.text_import.longtvqa import read_clips
+from jobs.text_import.longvideobench import Cut, read_lines
+from jobs.text_import.types import Read, TextLine, plain, video_text
+from pipeline.sources.discover import SUBTITLE_SUFFIXES, sidecar_language
+from pipeline.subtitles.sidecar import subtitle_lines
 
 SUFFIXES = (*SUBTITLE_SUFFIXES, ".json", ".jsonl")
 FORMS = (

@@ -1,9 +1,9 @@
 """Trains a LongVideoAgent master with GRPO (arXiv 2512.20618, section 3.2), through TRL's GRPOTrainer.
 
 The trainer decides what is asked how often, and updates the model; the rollouts are runs of the agent itself
-(`master_rollouts`). The reward of a rollout is the paper's (`agent.rewards`), in two columns so that both are logged.
+(`master_rollouts`). The reward of a rollout is the paper's (`agent.variants.longvideoagent.rewards`), in two columns so that both are logged.
 
-What the paper leaves open, and what was decided (train_master.toml has the numbers):
+What the paper leaves open, and what was decided (grpo.toml has the numbers):
 
 - It speaks of GRPO and of "a learned value baseline" at once. GRPO has none: the baseline is the mean of the group,
   and the advantage is in standard deviations of the group.
@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from agent.environment import Environment
-from agent.generation import Generator
-from agent.local_model import known_model
-from agent.rollouts import as_line
+from agent.models.generation import Generator
+from agent.models.local import known_model
+from agent.variants.longvideoagent.rollouts import as_line
+from index.embedding.space import import_torchvision
 from index.library import Library
-from index.spaces import import_torchvision
 from jobs.errors import UsageError
-from jobs.library_space import check_vectors, held_space, library_space
-from jobs.master_rollouts import Sampled, World, sample
-from jobs.master_settings import MasterSettings
-from jobs.models import ModelChoice, chosen_models
-from jobs.truth import Known
+from jobs.model_choice import ModelChoice, chosen_models
+from jobs.open_library import check_vectors, held_space, library_space
+from jobs.synthetic.known_answers import Known
+from jobs.train.rollouts import Sampled, World, sample
+from jobs.train.settings import MasterSettings
 
 FINISHED = "master"
 """The folder of the trained model, beside the checkpoints."""

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.ask import Task, ask_many
-from agent.chat_tokens import first_tokens, told_tokens
+from agent.core.protocol import Exchange, Models, R, Request
 from agent.environment import Environment
-from agent.generation import Generator
-from agent.local_model import spoken
-from agent.model import Exchange, Models, R, Request
-from agent.prompts import render
-from agent.rollouts import MASTER_REQUESTS, Rollout, rollout
-from agent.trace import Record, record
-from jobs.master_settings import MasterSettings
-from jobs.models import ModelsFor
-from jobs.truth import Known
+from agent.models.chat_template import first_tokens, told_tokens
+from agent.models.generation import Generator
+from agent.models.local import spoken
+from agent.prompts.render import render
+from agent.trace.trace import Record, record
+from agent.variants.longvideoagent.rollouts import MASTER_REQUESTS, Rollout, rollout
+from jobs.model_choice import ModelsFor
+from jobs.synthetic.known_answers import Known
+from jobs.train.settings import MasterSettings
 
 AGENT = "longvideoagent"
 

@@ -1,4 +1,4 @@
-"""How a master is trained: the paper's settings in train_master.toml beside this file, and what the user changes."""
+"""How a master is trained: the paper's settings in grpo.toml beside this file, and what the user changes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFlo
 
 from jobs.errors import UsageError
 
-PAPER = Path(__file__).with_name("train_master.toml")
+PAPER = Path(__file__).with_name("grpo.toml")
 
 
 class MasterSettings(BaseModel):
-    """One value each; none has a default here, so that train_master.toml says them all."""
+    """One value each; none has a default here, so that grpo.toml says them all."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

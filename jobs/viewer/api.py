@@ -12,16 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agent.core.protocol import ShownFrame, plain
 from agent.environment import Environment
-from agent.model import ShownFrame, plain
-from agent.trace import read_trace
+from agent.trace.trace import read_trace
 from index.errors import KinodexError, TimeOutside
 from index.library import Library
 from jobs.errors import UsageError
-from jobs.evaluation.folder import trace_file
-from jobs.evaluation.reporting import Run
-from jobs.library_space import held_space
-from jobs.viewer.given import Given
+from jobs.evaluation.report.build import Run
+from jobs.evaluation.run.run_folder import trace_file
+from jobs.open_library import held_space
+from jobs.viewer.inputs import Given
 from jobs.viewer.library_view import Asked, failures_page, found, video_view, videos_page
 from jobs.viewer.run_view import run_view, truth_of
 from jobs.viewer.timeline import curves, shots

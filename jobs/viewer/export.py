@@ -9,9 +9,9 @@ from typing import Any
 
 from index.library import Library
 from index.rows import StoredFrame
-from jobs.stored_pictures import frames_between, picture_of
-from jobs.viewer.collection import Collection
-from jobs.viewer.page import as_json, whole_page
+from jobs.stored_frames import frames_between, picture_of
+from jobs.viewer.api import Collection
+from jobs.viewer.html import as_json, whole_page
 from jobs.viewer.trace_view import shown_frames
 
 SIDE_PX = 480

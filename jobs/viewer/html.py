@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from jobs.evaluation.page import TEMPLATES as REPORT_TEMPLATES
+from jobs.evaluation.report.html import TEMPLATES as REPORT_TEMPLATES
 
-PAGE = Path(__file__).with_name("page")
+PAGE = Path(__file__).with_name("static")
 PREFIX = "viewer/"
 _START = 'import "viewer/main.js";'
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from index.library import Library
 from jobs.errors import UsageError
-from jobs.evaluation.folder import PLAN
-from jobs.evaluation.reporting import Run, read_run
+from jobs.evaluation.report.build import Run, read_run
+from jobs.evaluation.run.run_folder import PLAN
 
 
 @dataclass(frozen=True, slots=True)

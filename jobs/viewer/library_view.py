@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from index.embedding.space import Fingerprint
 from index.errors import QueryError
 from index.library import Library
 from index.rows import Hit, Scope
-from index.spaces import Fingerprint
 
 EmbedText = Callable[[str], NDArray[np.float32]]
 ROWS = 100

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.benchmarks.item import Item
-from jobs.evaluation.figures import make_report
-from jobs.evaluation.folder import PAGE, REPORT, trace_file
-from jobs.evaluation.record import Record
-from jobs.evaluation.report import Report
-from jobs.evaluation.reporting import Run, read_report
-from jobs.evaluation.scoring import judged_score, option_score
+from jobs.evaluation.report.build import Run, read_report
+from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.run_folder import PAGE, REPORT, trace_file
+from jobs.evaluation.score.aggregate import make_report
+from jobs.evaluation.score.report_types import Report
+from jobs.evaluation.score.scorers import judged_score, option_score
 
 
 def run_view(run: Run) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from agent.errors import TraceError
 from index.errors import KinodexError, LibraryError, QueryError
 from jobs.errors import UsageError
-from jobs.evaluation.folder import FIGURES
-from jobs.evaluation.folder import PAGE as REPORT_PAGE
-from jobs.viewer.collection import Collection, NotGiven, numbers
+from jobs.evaluation.run.run_folder import FIGURES
+from jobs.evaluation.run.run_folder import PAGE as REPORT_PAGE
+from jobs.viewer.api import Collection, NotGiven, numbers
+from jobs.viewer.html import as_json, modules, served_page, style
 from jobs.viewer.library_view import Asked
-from jobs.viewer.page import as_json, modules, served_page, style
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from agent.trace import Record
+from agent.trace.trace import Record
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Costs by the names that `agent.ledger.Ledger` gives them; `frames` are those that were not shown before."""
+    """Costs by the names that `agent.core.budget.Ledger` gives them; `frames` are those that were not shown before."""
 
     calls: int = 0
     cached_calls: int = 0

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.trace import Record
-from jobs.viewer.bill import Bill, bill_of, rest
+from agent.trace.trace import Record
+from jobs.viewer.trace_cost import Bill, bill_of, rest
 
 CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", "usage", "cached", "seconds")
 

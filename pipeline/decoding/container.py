@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.decoding.metadata import VideoFacts
 from pipeline.errors import (
     EmptyFile,
     NotAVideo,
@@ -14,8 +15,7 @@ from pipeline.errors import (
     SourceForbidden,
     SourceMissing,
 )
-from pipeline.facts import VideoFacts
-from pipeline.pictures import display_size, rotation_deg
+from pipeline.images.convert import display_size, rotation_deg
 
 if TYPE_CHECKING:
     from av import VideoFrame

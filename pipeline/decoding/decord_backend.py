@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoders import PickError
+from pipeline.decoding.select import PickError
 
 
 class DecordFrames:
-    """A `pipeline.decoders.FrameSource`. decord chooses the stream itself and counts time from the first frame."""
+    """A `pipeline.decoding.select.FrameSource`. decord chooses the stream itself and counts time from the first frame."""
 
     def __init__(self, path: Path, stream_index: int) -> None:
         try:

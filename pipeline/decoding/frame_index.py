@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoders import PickError
-from pipeline.plan import plan_samples
-from pipeline.pyav_reader import PyavReader
-from pipeline.spans import Span
+from pipeline.decoding.packet_plan import plan_samples
+from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.select import PickError
+from pipeline.decoding.spans import Span
 
 BATCH_BYTES = 64_000_000
 BATCH_FRAMES = 16
@@ -23,7 +23,7 @@ class Picks:
     """Samples of a video or a span of it, lists `[n]`: place among all frames that are shown, number, exact time.
 
     `start_s` is the time of the video's first frame, `end_s` its end, `count` the number of its frames, `apart_s` the
-    least distance of two of them, `size_px` their width and height; `has_open_groups` as in `pipeline.plan`.
+    least distance of two of them, `size_px` their width and height; `has_open_groups` as in `pipeline.decoding.packet_plan`.
     """
 
     indices: list[int]

@@ -1,7 +1,7 @@
 """Frames that stay on the device that decodes them: model inputs there, small pictures for JPEGs on the host.
 
 torchcodec decodes (NVDEC on "cuda"), the frames are scaled by antialiased bicubic interpolation, the same kernel
-as PIL's, straight from their stored size. Samples, numbers and times are those of `pipeline.picks`. What torchcodec
+as PIL's, straight from their stored size. Samples, numbers and times are those of `pipeline.decoding.frame_index`. What torchcodec
 cannot read goes through PyAV and PIL on the host, and the reason is kept.
 """
 
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoders import PickError, unfit
-from pipeline.model_input import ModelInput
-from pipeline.picks import BATCH_FRAMES, picks_of
-from pipeline.pictures import rgb_scaler, working_size
-from pipeline.plan import SurpriseError
-from pipeline.pyav_reader import PyavReader
-from pipeline.spans import Span
-from pipeline.torchcodec_frames import frames_at, open_decoder
+from pipeline.decoding.frame_index import BATCH_FRAMES, picks_of
+from pipeline.decoding.packet_plan import SurpriseError
+from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.select import PickError, unfit
+from pipeline.decoding.spans import Span
+from pipeline.decoding.torchcodec_backend import frames_at, open_decoder
+from pipeline.images.convert import rgb_scaler, working_size
+from pipeline.images.preprocess import ModelInput
 
 if TYPE_CHECKING:
     import torch

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from pipeline.decode import Sample
-from pipeline.decoders import PickError, choose, source, unfit
-from pipeline.picks import picks_of
-from pipeline.plan import SurpriseError
-from pipeline.pyav_reader import PyavReader
-from pipeline.spans import Span
+from pipeline.decoding.frame_index import picks_of
+from pipeline.decoding.open import Sample
+from pipeline.decoding.packet_plan import SurpriseError
+from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.select import PickError, choose, source, unfit
+from pipeline.decoding.spans import Span
 
 
 class PickedReader:
-    """A `pipeline.decode.VideoReader` by any decoder."""
+    """A `pipeline.decoding.open.VideoReader` by any decoder."""
 
     def __init__(self, exact: PyavReader, decoder: str) -> None:
         self._exact, self._asked = exact, decoder
@@ -28,11 +28,11 @@ class PickedReader:
         self.fell_back: str | None = None
 
     def close(self) -> None:
-        """See `pipeline.decode.VideoReader`."""
+        """See `pipeline.decoding.open.VideoReader`."""
         self._exact.close()
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
-        """See `pipeline.decode.VideoReader`."""
+        """See `pipeline.decoding.open.VideoReader`."""
         self.decoder, self.fell_back = choose(self._asked), None
         given = -1
         if self.decoder != "pyav":

@@ -1,7 +1,7 @@
 """Decode one video and hand out the frame that is shown at each sample instant, with its exact time.
 
-`pipeline.clock` says what a frame's time is. PyAV is the reference: it reads everything, exactly, whole or in
-spans. The other decoders are held to it and give way to it: see `pipeline.decoders`.
+`pipeline.decoding.timestamps` says what a frame's time is. PyAV is the reference: it reads everything, exactly, whole or in
+spans. The other decoders are held to it and give way to it: see `pipeline.decoding.select`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from av import VideoFrame
 
-    from pipeline.facts import VideoFacts
-    from pipeline.spans import Span
+    from pipeline.decoding.metadata import VideoFacts
+    from pipeline.decoding.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,16 @@ def open_video(path: Path, name: str | None = None, *, decoder: str = "pyav") ->
     """Open `path` for one pass over its frames; messages call it `name`.
 
     Args:
-        decoder: one of `pipeline.decoders.DECODERS`, or "auto".
+        decoder: one of `pipeline.decoding.select.DECODERS`, or "auto".
 
     Raises:
         ValueError: no such decoder.
         VideoError: there is nothing to decode in it; see `pipeline.errors`.
         SourceMissing, SourceForbidden: the file cannot be read.
     """
-    from pipeline.decoders import check
-    from pipeline.picked import PickedReader
-    from pipeline.pyav_reader import PyavReader
+    from pipeline.decoding.indexed_reader import PickedReader
+    from pipeline.decoding.pyav_reader import PyavReader
+    from pipeline.decoding.select import check
 
     check(decoder)
     exact = PyavReader(path, name or path.name)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.clock import GAP_TO_BELIEVE_S, duration_s, time_base
+from pipeline.decoding.timestamps import GAP_TO_BELIEVE_S, duration_s, time_base
 
 if TYPE_CHECKING:
     from av import Packet

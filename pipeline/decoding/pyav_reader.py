@@ -1,6 +1,6 @@
 """The reference decoder: PyAV (FFmpeg), exact on everything, whole or by spans.
 
-What the samples do not need is not decoded, by `pipeline.plan`. Where no plan can be made, or the frames do not
+What the samples do not need is not decoded, by `pipeline.decoding.packet_plan`. Where no plan can be made, or the frames do not
 come out as planned, everything is decoded. Damage: a packet that cannot be read or decoded is counted and left
 out, and what follows it is still used.
 """
@@ -14,13 +14,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.clock import duration_s, time_base, timed
-from pipeline.container import choose_stream, open_container, read_facts
-from pipeline.decode import Sample
+from pipeline.decoding.container import choose_stream, open_container, read_facts
+from pipeline.decoding.open import Sample
+from pipeline.decoding.packet_plan import Packets, Plan, SurpriseError, list_packets, plan_samples
+from pipeline.decoding.spans import Span, SpanDamaged, packets_of
+from pipeline.decoding.timestamps import duration_s, time_base, timed
 from pipeline.errors import NothingDecodes
-from pipeline.pictures import display_size
-from pipeline.plan import Packets, Plan, SurpriseError, list_packets, plan_samples
-from pipeline.spans import Span, SpanDamaged, packets_of
+from pipeline.images.convert import display_size
 
 if TYPE_CHECKING:
     from av import Packet, VideoFrame
@@ -33,7 +33,7 @@ SKIPPING_CODECS = frozenset({"h264", "hevc"})
 
 
 class PyavReader:
-    """A `pipeline.decode.VideoReader`. Holds no file open between passes.
+    """A `pipeline.decoding.open.VideoReader`. Holds no file open between passes.
 
     `start` is `start_s` exactly, `base` the unit of timestamps in seconds, `size_px` width and height of an upright
     frame before its pixels are made square.
@@ -79,7 +79,7 @@ class PyavReader:
         return round(self.start / self.base)
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
-        """See `pipeline.decode.VideoReader`.
+        """See `pipeline.decoding.open.VideoReader`.
 
         A decoder hides damage with what it decoded before, so what was left out then matters: on the first
         damage or surprise the pass is made again with everything decoded, past the samples already given.

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.facts import VideoFacts
+from pipeline.decoding.metadata import VideoFacts
 
 DECODERS = ("pyav", "decord", "torchcodec", "nvdec")
 
@@ -76,9 +76,9 @@ def unfit(decoder: str, facts: VideoFacts) -> str | None:
 def source(decoder: str) -> Callable[[Path, int], FrameSource]:
     """The opener of a decoder other than PyAV: of a path and the index of a stream."""
     if decoder == "decord":
-        from pipeline.decord_frames import DecordFrames
+        from pipeline.decoding.decord_backend import DecordFrames
 
         return DecordFrames
-    from pipeline.torchcodec_frames import TorchcodecFrames
+    from pipeline.decoding.torchcodec_backend import TorchcodecFrames
 
     return partial(TorchcodecFrames, device="cuda" if decoder == "nvdec" else "cpu")

@@ -1,6 +1,6 @@
 """Parts of a long video that can be decoded each by itself, by different processes.
 
-A span begins with a key frame at which a decoder may start afresh (`pipeline.plan`) and ends where the next one
+A span begins with a key frame at which a decoder may start afresh (`pipeline.decoding.packet_plan`) and ends where the next one
 begins. What is shown before a key frame but sent after it belongs to the span before, which reads that far. The
 samples of all spans together are those of one pass over the whole video, to the last bit.
 """
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.clock import time_base
-from pipeline.container import choose_stream, open_container
-from pipeline.plan import Packets, SurpriseError, first_number, list_packets
+from pipeline.decoding.container import choose_stream, open_container
+from pipeline.decoding.packet_plan import Packets, SurpriseError, first_number, list_packets
+from pipeline.decoding.timestamps import time_base
 
 if TYPE_CHECKING:
     from av import Packet
@@ -52,9 +52,9 @@ class Span:
 def cut(path: Path, name: str, fps: float, span_s: float) -> tuple[Span, ...]:
     """Spans of about `span_s` seconds for sampling at `fps`; none where the video is short or has to be read whole.
 
-    Decodes one frame and demuxes the rest. Raises as `pipeline.decode.open_video`.
+    Decodes one frame and demuxes the rest. Raises as `pipeline.decoding.open.open_video`.
     """
-    from pipeline.decode import open_video
+    from pipeline.decoding.open import open_video
 
     with open_video(path, name) as video:
         start_s = video.start_s

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoders import PickError
+from pipeline.decoding.select import PickError
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +57,7 @@ def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np
 
 
 class TorchcodecFrames:
-    """A `pipeline.decoders.FrameSource`."""
+    """A `pipeline.decoding.select.FrameSource`."""
 
     def __init__(self, path: Path, stream_index: int, device: str) -> None:
         self._decoder = open_decoder(path, stream_index, device)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import WrongModel
-from pipeline.hub_models import Loaded, inference, load_model, quiet
+from pipeline.models.hub import Loaded, inference, load_model, quiet
 
 if TYPE_CHECKING:
     import torch

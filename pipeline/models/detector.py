@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from pipeline.boxes import Box, Detection, best_of_each
 from pipeline.errors import WrongModel
-from pipeline.hub_models import Loaded, inference, load_model
+from pipeline.models.boxes import Box, Detection, best_of_each
+from pipeline.models.hub import Loaded, inference, load_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.boxes import Box, Detection, overlaps
+from pipeline.models.boxes import Box, Detection, overlaps
 
 MIN_OVERLAP = 0.3
 MAX_MISSED = 2

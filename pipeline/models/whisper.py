@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.audio import RATE_HZ, Sound
 from pipeline.errors import WrongModel
-from pipeline.hub_models import Loaded, inference, load_model, quiet
+from pipeline.models.audio_windows import RATE_HZ, Sound
+from pipeline.models.hub import Loaded, inference, load_model, quiet
 
 SILENCE_RMS = 1e-3
 """-60 dB of full scale. Whisper invents words for silence (its paper, section 4.5), so silence is not shown to it."""

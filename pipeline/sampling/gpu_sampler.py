@@ -1,6 +1,6 @@
 """Read pieces onto the device that embeds them, in this process: decoded, scaled and cut to the model's input there.
 
-Stands where `pipeline.reader.Reader` stands. A decoder that crashes takes this process down; on Ray that is one worker,
+Stands where `pipeline.sampling.sandbox.Reader` stands. A decoder that crashes takes this process down; on Ray that is one worker,
 whose task is done again, and the video fails when that has happened often enough.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
-from pipeline.on_device import DeviceBatch, DeviceReader
-from pipeline.pictures import jpeg
-from pipeline.pieces import Picture, Piece, PieceSummary, Reading
-from pipeline.pyav_reader import PyavReader
-from pipeline.reading import summed_up, timed
-from pipeline.spans import Span, cut
+from pipeline.decoding.gpu_reader import DeviceBatch, DeviceReader
+from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.spans import Span, cut
+from pipeline.images.convert import jpeg
+from pipeline.sampling.sample import summed_up, timed
+from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
 
 Seconds = dict[str, float]
 

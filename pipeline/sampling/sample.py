@@ -17,13 +17,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.ahead import ahead
-from pipeline.decode import VideoReader, open_video
+from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.open import VideoReader, open_video
 from pipeline.errors import NothingDecodes
-from pipeline.facts import VideoFacts
-from pipeline.pictures import jpeg, rgb_scaler
-from pipeline.pieces import Picture, Piece, PieceSummary, Reading
-from pipeline.subtitles import read_subtitles
+from pipeline.images.convert import jpeg, rgb_scaler
+from pipeline.prefetch import ahead
+from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
+from pipeline.subtitles.sidecar import read_subtitles
 
 DECODED_AHEAD = 4  # pictures waiting for JPEG and preparation
 
@@ -31,7 +31,7 @@ Seconds = dict[str, float]
 
 
 class Pass(Protocol):
-    """A pass over a video that has ended: `pipeline.decode.VideoReader`, or `pipeline.on_device.DeviceReader`."""
+    """A pass over a video that has ended: `pipeline.decoding.open.VideoReader`, or `pipeline.decoding.gpu_reader.DeviceReader`."""
 
     facts: VideoFacts
     start_s: float

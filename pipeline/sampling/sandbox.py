@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
-from pipeline.pieces import Picture, Piece, PieceSummary, Reading
+from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
 
 if TYPE_CHECKING:
-    from pipeline.spans import Span
+    from pipeline.decoding.spans import Span
 
 Order = tuple[Literal["read", "cut"], Piece, Reading]
 Message = list[Picture] | PieceSummary | tuple["Span", ...] | Exception
@@ -171,7 +171,7 @@ class _Patience:
 
 
 class _Child:
-    """A process that runs `pipeline.reader_process`."""
+    """A process that runs `pipeline.sampling.sandbox_child`."""
 
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
@@ -181,7 +181,14 @@ class _Child:
         self._words: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed in _release)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "pipeline.reader_process", str(theirs.fileno()), str(memory_bytes)],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "pipeline.sampling.sandbox_child",
+                    str(theirs.fileno()),
+                    str(memory_bytes),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=self._words,
                 stderr=self._words,
@@ -244,5 +251,5 @@ class _Child:
 
 def _environment() -> dict[str, str]:
     """This process's own, with its import path, and one thread for each library that asks for a number."""
-    path = os.pathsep.join([str(Path(__file__).parent.parent), *filter(None, sys.path)])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
     return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -1,6 +1,6 @@
-"""The child process of a `pipeline.reader.Reader`: reads the pieces that it is told to, until its parent is gone.
+"""The child process of a `pipeline.sampling.sandbox.Reader`: reads the pieces that it is told to, until its parent is gone.
 
-    python -m pipeline.reader_process SOCKET MEMORY_BYTES
+    python -m pipeline.sampling.sandbox_child SOCKET MEMORY_BYTES
 
 Its standard input is a pipe on which its parent says nothing: that it closes means that the parent ended.
 """
@@ -20,11 +20,11 @@ from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from pipeline.decoding.spans import SpanDamaged, cut
 from pipeline.errors import DecoderOutOfMemory, PipelineError
-from pipeline.pieces import Picture, PieceSummary
-from pipeline.reader import OUT_OF_MEMORY, Message, Order
-from pipeline.reading import read_piece
-from pipeline.spans import SpanDamaged, cut
+from pipeline.sampling.sample import read_piece
+from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Order
+from pipeline.sampling.types import Picture, PieceSummary
 
 LOOK_AT_MEMORY_S = 0.05
 HOLD_S = 2.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.pieces import Picture
+from pipeline.sampling.types import Picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.facts import VideoFacts
-from pipeline.filesystems import attempt, filesystem_of, is_remote
-from pipeline.model_input import ModelInput
-from pipeline.sources import Source, content_id, local_file
-from pipeline.subtitles import Line
+from pipeline.decoding.metadata import VideoFacts
+from pipeline.images.preprocess import ModelInput
+from pipeline.sources.discover import Source, content_id, local_file
+from pipeline.sources.filesystem import attempt, filesystem_of, is_remote
+from pipeline.subtitles.sidecar import Line
 
 if TYPE_CHECKING:
-    from pipeline.spans import Span
+    from pipeline.decoding.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

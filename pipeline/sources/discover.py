@@ -17,7 +17,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SourceMissing
-from pipeline.filesystems import attempt, filesystem_of, is_remote, protocols
+from pipeline.sources.filesystem import attempt, filesystem_of, is_remote, protocols
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

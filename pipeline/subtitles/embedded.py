@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.container import OPEN_OPTIONS
+from pipeline.decoding.container import OPEN_OPTIONS
 from pipeline.errors import SubtitleError
-from pipeline.subtitles import Line, spoken
+from pipeline.subtitles.sidecar import Line, spoken
 
 if TYPE_CHECKING:
     from av import Packet

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pipeline.decoding.metadata import VideoFacts
 from pipeline.errors import SourceError, SubtitleError
-from pipeline.facts import VideoFacts
-from pipeline.sources import Source, read_bytes, sidecar_language
+from pipeline.sources.discover import Source, read_bytes, sidecar_language
 
 VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")  # WebVTT: <v.loud Mary>
 MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|<[\d:.]+>")  # tags, and the time stamps of karaoke
@@ -31,7 +31,7 @@ class Line:
 
 def read_subtitles(path: Path, source: Source, facts: VideoFacts) -> tuple[list[Line], list[str]]:
     """All lines of a video in order of time, each once, and one message for each unreadable file or track."""
-    from pipeline.text_tracks import embedded_lines
+    from pipeline.subtitles.embedded import embedded_lines
 
     lines: set[Line] = set()
     errors: list[str] = []

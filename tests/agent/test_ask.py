@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 
 from agent.ask import ask
-from agent.builtin_model import BuiltinModel
-from agent.catalogue import VARIANTS
+from agent.core.budget import Budget
+from agent.core.protocol import Exchange, Usage
+from agent.core.question import Question
+from agent.core.replies import Queries
 from agent.errors import BadSettings, ModelUnreachable, NeedsLanguage, UnknownAgent
-from agent.ledger import Budget
-from agent.model import Exchange, Usage
-from agent.question import Question
-from agent.replies import Queries
-from agent.requests.answers import AnswerFrames
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.variants.uniform import UniformParameters
-from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+from agent.models.rulebased.model import BuiltinModel
+from agent.requests.answer import AnswerFrames
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.variants.baselines.uniform import UniformParameters
+from agent.variants.registry import VARIANTS
+from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

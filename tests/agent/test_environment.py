@@ -9,7 +9,7 @@ import pytest
 
 from agent.environment import Environment
 from index.rows import Scope
-from tests.agent_kit import add_film, embed_words, environment_of, film, make_library
+from tests.support.agent_library import add_film, embed_words, environment_of, film, make_library
 
 
 @pytest.fixture(scope="module")

@@ -11,32 +11,32 @@ import pytest
 
 from agent.answer import Answer
 from agent.ask import ask
-from agent.builtin_model import BuiltinModel
-from agent.catalogue import VARIANTS
+from agent.core.protocol import Models, request_fields
+from agent.core.question import Question
 from agent.environment import Environment
 from agent.errors import NeedsPictures
-from agent.events import Acted, Event, Exchanged, RunStarted
-from agent.model import Models, request_fields
-from agent.openai_model import OpenAIModel
-from agent.prompts import render
-from agent.question import Question
-from agent.requests.answers import AnswerFrames, AnswerNotes, Guess
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
+from agent.models.rulebased.model import BuiltinModel
+from agent.prompts.render import render
+from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from agent.requests.describe import DescribeSegment
-from agent.requests.longvideoagent import AnswerNow, ChooseAction, LocateClips
-from agent.requests.videoagent2 import Assess, CreatePlan
-from agent.roles import Role
-from agent.tagged_clips import LEAST_CLIP_S, tagged_clips
-from agent.trace import record
-from agent.variant import Variant
-from agent.variants.uniform import UniformParameters
+from agent.trace.events import Acted, Event, Exchanged, RunStarted
+from agent.trace.trace import record
+from agent.variants.base import Variant
+from agent.variants.baselines.uniform import UniformParameters
+from agent.variants.longvideoagent.clips import LEAST_CLIP_S, tagged_clips
+from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
+from agent.variants.registry import VARIANTS
+from agent.variants.videoagent2.requests import Assess, CreatePlan
 from index.library import Library
 from index.rows import TranscriptRow
-from tests.agent_kit import ScriptedModel, add_film, embed_words, environment_of, film
-from tests.chat_server import ChatServer
-from tests.rule_server import MODEL, Rules
-from tests.rules_sight import Described, Floats
-from tests.text_kit import text_library, text_video_id
-from tests.videoagent2_kit import SURE, UNSURE, Script
+from tests.support.agent_library import ScriptedModel, add_film, embed_words, environment_of, film
+from tests.support.chat_server import ChatServer
+from tests.support.rule_server import MODEL, Rules
+from tests.support.rules_sight import Described, Floats
+from tests.support.text_library import text_library, text_video_id
+from tests.support.videoagent2_film import SURE, UNSURE, Script
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
 DINNER = Question("What is the person doing?", ("painting a fence", "cooking a soup", "repairing an engine"))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.config import IngestConfig
-from jobs.manifest import COLUMNS
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.manifest import COLUMNS
 from pipeline.errors import PipelineError, SourceError, SubtitleError, VideoError
 
 

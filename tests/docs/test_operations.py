@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.roles import Role
+from agent.models.role_config import Role
 from jobs import errors
-from jobs.config import PREFIX
-from jobs.doctor.keys import FOR
+from jobs.doctor.api_keys import FOR
+from jobs.ingest.config import PREFIX
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.catalogue import VARIANTS
-from agent.variant import Variant
+from agent.variants.base import Variant
+from agent.variants.registry import VARIANTS
 
-PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
+PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 CONTROLS = {"uniform", "blind", "random"}
 SECTION = re.compile(r"^## .*\(`(\w+)`\)$", re.MULTILINE)
 SECONDS = {"here": 3600.0, "under 5 minutes": 299.0, "over an hour": 3601.0}

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agent.catalogue import variant
-from jobs.evaluation.contenders import contenders
-from tests.chat_server import ChatServer
+from agent.variants.registry import variant
+from jobs.evaluation.run.contenders import contenders
+from tests.support.chat_server import ChatServer
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```(?:\n\n```text\n(?P<printed>.*?)^```)?", re.MULTILINE | re.DOTALL)
 SERVED = 'base_url="http://localhost:8000/v1"'

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.command_reference import reference
+from jobs.cli.reference import reference
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 
 

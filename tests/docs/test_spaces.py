@@ -9,14 +9,14 @@ import pytest
 from mktestdocs import check_md_file
 from PIL import Image
 
+from index.embedding.names import BUILTIN
+from index.embedding.precision import LEAST_COSINE, LONG_RUN_BATCHES, SMALL_TOWER_PARAMETERS, WORTH_IT
+from index.embedding.space import DEFAULT_SPACE, import_open_clip
 from index.library import Library
-from index.model_names import BUILTIN
-from index.precision import LEAST_COSINE, LONG_RUN_BATCHES, SMALL_TOWER_PARAMETERS, WORTH_IT
-from index.spaces import DEFAULT_SPACE, import_open_clip
-from jobs.add_vectors import Vectors
-from jobs.config import CPU_BATCH, GPU_BATCH
-from tests.stage_kit import library_of, tiny_film
-from tests.test_index_spaces import TINY, write_model
+from jobs.annotate.vectors import Vectors
+from jobs.ingest.config import CPU_BATCH, GPU_BATCH
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.stage_models import library_of, tiny_film
 
 
 @pytest.fixture

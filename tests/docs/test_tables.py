@@ -11,8 +11,8 @@ from mktestdocs import check_md_file
 
 from index.library import Library
 from index.rows import ClipRow
-from index.schema import CLIPS, FORMAT_VERSION, table_schemas, vectors_table
-from tests.index_kit import (
+from index.store.schema import CLIPS, FORMAT_VERSION, table_schemas, vectors_table
+from tests.support.random_library import (
     DIM,
     OTHER_DIM,
     SETTINGS,

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from jobs.eval_command import with_run
-from jobs.ingest_options import spread_ray
-from jobs.main import app
+from jobs.cli.eval.app import with_run
+from jobs.cli.main import app
+from jobs.cli.options.ingest import spread_ray
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -24,7 +24,7 @@ OPTION = re.compile(r"--[a-z][a-z-]*")
 OURS = re.compile(r"(?:agent|docs|index|infra|jobs|pipeline|tests)/[\w./-]+")
 FILE = re.compile(r"(?:\w[\w-]*/)*\w[\w.-]*\.[a-z]\w+")
 OTHERS = {"--build-arg", "--cli", "--extra-index-url", "--metrics-export-port", "--minutes", "--threads"}
-"""Options of other programs (docker, pip, Ray, MCP Inspector, `jobs.train_builtin`) that prose names by themselves."""
+"""Options of other programs (docker, pip, Ray, MCP Inspector, `jobs.synthetic.train_clip`) that prose names by themselves."""
 ENDS = {";", "&&", "||", "|", ">", ">>", "&"}
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from index.additions import rows_held
+from index.annotations.additions import rows_held
 from index.library import Library
 from index.rows import VideoRow
-from jobs.add import add
-from jobs.adding import Added, Made
+from jobs.annotate.run import add
+from jobs.annotate.stage import Added, Made
 from pipeline.errors import PictureError
-from tests.index_kit import SETTINGS, fingerprint, made
+from tests.support.random_library import SETTINGS, fingerprint, made
 
 VIDEOS = 60
 KILLS = int(os.environ.get("KINODEX_ADD_KILLS", "4"))
@@ -100,8 +100,8 @@ def run(uri: str, die_at: str = "") -> None:
 @contextmanager
 def begun(library: Library, die_at: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """A process that has opened the library and adds to it; it is waited for at the end."""
-    code = f"from tests.test_add_kills import run; run({library.uri!r}, {die_at!r})"
-    root = Path(__file__).parent.parent
+    code = f"from tests.end_to_end.test_add_kills import run; run({library.uri!r}, {die_at!r})"
+    root = Path(__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"

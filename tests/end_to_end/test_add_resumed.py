@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.additions import rows_held
+from index.annotations.additions import rows_held
 from index.library import Library
-from jobs.add import add
-from jobs.add_captions import Captions
-from jobs.add_detections import Detections
-from jobs.add_speech import Speech
-from jobs.add_vectors import Vectors
-from jobs.adding import Stage
-from tests import stage_kit
-from tests.stage_kit import beeps, library_of, tiny_film
-from tests.test_index_spaces import TINY, write_model
+from jobs.annotate.captions import Captions
+from jobs.annotate.detections import Detections
+from jobs.annotate.run import add
+from jobs.annotate.speech import Speech
+from jobs.annotate.stage import Stage
+from jobs.annotate.vectors import Vectors
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support import stage_models as stage_kit
+from tests.support.stage_models import beeps, library_of, tiny_film
 
 STAGES: dict[str, Callable[[Path], Stage]] = {
     "captions": lambda models: Captions(str(models / "llava"), frames_a_segment=2, max_new_tokens=8),
@@ -78,7 +78,7 @@ def kill_when_it_writes(library: Library, stage: Stage, models: Path) -> None:
     """Run the command, and kill it as soon as it has written a row."""
     model, *options = OPTIONS[stage.name]
     place = f"local-dir:{models / model}" if stage.name == "vectors" else str(models / model)
-    command = [sys.executable, "-c", "from jobs.main import main; main()", "add", stage.name, library.uri]
+    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "add", stage.name, library.uri]
     ids = [row.video_id for row in library.videos()]
     stage.prepare(library)
     with subprocess.Popen([*command, "--model", place, *options], stdout=subprocess.DEVNULL) as process:

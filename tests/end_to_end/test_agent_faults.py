@@ -13,22 +13,22 @@ import pytest
 
 from agent.answer import Answer
 from agent.ask import ask
-from agent.catalogue import VARIANTS
+from agent.core.budget import Budget
+from agent.core.question import Question
 from agent.environment import Environment
-from agent.events import Event, Exchanged
-from agent.ledger import Budget
-from agent.openai_model import OpenAIModel
-from agent.prompts import render
-from agent.question import Question
-from agent.roles import Role
-from agent.variant import Variant
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
+from agent.prompts.render import render
+from agent.trace.events import Event, Exchanged
+from agent.variants.base import Variant
+from agent.variants.registry import VARIANTS
 from index.rows import SegmentRow, TranscriptRow
-from tests.agent_kit import environment_of, film, make_library
-from tests.chat_server import Behaviour, ChatServer, calling, cut_off, refusing
-from tests.index_kit import caption
-from tests.rule_server import Rules
-from tests.rules_sight import Described, Floats
-from tests.wire_kit import frame
+from tests.support.agent_library import environment_of, film, make_library
+from tests.support.chat_server import Behaviour, ChatServer, calling, cut_off, refusing
+from tests.support.random_library import caption
+from tests.support.rule_server import Rules
+from tests.support.rules_sight import Described, Floats
+from tests.support.wire import frame
 
 ASKED = [variant for variant in VARIANTS if variant.roles]
 SEEING = [variant for variant in ASKED if variant.sees_video]

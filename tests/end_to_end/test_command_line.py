@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from index.embedding.space import load_space
 from index.library import Library
-from index.spaces import load_space
-from jobs.ask_command import open_environment
-from jobs.viewer.collection import Collection
-from jobs.viewer.given import told_apart
+from jobs.cli.ask import open_environment
+from jobs.viewer.api import Collection
+from jobs.viewer.inputs import told_apart
 from jobs.viewer.timeline import curves
-from tests.command_kit import Kinodex, bad, runner
-from tests.index_kit import caption, detection
-from tests.test_index_spaces import TINY, write_model
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.command import Kinodex, bad, runner
+from tests.support.random_library import caption, detection
 
 
 @pytest.fixture

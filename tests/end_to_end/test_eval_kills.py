@@ -20,19 +20,19 @@ from typing import Any
 
 from rich.console import Console
 
+from agent.core.budget import Budget
+from agent.core.protocol import Exchange, Request
 from agent.environment import Environment
-from agent.ledger import Budget
-from agent.model import Exchange, Request
 from index.library import Library
-from jobs.evaluation.asking import Ask, Setting, asking
-from jobs.evaluation.contenders import contenders
-from jobs.evaluation.folder import ANSWERS, read_items, read_plan, read_records, trace_file
-from jobs.evaluation.planning import Wanted, planned
-from jobs.evaluation.record import Record
-from jobs.evaluation.run import How, run
-from jobs.models import ModelChoice
-from tests.agent_kit import ScriptedModel, embed_words, explorer, film, make_library
-from tests.eval_kit import FILMS, write_questions
+from jobs.evaluation.run.contenders import contenders
+from jobs.evaluation.run.make_plan import Wanted, planned
+from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.run import How, run
+from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_records, trace_file
+from jobs.evaluation.run.solve import Ask, Setting, asking
+from jobs.model_choice import ModelChoice
+from tests.support.agent_library import ScriptedModel, embed_words, explorer, film, make_library
+from tests.support.eval_runs import FILMS, write_questions
 
 KILLS = int(os.environ.get("KINODEX_EVAL_KILLS", "2"))
 EACH = 4
@@ -65,9 +65,9 @@ def evaluate(folder: Path, out: Path) -> None:
 
 
 def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
-    code = "from pathlib import Path; from tests.test_eval_kills import evaluate; "
+    code = "from pathlib import Path; from tests.end_to_end.test_eval_kills import evaluate; "
     code += f"evaluate(Path({str(folder)!r}), Path({str(out)!r}))"
-    return subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent.parent)
+    return subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
 
 
 def without_times(out: Path) -> dict[tuple[str, str], Record]:

@@ -12,19 +12,19 @@ import pytest
 
 from agent.answer import Answer
 from agent.ask import Task, ask, ask_many, default_parameters
-from agent.catalogue import VARIANTS
+from agent.core.protocol import Models
+from agent.core.question import Question
 from agent.environment import Environment
-from agent.events import Event, Exchanged
-from agent.model import Models
-from agent.openai_model import OpenAIModel
-from agent.question import Question
-from agent.replay_model import ReplayModel
-from agent.roles import Role
-from agent.trace import trace_to
-from agent.variant import Variant, changed
-from tests.chat_server import ChatServer, Seen
-from tests.rule_server import MODEL, Rules
-from tests.sketch_library import SketchLibrary, draw_library
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
+from agent.trace.events import Event, Exchanged
+from agent.trace.replay_model import ReplayModel
+from agent.trace.trace import trace_to
+from agent.variants.base import Variant, changed
+from agent.variants.registry import VARIANTS
+from tests.support.chat_server import ChatServer, Seen
+from tests.support.rule_server import MODEL, Rules
+from tests.support.sketch_library import SketchLibrary, draw_library
 
 STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]

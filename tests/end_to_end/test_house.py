@@ -47,7 +47,7 @@ def modules_after(code: str) -> set[str]:
 
 RUN_HELP = """
 import sys
-from jobs.main import main
+from jobs.cli.main import main
 sys.argv = ["kinodex", "--help"]
 try:
     main()
@@ -62,5 +62,5 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_a_library_is_read_without_decoder_or_ray() -> None:
-    code = "import index.library, index.search, agent.ask, agent.builtin_model, agent.openai_model"
+    code = "import index.library, index.search.search, agent.ask, agent.models.rulebased.model, agent.models.openai_compatible"
     assert not {"av", "ray", "pipeline", "jobs"} & modules_after(code)

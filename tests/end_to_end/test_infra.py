@@ -17,9 +17,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from jobs.metrics import GPU_BUSY, METRICS, RAY_PREFIX
-from tests.command_kit import runner
-from tests.kuberay_kit import KUBERNETES, RayCluster, RayJob
+from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX
+from tests.support.command import runner
+from tests.support.kuberay import KUBERNETES, RayCluster, RayJob
 
 LABELS = {metric.name: metric.label for metric in METRICS} | {GPU_BUSY: "gpu"}
 OF_RAY = {"ray_node_gpus_utilization": "GpuIndex"}
@@ -254,8 +254,8 @@ def test_the_dashboard_asks_for_what_is_told(infra: Path) -> None:
 
 
 def test_states_and_stages_that_the_dashboard_picks_exist(infra: Path) -> None:
-    from jobs.coordinator import READING
-    from jobs.report import STATES
+    from jobs.console.ingest_report import STATES
+    from jobs.ingest.coordinator import READING
 
     stages: set[str] = {*READING, "embed", "write"}
     known: dict[str, set[str]] = {"state": set(STATES), "stage": stages, "kind": {"reader", "embedder"}}

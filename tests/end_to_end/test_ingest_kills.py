@@ -1,7 +1,7 @@
 """Killed at any instant and run again, an ingest leaves the library that an undisturbed one leaves, row for row.
 
 The default is short. Longer, as before a release:
-    KINODEX_KILL_VIDEOS=200 KINODEX_KILL_ROUNDS=20 python -m pytest tests/test_ingest_kills.py -s
+    KINODEX_KILL_VIDEOS=200 KINODEX_KILL_ROUNDS=20 python -m pytest tests/end_to_end/test_ingest_kills.py -s
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from jobs.config import IngestConfig
-from jobs.ingest import run_ingest
-from pipeline.sources import list_sources
-from tests.cluster_kit import cluster, ingest, kill, log_of, named, node, stopped, vanish
-from tests.corpus_kit import assert_same, make_corpus
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.run import run_ingest
+from pipeline.sources.discover import list_sources
+from tests.support.corpus import assert_same, make_corpus
+from tests.support.ray_node import cluster, ingest, kill, log_of, named, node, stopped, vanish
 
 VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "14"))
 ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "1"))

@@ -21,38 +21,39 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent.catalogue import VARIANTS
+from agent.core.budget import Budget
+from agent.core.protocol import Exchange, Model, R, Request, request_key
+from agent.core.question import Question
 from agent.environment import Environment
-from agent.ledger import Budget
-from agent.model import Exchange, Model, R, Request, request_key
-from agent.openai_model import OpenAIModel
-from agent.question import Question
-from agent.requests import longvideoagent, videoseek
-from agent.requests.answers import AnswerFrames, AnswerNotes, Guess
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
+from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from agent.requests.describe import DescribeSegment, Summarize
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.requests.vca import ChooseFrames
-from agent.requests.videoagent import FindMissing, ReflectOnAnswer
-from agent.requests.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
-from agent.requests.videotree import JudgeRelevance
-from agent.roles import Role
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.session import Session
+from agent.variants.longvideoagent import requests as longvideoagent
+from agent.variants.registry import VARIANTS
+from agent.variants.vca.requests import ChooseFrames
+from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
+from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from agent.variants.videoseek import requests as videoseek
+from agent.variants.videotree.requests import JudgeRelevance
 from index.library import Library
 from index.rows import TranscriptRow
-from jobs.benchmarks.catalogue import BENCHMARKS, read_benchmark
 from jobs.benchmarks.item import Item, Truth
-from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asking
-from jobs.evaluation.contenders import Contender, contenders
-from jobs.evaluation.folder import ANSWERS, TRACES, read_records
-from jobs.evaluation.planning import Wanted, planned
-from jobs.evaluation.run import How, run
-from jobs.models import ModelChoice
-from tests import benchmark_kit as kit
-from tests.agent_kit import ScriptedModel, embed_words, film, make_library
-from tests.benchmark_kit import published
-from tests.chat_server import ChatServer, calling
-from tests.test_prompts_all import KINDS
-from tests.videoagent2_kit import picture, sighting
+from jobs.benchmarks.registry import BENCHMARKS, read_benchmark
+from jobs.evaluation.run.contenders import Contender, contenders
+from jobs.evaluation.run.make_plan import Wanted, planned
+from jobs.evaluation.run.run import How, run
+from jobs.evaluation.run.run_folder import ANSWERS, TRACES, read_records
+from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asking
+from jobs.model_choice import ModelChoice
+from tests.agent.prompts.test_templates import KINDS
+from tests.support import benchmark_files as kit
+from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
+from tests.support.benchmark_files import published
+from tests.support.chat_server import ChatServer, calling
+from tests.support.videoagent2_film import picture, sighting
 
 WORD, START_S, END_S = "sesame", 31.4159, 42.4242
 CLOCK, CLOCK_S = "1383:47-1411:13", (83027, 84673)
@@ -283,7 +284,7 @@ class Watched:
 def beneath(frame: FrameType | None) -> Iterator[FrameType]:
     """The frames of a call stack that are an agent's, or of who puts questions to it."""
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(("agent.", "jobs.evaluation.asking")):
+        if frame.f_globals.get("__name__", "").startswith(("agent.", "jobs.evaluation.run.solve")):
             yield frame
         frame = frame.f_back
 
@@ -402,7 +403,12 @@ def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library,
 
 
 def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
-    code = "import sys, jobs.evaluation.asking, jobs.evaluation.processes, agent.catalogue; print(*sys.modules)"
+    code = "import sys, jobs.evaluation.run.solve, jobs.evaluation.run.process_pool, agent.variants.registry; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    knowing = {"jobs.benchmarks.item", "jobs.evaluation.plan", "jobs.evaluation.scoring", "jobs.truth"}
+    knowing = {
+        "jobs.benchmarks.item",
+        "jobs.evaluation.run.plan",
+        "jobs.evaluation.score.scorers",
+        "jobs.synthetic.known_answers",
+    }
     assert knowing & set(loaded) == set()

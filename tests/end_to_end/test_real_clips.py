@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.chat_server import ChatServer
-from tests.command_kit import Kinodex, runner
+from tests.support.chat_server import ChatServer
+from tests.support.command import Kinodex, runner
 
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("What colour is the jersey of the first person at the table?", "one-by-one", ("white", "black", "green")),
@@ -37,9 +37,9 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="module")
 def library(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from jobs.config import IngestConfig
-    from jobs.ingest import run_ingest
-    from pipeline.sources import list_sources
+    from jobs.ingest.config import IngestConfig
+    from jobs.ingest.run import run_ingest
+    from pipeline.sources.discover import list_sources
 
     wanted = {name for _, name, _ in QUESTIONS}
     clips = [path for path in (media / "clips").iterdir() if any(name in path.name for name in wanted)]

@@ -17,11 +17,11 @@ from index.errors import (
     UnknownVideo,
 )
 from index.library import Library
-from index.maintenance import Thresholds
 from index.rows import FailureRow, RunRow, SegmentRow, SourceRow
-from index.schema import frame_key
-from pipeline.ingest import FrameRow
-from tests.index_kit import DIM, SETTINGS, WHEN, fingerprint, made, run_together, unit_vectors, write
+from index.store.indexes import Thresholds
+from index.store.schema import frame_key
+from pipeline.sampling.settings import FrameRow
+from tests.support.random_library import DIM, SETTINGS, WHEN, fingerprint, made, run_together, unit_vectors, write
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.pieces import Picture, PieceSummary
-from pipeline.shots import Segment, find_segments
-from tests.pipeline_kit import ColourTower, read_whole
+from pipeline.sampling.types import Picture, PieceSummary
+from pipeline.shot_detection import Segment, find_segments
+from tests.support.ffmpeg import ColourTower, read_whole
 
 
 def times(count: int) -> list[float]:

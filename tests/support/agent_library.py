@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from agent.core.protocol import Exchange, Request, Usage
 from agent.environment import Environment
-from agent.model import Exchange, Request, Usage
-from agent.requests.answers import AnswerFrames
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.answer import AnswerFrames
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
-from index.spaces import Fingerprint
-from pipeline.ingest import FrameRow
+from pipeline.sampling.settings import FrameRow
 
 DIM = 256
 NOISE = 0.02

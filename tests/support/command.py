@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from jobs.main import main
+from jobs.cli.main import main
 
 
 @dataclass(frozen=True)

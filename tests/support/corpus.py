@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from index.library import Library
-from pipeline.sketch.film import write_script
-from pipeline.sketch.shoot import shoot
+from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.script import write_script
 
 FILM_S = 4.0
 DRAWN = 6

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from index.library import Library
-from tests.text_kit import text_library
+from tests.support.text_library import text_library
 
 FILMS = ("harbour", "orchard", "desert")
 EACH = 4
@@ -42,7 +42,7 @@ def row(question_id: str, film: str, text: str) -> Mapping[str, object]:
 OWN_AGENT = """
 from dataclasses import replace
 
-from agent.variants.uniform import UNIFORM
+from agent.variants.baselines.uniform import UNIFORM
 
 MINE = replace(UNIFORM, name="mine")
 """

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.model_input import ModelInput
-from pipeline.pieces import Identified, Picture, Piece, PieceSummary, Reading
-from pipeline.reading import read_piece
-from pipeline.sources import Source, content_id
+from pipeline.images.preprocess import ModelInput
+from pipeline.sampling.sample import read_piece
+from pipeline.sampling.types import Identified, Picture, Piece, PieceSummary, Reading
+from pipeline.sources.discover import Source, content_id
 
 needs_ffmpeg = pytest.mark.skipif(
     not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.typing import NDArray
 
+from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
-from index.spaces import Fingerprint
-from pipeline.ingest import FrameRow
+from pipeline.sampling.settings import FrameRow
 
 DIM = 32
 SETTINGS = {"fps": 1.0, "jpeg_side_px": 512}

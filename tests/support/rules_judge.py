@@ -1,6 +1,6 @@
 """What frames or notes say about a question: its statements against each of them, in the order of time.
 
-`agent.statements` turns the question and its options into statements; the rest is a few rules. A `View` is frames or
+`agent.models.rulebased.statements` turns the question and its options into statements; the rest is a few rules. A `View` is frames or
 notes, whichever, with a strength of 1 for a statement that it clearly shows.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.question import Question
-from agent.statements import Statements, choices, statements
+from agent.core.question import Question
+from agent.models.rulebased.statements import Statements, choices, statements
 
 BELIEVABLE = 0.75
 """Below this strength nothing has to do with the question."""

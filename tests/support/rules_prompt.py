@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.question import Question
+from agent.core.question import Question
 
 _TIMES = r"(-?[\d.]+) s (?:to|-) (-?[\d.]+) s"
 _UNTIL = re.DOTALL | re.MULTILINE

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.builtin import weighing
-from agent.question import Note, Question
-from tests import rules_words
-from tests.rules_judge import BELIEVABLE, Verdict, View, judge, letter, moment, strongest, texts_of, wanted
-from tests.rules_prompt import Asked, Frame, Part
-from tests.rules_sight import Eyes
+from agent.core.question import Note, Question
+from agent.models.rulebased import word_overlap as weighing
+from tests.support import rules_words
+from tests.support.rules_judge import BELIEVABLE, Verdict, View, judge, letter, moment, strongest, texts_of, wanted
+from tests.support.rules_prompt import Asked, Frame, Part
+from tests.support.rules_sight import Eyes
 
 QUERIES = 5
 PARTLY = 0.6

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agent.question import Question
-from tests.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
-from tests.rules_prompt import Asked, Part
-from tests.rules_replies import PARTLY, conclusion, likeness, notes_view, read_notes
-from tests.rules_sight import Eyes
+from agent.core.question import Question
+from tests.support.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
+from tests.support.rules_prompt import Asked, Part
+from tests.support.rules_replies import PARTLY, conclusion, likeness, notes_view, read_notes
+from tests.support.rules_sight import Eyes
 
 Reply = dict[str, Any]
 _CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (?:said: "|seen: )?(.*)$', re.MULTILINE)

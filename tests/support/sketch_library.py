@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.environment import Environment
+from index.embedding.space import load_space
 from index.library import Library
 from index.rows import TranscriptRow
-from index.spaces import load_space
-from jobs.truth import Known, read_known
-from pipeline.sketch.film import SpokenLine
-from tests.stage_kit import library_of
+from jobs.synthetic.known_answers import Known, read_known
+from jobs.synthetic.world.script import SpokenLine
+from tests.support.stage_models import library_of
 
 SECONDS = {"harbour": 45.0, "orchard": 30.0}
 """The films; the first has a narrator."""
@@ -47,9 +47,9 @@ def draw_library(folder: Path) -> SketchLibrary:
 
 def _draw(folder: Path) -> tuple[Path, dict[str, tuple[SpokenLine, ...]]]:
     """Where the questions are, and what is said in each film."""
-    from pipeline.sketch.film import write_script
-    from pipeline.sketch.questions import write_questions
-    from pipeline.sketch.shoot import shoot
+    from jobs.synthetic.world.questions import write_questions
+    from jobs.synthetic.world.render import shoot
+    from jobs.synthetic.world.script import write_script
 
     folder.mkdir(parents=True)
     rows, lines = [], {}

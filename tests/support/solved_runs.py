@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.answer import Evidence
-from agent.ledger import Budget, Ledger
-from agent.question import Question
+from agent.core.budget import Budget, Ledger
+from agent.core.question import Question
 from jobs.benchmarks.item import Item, Truth
-from jobs.evaluation.contenders import contenders
-from jobs.evaluation.folder import ANSWERS, JUDGED, appending, begin_run
-from jobs.evaluation.plan import IndexCost, Plan
-from jobs.evaluation.record import Judgement, Record
-from jobs.evaluation.report import Estimate
+from jobs.evaluation.run.contenders import contenders
+from jobs.evaluation.run.plan import IndexCost, Plan
+from jobs.evaluation.run.records import Judgement, Record
+from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, appending, begin_run
+from jobs.evaluation.score.report_types import Estimate
 
 FOUR = ("red", "blue", "green", "yellow")
 LIBRARY = "library:"

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from index.embedding.space import load_space
 from index.library import Library
-from index.spaces import load_space
-from jobs.add import add
-from jobs.add_vectors import Vectors
-from jobs.settling import joined
-from jobs.work import PieceRead
-from pipeline.audio import RATE_HZ, Sound
-from pipeline.hub_models import import_transformers
-from pipeline.ingest import FrameRow, IngestSettings, frame_row
-from pipeline.model_input import ModelInput
-from tests.index_kit import caption
-from tests.pipeline_kit import read_whole, whole
-from tests.test_index_spaces import TINY, write_model
+from jobs.annotate.run import add
+from jobs.annotate.vectors import Vectors
+from jobs.ingest.commit import joined
+from jobs.ingest.messages import PieceRead
+from pipeline.images.preprocess import ModelInput
+from pipeline.models.audio_windows import RATE_HZ, Sound
+from pipeline.models.hub import import_transformers
+from pipeline.sampling.settings import FrameRow, IngestSettings, frame_row
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.ffmpeg import read_whole, whole
+from tests.support.random_library import caption
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
 CHAT = (
@@ -303,7 +303,7 @@ def beeps(seconds: float, pauses_s: Sequence[float] = (), start_s: float = 0.0) 
 
 def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
     """A library in the built-in space, as an ingest leaves it; segments are of two seconds where there is no shot."""
-    from index.spaces import load_space
+    from index.embedding.space import load_space
 
     space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps, window_s=2.0)
     library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)

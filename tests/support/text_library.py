@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
+from index.embedding.space import Fingerprint, Space, load_space
 from index.library import Library
 from index.rows import VideoRow
-from index.spaces import Fingerprint, Space, load_space
-from tests.agent_kit import DIM, embed_words
+from tests.support.agent_library import DIM, embed_words
 
 Lines = Sequence[tuple[float, float, str]]
 """(start_s, end_s, text) in time order."""
@@ -30,7 +30,7 @@ def text_library(
 ) -> Library:
     """A library of text-only videos by name, each as long as its text.
 
-    "words" is the space of tests.agent_kit (use its `environment_of`); commands need "builtin".
+    "words" is the space of tests.support.agent_library (use its `environment_of`); commands need "builtin".
     """
     said = transcript or {}
     library = Library.create(str(folder), {"fps": 1.0}, _fingerprint(space))

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from index.embedding.space import Space
 from index.library import Library
 from index.rows import VideoRow
-from index.spaces import Space
-from pipeline.ingest import FrameRow
-from pipeline.sketch.film import HEIGHT_PX, WIDTH_PX, Script
-from pipeline.sketch.scene import draw
+from jobs.synthetic.world.scene import draw
+from jobs.synthetic.world.script import HEIGHT_PX, WIDTH_PX, Script
+from pipeline.sampling.settings import FrameRow
 
 
 def sketch_library(folder: Path, script: Script, space: Space) -> Library:

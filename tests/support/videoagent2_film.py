@@ -15,17 +15,17 @@ from PIL import Image
 
 from agent.answer import Answer
 from agent.ask import ask, default_parameters
+from agent.core.budget import Budget
+from agent.core.protocol import Request, Usage
+from agent.core.question import Question
 from agent.environment import Environment
-from agent.events import Acted, Event
-from agent.followup import Seen
-from agent.ledger import Budget
-from agent.model import Request, Usage
-from agent.question import Question
-from agent.requests.answers import AnswerNotes, Recall
+from agent.requests.answer import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment, Summarize
-from agent.requests.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from agent.trace.events import Acted, Event
+from agent.trace.followup import Seen
+from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from index.library import Library
-from tests.agent_kit import ScriptedModel, embed_words, film, make_library
+from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
 UNSURE = {"thought": "no kite yet", "option": "B", "confidence": 2, "evidence": []}

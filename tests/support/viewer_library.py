@@ -27,19 +27,19 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent.ask import ask
+from agent.core.budget import Budget
+from agent.core.protocol import Usage
+from agent.core.question import Question
 from agent.environment import Environment
-from agent.ledger import Budget
-from agent.model import Usage
-from agent.question import Question
-from agent.trace import read_trace, trace_to
+from agent.trace.trace import read_trace, trace_to
+from index.embedding.space import load_space
 from index.library import Library
 from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
-from index.spaces import load_space
-from jobs.viewer.collection import Collection
-from jobs.viewer.given import told_apart
+from jobs.viewer.api import Collection
+from jobs.viewer.inputs import told_apart
 from jobs.viewer.server import LOOPBACK, make_app
-from pipeline.ingest import FrameRow
-from tests.agent_kit import ScriptedModel, explorer
+from pipeline.sampling.settings import FrameRow
+from tests.support.agent_library import ScriptedModel, explorer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

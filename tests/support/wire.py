@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from PIL import Image
 
-from agent.cache import ResponseCache
-from agent.model import Exchange, Request, ShownFrame
-from agent.openai_model import OpenAIModel
-from agent.question import Question, Segment, Video
-from agent.requests.search import Decide, DiscoverQueries, ScoreSegments
-from agent.roles import Role
-from tests.chat_server import ChatServer
+from agent.core.protocol import Exchange, Request, ShownFrame
+from agent.core.question import Question, Segment, Video
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.response_cache import ResponseCache
+from agent.models.role_config import Role
+from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from tests.support.chat_server import ChatServer
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)

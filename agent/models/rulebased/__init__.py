@@ -1,0 +1,1 @@
+"""The offline stand-in without a language model."""

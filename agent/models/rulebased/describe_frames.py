@@ -15,10 +15,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.builtin.words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES, counted, title_card
+from agent.core.protocol import ShownFrame
 from agent.environment import Environment
 from agent.errors import NeedsLanguage
-from agent.model import ShownFrame
+from agent.models.rulebased.vocabulary import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES, counted, title_card
 
 SPACE = "builtin"
 SHARPNESS = 60.0

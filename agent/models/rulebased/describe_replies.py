@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.builtin.describing import Phrase, clauses, describe, joined
-from agent.builtin.reading import touches
 from agent.environment import Environment
 from agent.errors import NeedsLanguage
+from agent.models.rulebased.describe_frames import Phrase, clauses, describe, joined
+from agent.models.rulebased.judge_notes import touches
 from agent.requests.describe import DescribeSegment
-from agent.requests.longvideoagent import ReadFrames
-from agent.requests.videoagent2 import CaptionFrames
-from agent.requests.videoseek import FocusClip, OverviewVideo, SkimRange
+from agent.variants.longvideoagent.requests import ReadFrames
+from agent.variants.videoagent2.requests import CaptionFrames
+from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
 
 Looking = DescribeSegment | ReadFrames | CaptionFrames | OverviewVideo | SkimRange | FocusClip
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agent.builtin.verdict import SOON_S, Verdict
+from agent.core.protocol import ShownFrame
+from agent.core.question import Question
 from agent.environment import Environment, Floats
-from agent.model import ShownFrame
-from agent.question import Question
-from agent.statements import Statements, statements
+from agent.models.rulebased.statements import Statements, statements
+from agent.models.rulebased.verdict import SOON_S, Verdict
 
 SEEN = 2.5
 """Robust deviations from which on a statement counts as visible in a frame."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent.builtin import weighing
-from agent.builtin.verdict import SOON_S, Verdict
-from agent.builtin.weighing import SMALL
-from agent.question import Note, Question
-from agent.requests.longvideoagent import LocateClips
-from agent.statements import Statements, statements
+from agent.core.question import Note, Question
+from agent.models.rulebased import word_overlap as weighing
+from agent.models.rulebased.statements import Statements, statements
+from agent.models.rulebased.verdict import SOON_S, Verdict
+from agent.models.rulebased.word_overlap import SMALL
+from agent.variants.longvideoagent.requests import LocateClips
 
 BEARS = 0.75
 """The share of the question's own words that a note must hold to bear on it."""

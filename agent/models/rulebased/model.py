@@ -14,23 +14,24 @@ from collections.abc import Sequence
 from itertools import cycle, pairwise
 from typing import Any
 
-from agent.builtin import reading, seeing
-from agent.builtin.telling import told
-from agent.builtin.verdict import Verdict, concluded
+from agent.core.protocol import Exchange, R, Request, ShownFrame
+from agent.core.question import Note, Question, ScoredSegment
 from agent.environment import Environment, calibrate
 from agent.errors import NeedsLanguage
-from agent.model import Exchange, R, Request, ShownFrame
-from agent.question import Note, Question, ScoredSegment
-from agent.requests.answers import AnswerFrames, AnswerNotes, Recall
+from agent.models.rulebased import judge_frames as seeing
+from agent.models.rulebased import judge_notes as reading
+from agent.models.rulebased.describe_replies import told
+from agent.models.rulebased.statements import statements
+from agent.models.rulebased.verdict import Verdict, concluded
+from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
-from agent.requests.longvideoagent import LocateClips, ReadFrames
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.requests.vca import ChooseFrames
-from agent.requests.videoagent import FindMissing, ReflectOnAnswer
-from agent.requests.videoagent2 import CaptionFrames
-from agent.requests.videoseek import FocusClip, OverviewVideo, SkimRange
-from agent.requests.videotree import JudgeRelevance
-from agent.statements import statements
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.variants.longvideoagent.requests import LocateClips, ReadFrames
+from agent.variants.vca.requests import ChooseFrames
+from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
+from agent.variants.videoagent2.requests import CaptionFrames
+from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videotree.requests import JudgeRelevance
 
 QUERIES = 5
 

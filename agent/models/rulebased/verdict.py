@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.question import Question
-from agent.statements import choices, statements
+from agent.core.question import Question
+from agent.models.rulebased.statements import choices, statements
 
 SOON_S = 60.0
 """How far "after" and "before" reach from the moment they speak of."""

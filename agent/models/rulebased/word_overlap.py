@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
-from agent.builtin.verdict import Verdict
-from agent.builtin.words import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES
-from agent.question import Note, Question
+from agent.core.question import Note, Question
+from agent.models.rulebased.verdict import Verdict
+from agent.models.rulebased.vocabulary import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES
 
 MOST_EVIDENCE = 4
 FORMS = ("ing", "ied", "ies", "ed", "es", "s")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.answer import Answer
-from agent.requests.answers import Guess
+from agent.requests.answer import Guess
 from agent.session import Session
-from agent.variant import Variant
+from agent.variants.base import Variant
 
 
 @dataclass(frozen=True, slots=True)

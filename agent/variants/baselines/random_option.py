@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from random import Random
 
 from agent.answer import Answer
-from agent.replies import Conclusion
+from agent.core.replies import Conclusion
 from agent.session import Session
-from agent.variant import Variant
+from agent.variants.base import Variant
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.answer import Answer
+from agent.core.question import Note
 from agent.environment import EXACT_S
-from agent.frame_captions import frame_captions, in_order
-from agent.question import Note
-from agent.requests.answers import AnswerFrames, AnswerNotes
+from agent.requests.answer import AnswerFrames, AnswerNotes
 from agent.session import Session
-from agent.spaced import spaced_frames, spaced_times
-from agent.variant import Variant, at_least
+from agent.tools.frame_captions import frame_captions, in_order
+from agent.tools.uniform_frames import spaced_frames, spaced_times
+from agent.variants.base import Variant, at_least
 
 
 @dataclass(frozen=True, slots=True)

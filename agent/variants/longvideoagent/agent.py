@@ -33,10 +33,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.answer import Answer
-from agent.clip_world import answer_now, begin, next_action, step
 from agent.errors import BadSettings
 from agent.session import Session
-from agent.variant import Variant, at_least
+from agent.variants.base import Variant, at_least
+from agent.variants.longvideoagent.episode import answer_now, begin, next_action, step
 
 LARGEST_WINDOW = 3
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from agent.core.question import Note, Video
 from agent.environment import Environment
-from agent.question import Note, Video
-from agent.requests.longvideoagent import Clip
+from agent.variants.longvideoagent.requests import Clip
 
 if TYPE_CHECKING:
     from index.rows import SegmentRow

@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agent.core.protocol import Exchange, Turn
+from agent.core.question import Note, Question, Video
 from agent.environment import Environment
-from agent.events import Acted
-from agent.master_text import thought, until_action
-from agent.model import Exchange, Turn
-from agent.prompts import VIDEO_ID_LENGTH
-from agent.question import Note, Question, Video
-from agent.requests.longvideoagent import Action, AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
+from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.session import Session
-from agent.tagged_clips import best_pictured, tagged_clips
+from agent.trace.events import Acted
+from agent.variants.longvideoagent.action_parser import thought, until_action
+from agent.variants.longvideoagent.clips import best_pictured, tagged_clips
+from agent.variants.longvideoagent.requests import Action, AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
 
 LINES = 64
 """Transcript lines that may tell which of many videos to read."""

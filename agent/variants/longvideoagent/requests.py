@@ -1,6 +1,6 @@
 """What LongVideoAgent asks (arXiv 2512.20618, section 3.1): its master, its grounding agent and its vision agent.
 
-How the master writes its turns is in `agent.master_text`.
+How the master writes its turns is in `agent.variants.longvideoagent.action_parser`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, ValidationError, model_validator
 
+from agent.core.protocol import Request, ShownFrame, Turn
+from agent.core.question import Question, Video
+from agent.core.replies import Answered, Conclusion, Reply
 from agent.errors import InvalidReply
-from agent.master_text import ENDS, action_values
-from agent.model import Request, ShownFrame, Turn
-from agent.question import Question, Video
-from agent.replies import Answered, Conclusion, Reply
-from agent.requests.answers import AnswerNotes, check_answer
+from agent.requests.answer import AnswerNotes, check_answer
+from agent.variants.longvideoagent.action_parser import ENDS, action_values
 
 _NUMBER = re.compile(r"\d+")
 

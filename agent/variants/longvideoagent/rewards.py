@@ -27,10 +27,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.core.question import Question
 from agent.errors import InvalidReply
-from agent.question import Question
-from agent.requests.answers import chosen_option
-from agent.requests.longvideoagent import Action
+from agent.requests.answer import chosen_option
+from agent.variants.longvideoagent.requests import Action
 
 ALPHA = 0.02
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.core.protocol import Turn
+from agent.core.question import Question
 from agent.errors import NotATrace
-from agent.master_text import until_action
-from agent.model import Turn
-from agent.question import Question
-from agent.requests.longvideoagent import AnswerNow, ChooseAction
-from agent.rewards import ALPHA, Rewards, rewards
-from agent.trace import Record
+from agent.trace.trace import Record
+from agent.variants.longvideoagent.action_parser import until_action
+from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction
+from agent.variants.longvideoagent.rewards import ALPHA, Rewards, rewards
 
 MASTER_REQUESTS = (ChooseAction.__name__, AnswerNow.__name__)
 

@@ -26,18 +26,18 @@ from typing import Literal
 import numpy as np
 
 from agent.answer import Answer
-from agent.coverage import cover, spread
+from agent.core.protocol import ShownFrame
+from agent.core.question import ScoredSegment
 from agent.environment import calibrate
-from agent.events import CandidateScore, Expanded, Scored
-from agent.model import ShownFrame
-from agent.question import ScoredSegment
-from agent.remembering import first_memory, last_word, remember
-from agent.requests.search import Decide, ScoreKind, ScoreSegments
-from agent.roots import begin
+from agent.requests.tree import Decide, ScoreKind, ScoreSegments
 from agent.session import Session
-from agent.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
-from agent.variant import Variant, at_least
-from agent.variants.vca_without_tree import without_tree
+from agent.trace.events import CandidateScore, Expanded, Scored
+from agent.tree_search.coverage import cover, spread
+from agent.tree_search.memory_updates import first_memory, last_word, remember
+from agent.tree_search.multi_video import begin
+from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.variants.base import Variant, at_least
+from agent.variants.vca.without_tree import without_tree
 
 SHORT_VIDEO_S = 300.0
 

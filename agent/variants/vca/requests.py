@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import Question, Video
+from agent.core.replies import Answered
 from agent.environment import named_video
 from agent.errors import InvalidReply
-from agent.model import Request, ShownFrame
-from agent.question import Question, Video
-from agent.replies import Answered
-from agent.requests.answers import check_answer
+from agent.requests.answer import check_answer
 
 
 class FrameChoice(Answered):

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from agent.answer import Answer
-from agent.coverage import Times, nearest, spread
-from agent.events import Acted, Decided
-from agent.memory import Memory
-from agent.remembering import first_memory, last_word, remember
-from agent.requests.vca import ChooseFrames
-from agent.roots import begin
 from agent.session import Session
-from agent.tree import Tree, affordable
+from agent.trace.events import Acted, Decided
+from agent.tree_search.coverage import Times, nearest, spread
+from agent.tree_search.frame_memory import Memory
+from agent.tree_search.memory_updates import first_memory, last_word, remember
+from agent.tree_search.multi_video import begin
+from agent.tree_search.tree import Tree, affordable
+from agent.variants.vca.requests import ChooseFrames
 
 
 async def without_tree(session: Session, frames_a_round: int, capacity: int, most_videos: int) -> Answer:

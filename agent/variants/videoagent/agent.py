@@ -32,16 +32,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.answer import Answer
-from agent.events import Acted, Assessed
-from agent.frame_captions import FrameTime, frame_captions, in_order
-from agent.question import Segment
-from agent.replies import Conclusion
-from agent.requests.answers import AnswerNotes, chosen_option
-from agent.requests.videoagent import SURE, FindMissing, Missing, ReflectOnAnswer
-from agent.roots import choose
+from agent.core.question import Segment
+from agent.core.replies import Conclusion
+from agent.requests.answer import AnswerNotes, chosen_option
 from agent.session import LastWord, Session
-from agent.spaced import spaced_times
-from agent.variant import Variant, at_least
+from agent.tools.frame_captions import FrameTime, frame_captions, in_order
+from agent.tools.uniform_frames import spaced_times
+from agent.trace.events import Acted, Assessed
+from agent.tree_search.multi_video import choose
+from agent.variants.base import Variant, at_least
+from agent.variants.videoagent.requests import SURE, FindMissing, Missing, ReflectOnAnswer
 
 SHORT_VIDEO_S = 300.0
 

@@ -30,13 +30,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.answer import Answer
-from agent.clips import CLIP_S, clip_captions, summary
+from agent.core.question import Note
 from agent.errors import BadSettings
-from agent.events import Acted, Assessed
-from agent.looking import look
-from agent.question import Note
-from agent.requests.answers import AnswerNotes
-from agent.requests.videoagent2 import (
+from agent.requests.answer import AnswerNotes
+from agent.session import Session, at_once
+from agent.tools.captions import CLIP_S, clip_captions, summary
+from agent.trace.events import Acted, Assessed
+from agent.tree_search.multi_video import narrow
+from agent.variants.base import Variant, at_least
+from agent.variants.videoagent2.requests import (
     MOST_CONFIDENT,
     AdjustPlan,
     Assess,
@@ -47,9 +49,7 @@ from agent.requests.videoagent2 import (
     Toolbox,
     ToolCall,
 )
-from agent.roots import narrow
-from agent.session import Session, at_once
-from agent.variant import Variant, at_least
+from agent.variants.videoagent2.tools import look
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What VideoAgent2 asks (arXiv 2504.04471, section 3 and appendix B): assessments, plans, captions of frames.
 
 The memory bank B_t of the paper is `summaries` and `notes`: captions of consecutive parts first, then what the tools
-returned, numbered together from 1; `agent.clips` makes captions and summaries. `Assess.number` and
+returned, numbered together from 1; `agent.tools.captions` makes captions and summaries. `Assess.number` and
 `Toolbox.calls_left` tell the requests of one run apart.
 """
 
@@ -14,12 +14,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import Note, Question, Video
+from agent.core.replies import Answered, Reply
 from agent.environment import named_video
 from agent.errors import InvalidReply
-from agent.model import Request, ShownFrame
-from agent.question import Note, Question, Video
-from agent.replies import Answered, Reply
-from agent.requests.answers import check_answer
+from agent.requests.answer import check_answer
 
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
 MOST_CONFIDENT = 5

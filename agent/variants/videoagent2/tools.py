@@ -1,7 +1,7 @@
 """The five tools of VideoAgent2 (arXiv 2504.04471, section 4.1 and appendix A): captions, things, enlargements, tracks.
 
 What they find comes as notes in words, in each of which every clause and every thing has its own confidence. Images
-are captioned by the role "vision"; things are found and followed as `agent.detecting` does it, which takes the place
+are captioned by the role "vision"; things are found and followed as `agent.tools.detection` does it, which takes the place
 of YOLOv11 and SAM2.
 """
 
@@ -13,14 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from agent.clips import captions_of
-from agent.detecting import WHOLE, Box, Detected, Track, detect, track, zoom
+from agent.core.protocol import ShownFrame
+from agent.core.question import Note, Video
 from agent.environment import Environment
 from agent.errors import InvalidReply
-from agent.model import ShownFrame
-from agent.question import Note, Video
-from agent.requests.videoagent2 import CaptionFrames, FrameCaption, Toolbox, ToolCall
 from agent.session import Session
+from agent.tools.captions import captions_of
+from agent.tools.detection import WHOLE, Box, Detected, Track, detect, track, zoom
+from agent.variants.videoagent2.requests import CaptionFrames, FrameCaption, Toolbox, ToolCall
 
 AROUND = 5
 """Frames before and after one in which a thing is looked for too: the paper's alpha."""

@@ -32,11 +32,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.answer import Answer
+from agent.core.protocol import Turn
+from agent.core.question import Note
 from agent.errors import InvalidReply
-from agent.events import Acted
-from agent.model import Turn
-from agent.question import Note
-from agent.requests.videoseek import (
+from agent.session import LastWord, Session
+from agent.trace.events import Acted
+from agent.tree_search.multi_video import narrow
+from agent.variants.base import Variant, at_least
+from agent.variants.videoseek.requests import (
     ACT,
     LAST,
     STEP,
@@ -48,10 +51,7 @@ from agent.requests.videoseek import (
     arguments,
     numbered,
 )
-from agent.roots import narrow
-from agent.seeking import Tools
-from agent.session import LastWord, Session
-from agent.variant import Variant, at_least
+from agent.variants.videoseek.tools import Tools
 
 LONG_VIDEO_S = 3600.0
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from agent.core.protocol import R, ShownFrame
+from agent.core.question import Note, Segment, Video
 from agent.errors import InvalidReply
-from agent.model import R, ShownFrame
-from agent.question import Note, Segment, Video
-from agent.requests.videoseek import Action, FocusClip, Limits, OverviewVideo, SkimRange
 from agent.session import Session
+from agent.variants.videoseek.requests import Action, FocusClip, Limits, OverviewVideo, SkimRange
 
 
 class Tools:

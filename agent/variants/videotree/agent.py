@@ -32,16 +32,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.answer import Answer
-from agent.clusters import Cluster, k_means
+from agent.core.question import Note
 from agent.errors import BadSettings
-from agent.events import Acted
-from agent.frame_captions import FrameTime, frame_captions, in_order
-from agent.question import Note
-from agent.requests.answers import AnswerNotes
-from agent.requests.videotree import HIGHLY_RELEVANT, JudgeRelevance
-from agent.roots import choose
+from agent.requests.answer import AnswerNotes
 from agent.session import LastWord, Session
-from agent.variant import Variant, at_least
+from agent.tools.frame_captions import FrameTime, frame_captions, in_order
+from agent.trace.events import Acted
+from agent.tree_search.multi_video import choose
+from agent.variants.base import Variant, at_least
+from agent.variants.videotree.kmeans import Cluster, k_means
+from agent.variants.videotree.requests import HIGHLY_RELEVANT, JudgeRelevance
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
+from agent.core.protocol import Request
+from agent.core.question import Note, Question, Video
+from agent.core.replies import Reply, SegmentNumber
 from agent.errors import InvalidReply
-from agent.model import Request
-from agent.question import Note, Question, Video
-from agent.replies import Reply, SegmentNumber
 
 HIGHLY_RELEVANT = 3
 """The top of the scale: 1, not relevant; 2, somewhat relevant; 3, highly relevant."""

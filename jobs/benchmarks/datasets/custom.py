@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Range = tuple[float, float]

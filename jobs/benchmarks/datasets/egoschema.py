@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_file, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_file, question
 from jobs.errors import UsageError
 
 FILES = ("subset_anno.json", "questions.json")

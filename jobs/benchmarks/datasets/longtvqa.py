@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, Items, Note, items_of, json_rows, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, Items, Note, items_of, json_rows, question
 
 _PAIR: TypeAdapter[tuple[float, float]] = TypeAdapter(tuple[float, float], config=AS_PUBLISHED)
 

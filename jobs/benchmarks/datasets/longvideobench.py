@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, model_validator
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_rows, parquet_rows, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_rows, parquet_rows, question
 
 
 class _Row(BaseModel):

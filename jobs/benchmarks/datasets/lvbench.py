@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_lines, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_lines, question
 
 _OPTION = re.compile(r"^\s*\(([A-Z])\)", re.MULTILINE)
 _RANGE = re.compile(r"\s*((?:\d+:)?\d+:\d+)\s*-\s*((?:\d+:)?\d+:\d+)\s*")

@@ -12,9 +12,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from agent.question import Question
+from agent.core.question import Question
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, csv_rows, items_of
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, csv_rows, items_of
 
 # fmt: off
 PERCEPTION = {

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, Items, Note, csv_rows, items_of, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, Items, Note, csv_rows, items_of, question
 
 
 class _NextQa(BaseModel):

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
 
 
 class _Row(BaseModel):

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.rows import AS_PUBLISHED, BadRow, Items, Note, items_of, parquet_rows, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, parquet_rows, question
 
 _LETTER = re.compile(r"\s*([A-Z])[.:)]\s*")
 

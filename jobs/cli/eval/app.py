@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 import typer
 
-from jobs import eval_check_command, eval_judge_command, eval_report_command, eval_run_command, eval_simulate_command
+from jobs.cli.eval import check as eval_check_command
+from jobs.cli.eval import judge as eval_judge_command
+from jobs.cli.eval import report as eval_report_command
+from jobs.cli.eval import run as eval_run_command
+from jobs.cli.eval import simulate as eval_simulate_command
 
 app = typer.Typer(
     no_args_is_help=True,

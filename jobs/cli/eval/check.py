@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.library_commands import JsonOption
+from jobs.cli.library import JsonOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,9 +47,9 @@ def check(
     json: JsonOption = False,
 ) -> None:
     """Read a benchmark, and say what it holds, which rows are wrong, and which videos a library lacks."""
-    from jobs.benchmarks.catalogue import annotation_files, entry, read_benchmark
-    from jobs.benchmarks.part import of_part, wanted_part
-    from jobs.show import console, print_json
+    from jobs.benchmarks.registry import annotation_files, entry, read_benchmark
+    from jobs.benchmarks.subset import of_part, wanted_part
+    from jobs.console.output import console, print_json
 
     part = wanted_part(only or [], ids)
     read = read_benchmark(benchmark, annotations)
@@ -92,7 +92,7 @@ def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str,
     from dataclasses import asdict
 
     from index.library import Library
-    from jobs.benchmarks.matching import match, read_id_map
+    from jobs.benchmarks.match_videos import match, read_id_map
 
     names = read_id_map(id_map) if id_map else None
     matching = match(read.items, Library.open(library).videos(), names, read.episodes)
@@ -107,8 +107,8 @@ def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str,
 def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
-    from jobs.benchmarks.part import WHOLE
-    from jobs.show import plain_table
+    from jobs.benchmarks.subset import WHOLE
+    from jobs.console.output import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
     out.print(f"licence: {found['licence']}; had from {found['had_from']}")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from jobs.eval_report_command import MarkdownOption, PageOption, RunArgument, report
-from jobs.model_options import AtOnceOption, BaseUrlOption, CacheOption, ModelsOption, SampleOption
+from jobs.cli.eval.report import MarkdownOption, PageOption, RunArgument, report
+from jobs.cli.options.models import AtOnceOption, BaseUrlOption, CacheOption, ModelsOption, SampleOption
 
 SHOW_EVERY = 100
 
@@ -29,8 +29,8 @@ def judge(
     """
     import sys
 
-    from jobs.evaluation.judging import judge_answers
-    from jobs.models import ModelChoice
+    from jobs.evaluation.score.model_judge import judge_answers
+    from jobs.model_choice import ModelChoice
 
     def told(done: int, of: int) -> None:
         if done % SHOW_EVERY == 0 or done == of:

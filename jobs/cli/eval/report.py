@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.library_commands import JsonOption
+from jobs.cli.library import JsonOption
 
 RunArgument = Annotated[Path, typer.Argument(help="The folder of a run, as `kinodex eval` wrote it with --out.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]
@@ -21,9 +21,9 @@ def report(
     page: PageOption = True,
 ) -> None:
     """Print how a run's agents did, finished or not, and make its report anew."""
-    from jobs.evaluation.report_tables import NOTES, facts, tables
-    from jobs.evaluation.reporting import as_json, report_run
-    from jobs.evaluation.tables import print_all
+    from jobs.evaluation.report.build import as_json, report_run
+    from jobs.evaluation.report.table_format import print_all
+    from jobs.evaluation.report.tables import NOTES, facts, tables
 
     made = report_run(run)
     if json:
@@ -31,7 +31,7 @@ def report(
     else:
         print_all([*facts(made), NOTES], tables(made), markdown)
     if page:
-        from jobs.evaluation.page import write_page
+        from jobs.evaluation.report.html import write_page
 
         write_page(made, run)
 
@@ -49,12 +49,12 @@ def compare(
     """
     from dataclasses import asdict
 
-    from jobs.evaluation import comparing
-    from jobs.evaluation.compare_tables import comparison_facts, comparison_table
-    from jobs.evaluation.report_tables import NOTES
-    from jobs.evaluation.reporting import read_run
-    from jobs.evaluation.tables import print_all
-    from jobs.show import print_json
+    from jobs.console.output import print_json
+    from jobs.evaluation.report.build import read_run
+    from jobs.evaluation.report.compare_tables import comparison_facts, comparison_table
+    from jobs.evaluation.report.table_format import print_all
+    from jobs.evaluation.report.tables import NOTES
+    from jobs.evaluation.score import compare as comparing
 
     compared = comparing.compare(read_run(run), read_run(other), every=every)
     if json:

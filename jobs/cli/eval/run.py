@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs import model_options as options
-from jobs.eval_check_command import BenchmarkArgument, IdsOption, MapOption, OnlyOption
-from jobs.eval_report_command import report
-from jobs.library_commands import LibraryArgument
+from jobs.cli.eval.check import BenchmarkArgument, IdsOption, MapOption, OnlyOption
+from jobs.cli.eval.report import report
+from jobs.cli.library import LibraryArgument
+from jobs.cli.options import models as options
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from jobs.evaluation.asking import Ask, Setting
+    from jobs.evaluation.run.solve import Ask, Setting
 
 AnnotationsOption = Annotated[
     Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
@@ -81,15 +81,15 @@ def eval_run(
 
     Whatever ends it, the same command goes on with it: answers are kept as they come. Kept replies cost as if anew.
     """
-    from agent.ledger import Budget
-    from jobs.benchmarks.part import wanted_part
+    from agent.core.budget import Budget
+    from jobs.benchmarks.subset import wanted_part
+    from jobs.console.output import console
     from jobs.errors import need
-    from jobs.evaluation.asking import Setting
-    from jobs.evaluation.contenders import contenders
-    from jobs.evaluation.planning import Wanted, planned
-    from jobs.evaluation.run import How, run, under_way
-    from jobs.models import BUILTIN, ModelChoice
-    from jobs.show import console
+    from jobs.evaluation.run.contenders import contenders
+    from jobs.evaluation.run.make_plan import Wanted, planned
+    from jobs.evaluation.run.run import How, run, under_way
+    from jobs.evaluation.run.solve import Setting
+    from jobs.model_choice import BUILTIN, ModelChoice
 
     need("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once, charge_cached=True)
@@ -110,13 +110,13 @@ def _who_asks(
     setting: Setting, on_ray: bool, workers: int | None, address: str | None
 ) -> AbstractAsyncContextManager[Ask]:
     if on_ray:
-        from jobs.evaluation.ray_tasks import ray_asker
+        from jobs.evaluation.run.ray_pool import ray_asker
 
         return ray_asker(setting, workers, address)
     if workers is not None and workers > 1:
-        from jobs.evaluation.processes import process_asker
+        from jobs.evaluation.run.process_pool import process_asker
 
         return process_asker(setting, workers)
-    from jobs.evaluation.asking import asker
+    from jobs.evaluation.run.solve import asker
 
     return asker(setting)

@@ -30,7 +30,7 @@ def simulate(
 
     SIMULATION: the model knows the evidence and errs as it is told to; no figure says anything about a real model.
     """
-    from jobs.evaluation.contenders import contenders
+    from jobs.evaluation.run.contenders import contenders
     from jobs.simulation.questions import made_questions, read_questions
     from jobs.simulation.run import simulate as simulated
     from jobs.simulation.run import write_simulation

@@ -1,4 +1,4 @@
-"""The options of `kinodex ingest`. What is not given here is looked for elsewhere: see jobs/config.py."""
+"""The options of `kinodex ingest`. What is not given here is looked for elsewhere: see jobs/ingest/config.py."""
 
 from __future__ import annotations
 

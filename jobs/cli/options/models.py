@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from jobs.models import ModelChoice
+    from jobs.model_choice import ModelChoice
 
 ModelOption = Annotated[
     str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
@@ -43,7 +43,7 @@ StopAtCostOption = Annotated[
 def check_cost(choice: ModelChoice, max_cost: float | None, stop_at_cost: float | None = None) -> None:
     """Raise `UsageError` for an amount of money that is none, or that is never reached since nothing has a price."""
     from jobs.errors import UsageError
-    from jobs.models import has_prices
+    from jobs.model_choice import has_prices
 
     given = {"--max-cost": max_cost, "--stop-at-cost": stop_at_cost}
     for option, amount in given.items():

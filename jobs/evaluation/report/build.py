@@ -9,11 +9,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from jobs.benchmarks.item import Item
 from jobs.errors import UsageError
-from jobs.evaluation.figures import make_report
-from jobs.evaluation.folder import REPORT, read_items, read_judgements, read_plan, read_records, write_whole
-from jobs.evaluation.plan import Plan
-from jobs.evaluation.record import Judgement, Record
-from jobs.evaluation.report import Report
+from jobs.evaluation.run.plan import Plan
+from jobs.evaluation.run.records import Judgement, Record
+from jobs.evaluation.run.run_folder import REPORT, read_items, read_judgements, read_plan, read_records, write_whole
+from jobs.evaluation.score.aggregate import make_report
+from jobs.evaluation.score.report_types import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jobs.evaluation.comparing import Comparison, Versus
-from jobs.evaluation.report_tables import COSTS, cost_text
-from jobs.evaluation.tables import Table, difference, p_text, scale_of, with_error
+from jobs.evaluation.report.table_format import Table, difference, p_text, scale_of, with_error
+from jobs.evaluation.report.tables import COSTS, cost_text
+from jobs.evaluation.score.compare import Comparison, Versus
 
 SHOWN = ("frames", "tokens", "cost", "seconds")
 

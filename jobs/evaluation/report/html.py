@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.evaluation.cast import Scale, agents_of, breakdowns, categories, scale_of, spoken
-from jobs.evaluation.folder import FIGURES, PAGE, write_whole
-from jobs.evaluation.plots import Plot, plots
-from jobs.evaluation.plots_standings import p_text
-from jobs.evaluation.plotting import for_page, save_plot
-from jobs.evaluation.report import Pair, Report, Standing
-from jobs.evaluation.report_tables import FEW_VIDEOS
+from jobs.evaluation.report.plot_series import Scale, agents_of, breakdowns, categories, scale_of, spoken
+from jobs.evaluation.report.plot_style import for_page, save_plot
+from jobs.evaluation.report.plots import Plot, plots
+from jobs.evaluation.report.plots_accuracy import p_text
+from jobs.evaluation.report.tables import FEW_VIDEOS
+from jobs.evaluation.run.run_folder import FIGURES, PAGE, write_whole
+from jobs.evaluation.score.report_types import Pair, Report, Standing
 
 if TYPE_CHECKING:
     from jinja2 import Environment

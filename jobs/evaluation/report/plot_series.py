@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.evaluation.plotting import COLOURS, MARKERS, MUTED, PAPER, colour, marker
-from jobs.evaluation.report import Report, Standing
-from jobs.evaluation.scoring import BEST_JUDGED
+from jobs.evaluation.report.plot_style import COLOURS, MARKERS, MUTED, PAPER, colour, marker
+from jobs.evaluation.score.report_types import Report, Standing
+from jobs.evaluation.score.scorers import BEST_JUDGED
 
 MOST_COMPARED = 8
 

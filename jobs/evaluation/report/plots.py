@@ -7,11 +7,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jobs.evaluation import plots_search, plots_standings
-from jobs.evaluation.cast import MOST_COMPARED, agents_of, breakdowns, categories, compared, scale_of, spoken
-from jobs.evaluation.folder import slug
-from jobs.evaluation.plotting import COLUMN_IN, PAGE_IN
-from jobs.evaluation.report import Report, Standing
+from jobs.evaluation.report import plots_accuracy as plots_standings
+from jobs.evaluation.report import plots_search
+from jobs.evaluation.report.plot_series import (
+    MOST_COMPARED,
+    agents_of,
+    breakdowns,
+    categories,
+    compared,
+    scale_of,
+    spoken,
+)
+from jobs.evaluation.report.plot_style import COLUMN_IN, PAGE_IN
+from jobs.evaluation.run.run_folder import slug
+from jobs.evaluation.score.report_types import Report, Standing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jobs.evaluation.cast import Look, Scale, agents_of, looks, scale_of
-from jobs.evaluation.plotting import INK, MUTED, PAPER, only_grid, wrapped
-from jobs.evaluation.report import Estimate, Pair, Report, Standing
+from jobs.evaluation.report.plot_series import Look, Scale, agents_of, looks, scale_of
+from jobs.evaluation.report.plot_style import INK, MUTED, PAPER, only_grid, wrapped
+from jobs.evaluation.score.report_types import Estimate, Pair, Report, Standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jobs.evaluation.cast import looks, scale_of
-from jobs.evaluation.plotting import COLOURS, INK, MUTED, PAPER, only_grid, wrapped
-from jobs.evaluation.report import Report, Standing
+from jobs.evaluation.report.plot_series import looks, scale_of
+from jobs.evaluation.report.plot_style import COLOURS, INK, MUTED, PAPER, only_grid, wrapped
+from jobs.evaluation.score.report_types import Report, Standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

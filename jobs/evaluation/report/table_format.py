@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jobs.benchmarks.item import Scoring
-from jobs.evaluation.report import Estimate, Pair
-from jobs.evaluation.scoring import BEST_JUDGED
+from jobs.evaluation.score.report_types import Estimate, Pair
+from jobs.evaluation.score.scorers import BEST_JUDGED
 
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
@@ -33,7 +33,7 @@ def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) 
     if as_markdown:
         print("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
         return
-    from jobs.show import console
+    from jobs.console.output import console
 
     out = console()
     for line in lines:

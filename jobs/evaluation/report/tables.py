@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jobs.benchmarks.part import WHOLE
-from jobs.evaluation.report import Estimate, Pair, Report, Standing
-from jobs.evaluation.scoring import BEST_JUDGED
-from jobs.evaluation.tables import NOTHING, Table, difference, p_text, scale_of, with_error, with_interval
+from jobs.benchmarks.subset import WHOLE
+from jobs.evaluation.report.table_format import NOTHING, Table, difference, p_text, scale_of, with_error, with_interval
+from jobs.evaluation.score.report_types import Estimate, Pair, Report, Standing
+from jobs.evaluation.score.scorers import BEST_JUDGED
 
 COSTS = {
     "frames": ("frames", 1),

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.catalogue import VARIANTS, variant
-from agent.own_variant import is_own, own_source
-from agent.variant import Variant
+from agent.variants.base import Variant
+from agent.variants.plugin import is_own, own_source
+from agent.variants.registry import VARIANTS, variant
 from jobs.errors import UsageError
 
 CONTROLS = ("uniform", "blind", "random")
@@ -48,7 +48,7 @@ def contenders(
 ) -> tuple[Contender, ...]:
     """The contenders of some specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", each followed by its ablations if wanted.
 
-    AGENT is a name or what `agent.own_variant` takes; such an agent goes by the name that it gives itself.
+    AGENT is a name or what `agent.variants.plugin` takes; such an agent goes by the name that it gives itself.
 
     `controls` adds those of `CONTROLS` that are not named: uniform gets as many frames as the first agent needed, and
     blind is left out where no model has `language`. Raises `UsageError` for a malformed or repeated spec and

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from agent.catalogue import refuse_unfit
-from agent.variant import changed
+from agent.variants.base import changed
+from agent.variants.registry import refuse_unfit
 from index.library import Library
 from index.rows import VideoRow
-from jobs.benchmarks.catalogue import annotation_files, read_benchmark
 from jobs.benchmarks.item import Item
-from jobs.benchmarks.matching import match, read_id_map
-from jobs.benchmarks.part import Part, of_part
+from jobs.benchmarks.match_videos import match, read_id_map
+from jobs.benchmarks.registry import annotation_files, read_benchmark
 from jobs.benchmarks.sampling import chosen
+from jobs.benchmarks.subset import Part, of_part
 from jobs.errors import UsageError
-from jobs.evaluation.asking import Setting
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.plan import IndexCost, Plan
-from jobs.library_space import check_vectors, held_space
-from jobs.models import named_models
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.plan import IndexCost, Plan
+from jobs.evaluation.run.solve import Setting
+from jobs.model_choice import named_models
+from jobs.open_library import check_vectors, held_space
 
 ASIDE = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
 """Of a plan, what two runs may differ in and still ask the same: where files are, and what the library also holds."""

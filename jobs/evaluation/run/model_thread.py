@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager, contextmanager
 from threading import Thread
 from typing import Any, TypeVar
 
+from agent.core.protocol import Exchange, Model, Models, R, Request
 from agent.environment import Environment
-from agent.model import Exchange, Model, Models, R, Request
-from agent.openai_model import OpenAIModel
-from jobs.models import ModelChoice, ModelsFor, chosen_models
+from agent.models.openai_compatible import OpenAIModel
+from jobs.model_choice import ModelChoice, ModelsFor, chosen_models
 
 T = TypeVar("T")
 

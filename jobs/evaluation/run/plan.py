@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.ledger import Budget
+from agent.core.budget import Budget
 from jobs.benchmarks.item import Problem, Scoring
-from jobs.benchmarks.part import WHOLE
-from jobs.evaluation.contenders import Contender
+from jobs.benchmarks.subset import WHOLE
+from jobs.evaluation.run.contenders import Contender
 
 
 @dataclass(frozen=True, slots=True)

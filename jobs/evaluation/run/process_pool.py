@@ -19,8 +19,8 @@ from typing import Any
 
 from index.errors import KinodexError
 from jobs.errors import UsageError
-from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker, unanswered
-from jobs.evaluation.contenders import Contender
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asker, unanswered
 
 Job = tuple[int, Contender, Asked]
 

@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from jobs.evaluation.record import Record
-from jobs.progress import LINE_EVERY_S, duration
+from jobs.console.ingest_progress import LINE_EVERY_S, duration
+from jobs.evaluation.run.records import Record
 
 Tell = Callable[[Record], None]
 

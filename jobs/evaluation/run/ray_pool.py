@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker, unanswered
-from jobs.evaluation.contenders import Contender
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asker, unanswered
 from jobs.ray_cluster import actor_of, connected, reraise, room
 
 TRIES = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.answer import Evidence, Status
-from agent.ledger import Ledger
+from agent.core.budget import Ledger
 
 
 @dataclass(frozen=True, slots=True)

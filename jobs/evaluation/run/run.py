@@ -20,9 +20,12 @@ from agent.errors import ModelRejected
 from agent.session import at_once
 from jobs.benchmarks.item import Item
 from jobs.errors import CostReached
-from jobs.evaluation.asking import Ask, Asked, Outcome
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.folder import (
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.make_plan import check_same
+from jobs.evaluation.run.plan import Plan
+from jobs.evaluation.run.progress import Tally, Tell, asking_progress
+from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.run_folder import (
     ANSWERS,
     appending,
     begin_run,
@@ -32,10 +35,7 @@ from jobs.evaluation.folder import (
     trace_file,
     write_whole,
 )
-from jobs.evaluation.plan import Plan
-from jobs.evaluation.planning import check_same
-from jobs.evaluation.progress import Tally, Tell, asking_progress
-from jobs.evaluation.record import Record
+from jobs.evaluation.run.solve import Ask, Asked, Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -18,8 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from jobs.benchmarks.item import Item
 from jobs.errors import UsageError
-from jobs.evaluation.plan import Plan
-from jobs.evaluation.record import Judgement, Record
+from jobs.evaluation.run.plan import Plan
+from jobs.evaluation.run.records import Judgement, Record
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
 REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.answer import Evidence, evidence_of
+from agent.core.protocol import ShownFrame
+from agent.core.question import Note, Segment
 from agent.environment import Environment
-from agent.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
-from agent.fusion import reward_entropy
-from agent.model import ShownFrame
-from agent.question import Note, Segment
-from jobs.evaluation.record import Round
+from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
+from agent.tree_search.reward_fusion import reward_entropy
+from jobs.evaluation.run.records import Round
 
 PERCENT = 100.0
 

@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.ask import ask
+from agent.core.budget import Budget, Ledger
+from agent.core.protocol import Models
+from agent.core.question import Question
 from agent.environment import EmbedText, Environment
 from agent.errors import AllRejected, ModelRejected
-from agent.events import Event
-from agent.ledger import Budget, Ledger
-from agent.model import Models
-from agent.question import Question
-from agent.trace import record as trace_line
+from agent.trace.events import Event
+from agent.trace.trace import record as trace_line
 from index.library import Library
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.record import Record
-from jobs.evaluation.watching import Watcher
-from jobs.evaluation.wire_thread import models_on_a_thread
-from jobs.library_space import library_space
-from jobs.models import LOCAL, ModelChoice, ModelsFor
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.model_thread import models_on_a_thread
+from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.search_recorder import Watcher
+from jobs.model_choice import LOCAL, ModelChoice, ModelsFor
+from jobs.open_library import library_space
 
 ENVIRONMENTS = 256
 """Videos whose vectors are kept in memory: of hours long ones, one takes some megabytes."""
@@ -150,7 +150,7 @@ def environments(setting: Setting) -> EnvironmentOf:
     rows = {row.video_id: row for row in library.videos()}
     detect = None
     if setting.detector is not None:
-        from jobs.detecting import detect_with
+        from jobs.annotate.agent_detector import detect_with
 
         detect = detect_with(library, setting.detector)
 

@@ -10,12 +10,12 @@ from statistics import fmean
 
 from jobs.benchmarks.item import Item, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.plan import Plan
-from jobs.evaluation.record import Judgement, Record
-from jobs.evaluation.report import Depth, Estimate, Pair, Report, Standing
-from jobs.evaluation.scoring import Scored, Verdicts, answered, judged_score, option_score, scored
-from jobs.evaluation.statistics import estimate, p_value, spread
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.plan import Plan
+from jobs.evaluation.run.records import Judgement, Record
+from jobs.evaluation.score.report_types import Depth, Estimate, Pair, Report, Standing
+from jobs.evaluation.score.scorers import Scored, Verdicts, answered, judged_score, option_score, scored
+from jobs.evaluation.score.statistics import estimate, p_value, spread
 
 COSTS: Mapping[str, Callable[[Record], float]] = {
     "frames": lambda record: record.ledger.frames,

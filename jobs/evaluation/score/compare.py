@@ -9,10 +9,10 @@ from typing import Any
 
 from jobs.benchmarks.item import Item, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.figures import Questions, by_contender, pair, standing
-from jobs.evaluation.report import Pair, Standing
-from jobs.evaluation.reporting import Run
-from jobs.evaluation.scoring import Scored
+from jobs.evaluation.report.build import Run
+from jobs.evaluation.score.aggregate import Questions, by_contender, pair, standing
+from jobs.evaluation.score.report_types import Pair, Standing
+from jobs.evaluation.score.scorers import Scored
 
 COMPARED = (
     "annotations_sha256",

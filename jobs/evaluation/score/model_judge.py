@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from agent.core.protocol import Model
 from agent.errors import AllRejected, ModelRejected
-from agent.model import Model
 from agent.requests.judge import JudgeAnswer
 from agent.session import ATTEMPTS, at_once
 from jobs.errors import UsageError
-from jobs.evaluation.folder import JUDGED, appending, read_items, read_judgements, read_plan, read_records
-from jobs.evaluation.record import Judgement
-from jobs.models import BUILTIN, REPLAY, ModelChoice, named_models, role_models
+from jobs.evaluation.run.records import Judgement
+from jobs.evaluation.run.run_folder import JUDGED, appending, read_items, read_judgements, read_plan, read_records
+from jobs.model_choice import BUILTIN, REPLAY, ModelChoice, named_models, role_models
 
 JUDGE = "judge"
 TOGETHER = 32

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.benchmarks.item import Problem, Scoring
-from jobs.evaluation.plan import IndexCost, Missing
+from jobs.evaluation.run.plan import IndexCost, Missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Standing:
     be scored, for benchmarks that report it. `unanswered` counts questions without an option (or text), among them
     `invalid`, whose replies could not be used, and `errors`, which got no answer at all. `evidence` is the share of
     questions whose evidence touches a true range, `grounding` the share whose true clip was visited; None where the
-    benchmark does not tell. `costs` are those of `jobs.evaluation.figures.COSTS` a question. `groups` are accuracies by
+    benchmark does not tell. `costs` are those of `jobs.evaluation.score.aggregate.COSTS` a question. `groups` are accuracies by
     breakdown and category, "duration" among the breakdowns. `entropy` holds every round's "intrinsic" and "fused" one
     (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the segment "chosen" next or
     the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty where there is none.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agent.answer import Evidence
 from jobs.benchmarks.item import Item, Scoring
-from jobs.evaluation.record import Judgement, Record
+from jobs.evaluation.run.records import Judgement, Record
 
 BEST_JUDGED = 3
 """The most that a judging model gives."""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from jobs.evaluation.report import Estimate, Spread
+from jobs.evaluation.score.report_types import Estimate, Spread
 
 CONFIDENCE = 0.95
 LEVEL = (1.0 + CONFIDENCE) / 2.0

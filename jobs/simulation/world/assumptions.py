@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.errors import BadSettings
-from agent.variant import at_least
+from agent.variants.base import at_least
 
 
 @dataclass(frozen=True, slots=True)

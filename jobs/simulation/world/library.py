@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from index.in_memory import InMemory
+from index.embedding.space import Fingerprint
 from index.rows import FrameVectors, StoredFrame, TranscriptRow, VideoRow
-from index.spaces import Fingerprint
+from index.search.in_memory import InMemory
 
 FRAME_S = 1.0
 """Seconds between frames, as an ingest samples unless told otherwise."""

@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from agent.core.protocol import Exchange, R, Request, ShownFrame
+from agent.core.question import ScoredSegment, Segment
 from agent.errors import NeedsLanguage
-from agent.model import Exchange, R, Request, ShownFrame
-from agent.question import ScoredSegment, Segment
-from agent.requests.answers import AnswerFrames, Guess, Recall
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.requests.vca import ChooseFrames
-from agent.simulation.settings import Noise
-from agent.simulation.world import World
+from agent.requests.answer import AnswerFrames, Guess, Recall
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.variants.vca.requests import ChooseFrames
+from jobs.simulation.world.assumptions import Noise
+from jobs.simulation.world.world import World
 
 PROPOSED = 2
 """Queries proposed on seeing new frames (the paper's prompt asks for 2 to 5, or none)."""

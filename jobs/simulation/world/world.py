@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.core.question import Question
 from agent.environment import Environment
-from agent.question import Question
-from agent.simulation.library import FRAME_S, SimulatedLibrary, video_row
-from agent.simulation.settings import Scenery
+from jobs.simulation.world.assumptions import Scenery
+from jobs.simulation.world.library import FRAME_S, SimulatedLibrary, video_row
 
 if TYPE_CHECKING:
     from index.library import Library

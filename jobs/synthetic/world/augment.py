@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pipeline.sketch.scene import Scene, TitleCard, draw
+from jobs.synthetic.world.scene import Scene, TitleCard, draw
 
 
 def photograph(scene: Scene | TitleCard, seed: int, side_px: int, *, worn: bool = True) -> NDArray[np.uint8]:

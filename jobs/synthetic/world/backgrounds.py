@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from pipeline.sketch.pen import Rgb
+from jobs.synthetic.world.canvas import Rgb
 
 DAY_SKY: tuple[Rgb, Rgb] = ((112, 176, 232), (206, 230, 244))
 NIGHT_SKY: tuple[Rgb, Rgb] = ((10, 14, 40), (36, 44, 84))

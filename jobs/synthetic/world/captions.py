@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from pipeline.sketch.scene import Group, Scene, TitleCard
-from pipeline.sketch.truth import ANY_WORD, SEVERAL, Asked, Claim
-from pipeline.sketch.words import (
+from jobs.synthetic.world.claims import ANY_WORD, SEVERAL, Asked, Claim
+from jobs.synthetic.world.scene import Group, Scene, TitleCard
+from jobs.synthetic.world.vocabulary import (
     COLOUR_NAMES,
     COLOURS,
     DAY,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.sketch.scene import Scene, TitleCard
-from pipeline.sketch.words import COLOUR_NAMES, KINDS, PLACE_NAMES, POSITIONS, SIZES, THING_NAMES, TITLE_WORDS
+from jobs.synthetic.world.scene import Scene, TitleCard
+from jobs.synthetic.world.vocabulary import COLOUR_NAMES, KINDS, PLACE_NAMES, POSITIONS, SIZES, THING_NAMES, TITLE_WORDS
 
 ANY_WORD = "*"
 SEVERAL = 6

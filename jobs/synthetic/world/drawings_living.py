@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pipeline.sketch.pen import INK, PALE, WOOD, Pen
+from jobs.synthetic.world.canvas import INK, PALE, WOOD, Pen
 
 SKIN = (236, 188, 150)
 

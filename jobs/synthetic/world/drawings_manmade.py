@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pipeline.sketch.pen import GLASS, INK, METAL, PALE, WOOD, Pen
+from jobs.synthetic.world.canvas import GLASS, INK, METAL, PALE, WOOD, Pen
 
 
 def _wheels(pen: Pen, y: float, radius: float, *xs: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.sketch.pen import INK, METAL, PALE, WOOD, Pen, star_points
+from jobs.synthetic.world.canvas import INK, METAL, PALE, WOOD, Pen, star_points
 
 
 def kite(pen: Pen) -> None:

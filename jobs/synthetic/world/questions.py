@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from pipeline.sketch.film import Script, Shot
-from pipeline.sketch.scene import Group, Scene, TitleCard
-from pipeline.sketch.words import (
+from jobs.synthetic.world.scene import Group, Scene, TitleCard
+from jobs.synthetic.world.script import Script, Shot
+from jobs.synthetic.world.vocabulary import (
     COLOUR_NAMES,
     NUMBERS,
     PLACE_NAMES,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from pipeline.sketch.scene import Group, Scene, TitleCard
-from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, POSITIONS, SIZES, THING_NAMES, TITLE_WORDS
+from jobs.synthetic.world.scene import Group, Scene, TitleCard
+from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, POSITIONS, SIZES, THING_NAMES, TITLE_WORDS
 
 CARD_PAINTS = (
     ((18, 18, 24), (240, 240, 235)),

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pipeline.sketch.film import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot
-from pipeline.sketch.places import draw_place
-from pipeline.sketch.scene import Pasted, TitleCard, draw_card, lay_out, paste
+from jobs.synthetic.world.backgrounds import draw_place
+from jobs.synthetic.world.scene import Pasted, TitleCard, draw_card, lay_out, paste
+from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot
 
 FADE_FRAMES = FPS // 2
 DRIFT = 0.14

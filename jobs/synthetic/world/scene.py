@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from pipeline.sketch.pen import Rgb
-from pipeline.sketch.places import draw_place
-from pipeline.sketch.things import FLYING, sprite
+from jobs.synthetic.world.backgrounds import draw_place
+from jobs.synthetic.world.canvas import Rgb
+from jobs.synthetic.world.sprites import FLYING, sprite
 
 SIDE_OF_SIZE = {"small": 0.25, "medium": 0.37, "large": 0.54}
 MIDDLE_X = {"left": 0.2, "middle": 0.5, "right": 0.8}

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from pipeline.sketch.captions import full_claim, plain_wording
-from pipeline.sketch.chance import CARD_PAINTS
-from pipeline.sketch.scene import Group, Scene, TitleCard
-from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, SIZES, THING_NAMES, TITLE_WORDS
+from jobs.synthetic.world.captions import full_claim, plain_wording
+from jobs.synthetic.world.random_scenes import CARD_PAINTS
+from jobs.synthetic.world.scene import Group, Scene, TitleCard
+from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, SIZES, THING_NAMES, TITLE_WORDS
 
 FPS = 12
 WIDTH_PX, HEIGHT_PX = 640, 360

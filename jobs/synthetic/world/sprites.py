@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageFilter
 
-from pipeline.sketch.living import LIVING
-from pipeline.sketch.made import MADE
-from pipeline.sketch.objects import OBJECTS
-from pipeline.sketch.pen import Pen, paint_of
+from jobs.synthetic.world.canvas import Pen, paint_of
+from jobs.synthetic.world.drawings_living import LIVING
+from jobs.synthetic.world.drawings_manmade import MADE
+from jobs.synthetic.world.drawings_objects import OBJECTS
 
 DRAWINGS = {drawing.__name__: drawing for drawing in (*LIVING, *MADE, *OBJECTS)}
 FLYING = frozenset({"bird", "butterfly", "plane", "helicopter", "rocket", "balloon", "kite", "star", "heart", "ghost"})

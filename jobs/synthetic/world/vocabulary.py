@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.sketch.pen import COLOUR_RGB
+from jobs.synthetic.world.canvas import COLOUR_RGB
 
 THINGS: dict[str, tuple[str, ...]] = {
     "fish": ("goldfish",),

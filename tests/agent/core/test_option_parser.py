@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent.extraction import named_option
-from agent.model import Request
-from agent.question import Question
-from agent.requests.answers import AnswerNotes
-from agent.requests.search import Decide
-from agent.structured import read
+from agent.core.option_parser import named_option
+from agent.core.protocol import Request
+from agent.core.question import Question
+from agent.models.structured_output import read
+from agent.requests.answer import AnswerNotes
+from agent.requests.tree import Decide
 
 COLOURS = ("red", "dark blue", "blue", "green")
 DEEDS = ("a man walks", "a man runs", "nobody moves", "the dog sleeps")

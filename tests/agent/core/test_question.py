@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from agent.core.protocol import ShownFrame, request_key
+from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.core.replies import Conclusion, Decision, Queries, SegmentScores
 from agent.errors import BadQuestion, InvalidReply
-from agent.model import ShownFrame, request_key
-from agent.question import Question, ScoredSegment, Segment, Video
-from agent.replies import Conclusion, Decision, Queries, SegmentScores
-from agent.requests.answers import chosen_option
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.answer import chosen_option
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
 VIDEO = Video("v" * 32, "film", 0.0, 100.0)

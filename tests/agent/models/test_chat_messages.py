@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent.completion import read_completion
+from agent.core.replies import Decision, Queries, SegmentScores
 from agent.errors import InvalidReply
-from agent.replies import Decision, Queries, SegmentScores
-from agent.structured import json_values, read_reply, strict_schema
-from tests.chat_server import Behaviour, ChatServer, cut_off, in_turn, refusing
-from tests.wire_kit import ANSWER, QUERIES, SCORES, ask, decide, discover, frame, score
+from agent.models.completion import read_completion
+from agent.models.structured_output import json_values, read_reply, strict_schema
+from tests.support.chat_server import Behaviour, ChatServer, cut_off, in_turn, refusing
+from tests.support.wire import ANSWER, QUERIES, SCORES, ask, decide, discover, frame, score
 
 
 def test_frames_arrive_in_order_after_their_times_and_no_larger_than_the_role_allows() -> None:

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from agent.chat_tokens import conversation_tokens, first_tokens, told_tokens, without_control_tokens
+from agent.core.protocol import ShownFrame, Turn
+from agent.core.question import Question, Video
 from agent.errors import ModelRejected, ModelUnknown
-from agent.local_model import conversation, load_local_model
-from agent.model import ShownFrame, Turn
-from agent.question import Question, Video
-from agent.requests.answers import AnswerFrames, Guess
-from agent.requests.longvideoagent import ChooseAction
-from agent.wire import Message
-from jobs.models import ModelChoice, chosen_models
-from tests.training_kit import END, tiny_master, words_tokenizer
+from agent.models.chat_messages import Message
+from agent.models.chat_template import conversation_tokens, first_tokens, told_tokens, without_control_tokens
+from agent.models.local import conversation, load_local_model
+from agent.requests.answer import AnswerFrames, Guess
+from agent.variants.longvideoagent.requests import ChooseAction
+from jobs.model_choice import ModelChoice, chosen_models
+from tests.support.training_model import END, tiny_master, words_tokenizer
 
 WORDS = "user: assistant: what is it a kite here now"
 QUESTION, VIDEO = Question("What is it?", ("a kite", "a crow")), Video("0" * 32, "film", 0.0, 60.0)

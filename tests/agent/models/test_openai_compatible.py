@@ -11,17 +11,17 @@ import pytest
 
 from agent.answer import Answer
 from agent.ask import ask
-from agent.cache import ResponseCache
+from agent.core.budget import Budget
+from agent.core.question import Question
 from agent.environment import Environment
 from agent.errors import ModelUnreachable
-from agent.events import Event, Exchanged
-from agent.ledger import Budget
-from agent.openai_model import OpenAIModel
-from agent.question import Question
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.response_cache import ResponseCache
+from agent.trace.events import Event, Exchanged
 from agent.variants.eea import EEAParameters
-from tests.agent_kit import environment_of, film, make_library
-from tests.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
-from tests.wire_kit import frame, role
+from tests.support.agent_library import environment_of, film, make_library
+from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
+from tests.support.wire import frame, role
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(700, 712)

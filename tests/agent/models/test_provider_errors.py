@@ -10,13 +10,13 @@ import time
 
 import pytest
 
-from agent.catalogue import VARIANTS
 from agent.errors import BadSettings, KeyMissing, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
-from agent.openai_model import OpenAIModel
-from agent.retries import retry_after_s
-from agent.roles import ROLES, Role, api_key, read_roles
-from tests.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, rate_limited
-from tests.wire_kit import QUERIES, ask, discover, role
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.retries import retry_after_s
+from agent.models.role_config import ROLES, Role, api_key, read_roles
+from agent.variants.registry import VARIANTS
+from tests.support.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, rate_limited
+from tests.support.wire import QUERIES, ask, discover, role
 
 
 def line(error: pytest.ExceptionInfo[ModelError]) -> str:

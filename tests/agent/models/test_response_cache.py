@@ -14,15 +14,15 @@ from typing import Any, Literal, Self
 import pytest
 from pydantic import BaseModel
 
-from agent.cache import ResponseCache
+from agent.core.protocol import Turn
+from agent.core.question import Question
+from agent.core.replies import Reply
 from agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
-from agent.model import Turn
-from agent.openai_model import OpenAIModel
-from agent.question import Question
-from agent.replies import Reply
-from agent.requests.search import ScoreSegments
-from tests.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, refusing
-from tests.wire_kit import QUERIES, SCORES, ask, discover, frame, role, score
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.response_cache import ResponseCache
+from agent.requests.tree import ScoreSegments
+from tests.support.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, refusing
+from tests.support.wire import QUERIES, SCORES, ask, discover, frame, role, score
 
 
 class Call(BaseModel):
@@ -182,7 +182,7 @@ def test_an_unreachable_server_leaves_nothing_behind(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from agent.cache import ResponseCache
+from agent.models.response_cache import ResponseCache
 with ResponseCache(Path(sys.argv[1])) as cache:
     for number in range(200):
         cache.put(f"shared {number}", {"text": "same"})
@@ -203,7 +203,7 @@ def test_several_processes_may_use_one_file_at_once(tmp_path: Path) -> None:
 OPENER = """
 import sys, time
 from pathlib import Path
-from agent.cache import ResponseCache
+from agent.models.response_cache import ResponseCache
 for number in range(50):
     time.sleep(max(0.0, float(sys.argv[2]) + 0.02 * number - time.time()))
     with ResponseCache(Path(sys.argv[1]) / str(number)) as cache:

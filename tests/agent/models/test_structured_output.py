@@ -11,12 +11,12 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from agent.cache import ResponseCache
+from agent.core.protocol import Request, Turn
+from agent.core.replies import Reply
 from agent.errors import InvalidReply, ModelRejected
-from agent.model import Request, Turn
-from agent.replies import Reply
-from tests.chat_server import Behaviour, ChatServer, calling, failing, in_turn
-from tests.wire_kit import ask, discover
+from agent.models.response_cache import ResponseCache
+from tests.support.chat_server import Behaviour, ChatServer, calling, failing, in_turn
+from tests.support.wire import ask, discover
 
 
 class Go(BaseModel):

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agent.model import Request, ShownFrame
-from agent.prompts import render
-from agent.question import Question, ScoredSegment, Segment, Video
-from agent.requests.answers import AnswerFrames
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.prompts.render import render
+from agent.requests.answer import AnswerFrames
 from agent.requests.describe import DescribeSegment
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

@@ -13,12 +13,12 @@ from typing import Any, Literal, Union
 import pytest
 
 import agent.requests
-from agent.model import Request, ShownFrame
-from agent.prompts import FOLDER, render
-from agent.question import Question, Video
-from agent.roles import ROLES
-from tests.chat_server import ChatServer, SentFrame
-from tests.wire_kit import ask, frame
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import Question, Video
+from agent.models.role_config import ROLES
+from agent.prompts.render import FOLDER, render
+from tests.support.chat_server import ChatServer, SentFrame
+from tests.support.wire import ask, frame
 
 STORED, SIDE_PX = (640, 360), 320
 """Stored frames are larger than the role's limit, and than that of any request."""

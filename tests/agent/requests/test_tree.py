@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from agent.core.protocol import ShownFrame
+from agent.core.question import Question, ScoredSegment, Segment, Video
 from agent.errors import InvalidReply
-from agent.model import ShownFrame
-from agent.prompts import render
-from agent.question import Question, ScoredSegment, Segment, Video
-from agent.requests.search import Decide
-from agent.requests.vca import ChooseFrames, FrameChoice
+from agent.prompts.render import render
+from agent.requests.tree import Decide
+from agent.variants.vca.requests import ChooseFrames, FrameChoice
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

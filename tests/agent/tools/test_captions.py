@@ -10,20 +10,20 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from agent.clips import captions_of, clip_captions, summary, windows
+from agent.core.budget import Budget
+from agent.core.protocol import Usage
+from agent.core.question import Note, Question, Video
 from agent.errors import InvalidReply, ModelUnreachable
-from agent.events import Acted, RunStarted
-from agent.ledger import Budget
-from agent.model import Usage
-from agent.prompts import render
-from agent.question import Note, Question, Video
-from agent.replay_model import ReplayModel
+from agent.prompts.render import render
 from agent.requests.describe import DescribeSegment, Summarize, Summary
 from agent.session import Session, at_once
-from agent.trace import trace_to
+from agent.tools.captions import captions_of, clip_captions, summary, windows
+from agent.trace.events import Acted, RunStarted
+from agent.trace.replay_model import ReplayModel
+from agent.trace.trace import trace_to
 from index.library import Library
-from jobs.add_captions import Caption
-from tests.agent_kit import ScriptedModel, environment_of, film, make_library
+from jobs.annotate.captions import Caption
+from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What is seen?")
 

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent.detecting import WHOLE, Box, detect, track, zoom
+from agent.core.budget import Budget
+from agent.core.question import Question
 from agent.environment import Environment
 from agent.errors import InvalidReply, OutOfBudget
-from agent.ledger import Budget
-from agent.question import Question
 from agent.session import Session
+from agent.tools.detection import WHOLE, Box, detect, track, zoom
 from index.rows import DetectionRow
-from jobs.ask_command import open_environment
-from jobs.detecting import detect_with
+from jobs.annotate.agent_detector import detect_with
+from jobs.cli.ask import open_environment
 from pipeline.errors import ModelMissing, WrongModel
-from tests import stage_kit
-from tests.agent_kit import ScriptedModel, embed_words, film, make_library
-from tests.index_kit import detection
+from tests.support import stage_models as stage_kit
+from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
+from tests.support.random_library import detection
 
 LEFT_HALF = (0.0, 0.0, 0.5, 1.0)
 RIGHT_HALF = (0.5, 0.0, 1.0, 1.0)

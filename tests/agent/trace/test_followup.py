@@ -8,17 +8,17 @@ import json
 import pytest
 
 from agent.ask import Task, ask, ask_many
+from agent.core.budget import Budget
+from agent.core.question import Question
 from agent.errors import BadSettings, NotATrace
-from agent.events import Event, Finished, RunStarted
-from agent.followup import read_seen
-from agent.ledger import Budget
-from agent.question import Question
-from agent.replay_model import ReplayModel
-from agent.requests.answers import Recall
-from agent.trace import read_trace, trace_to
-from agent.variant import changed
+from agent.requests.answer import Recall
+from agent.trace.events import Event, Finished, RunStarted
+from agent.trace.followup import read_seen
+from agent.trace.replay_model import ReplayModel
+from agent.trace.trace import read_trace, trace_to
+from agent.variants.base import changed
 from agent.variants.eea import EEAParameters
-from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))
 NEXT = Question("Is there a cat beside it?", ("yes", "no"))

@@ -9,15 +9,15 @@ from dataclasses import replace
 import pytest
 
 from agent.ask import ask
-from agent.builtin_model import BuiltinModel
+from agent.core.budget import Budget
+from agent.core.protocol import Usage
+from agent.core.question import Question
 from agent.errors import NeedsLanguage, NotATrace, NotInTrace
-from agent.ledger import Budget
-from agent.model import Usage
-from agent.question import Question
-from agent.replay_model import ReplayModel
-from agent.requests.search import Decide
-from agent.trace import read_trace, trace_to
-from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+from agent.models.rulebased.model import BuiltinModel
+from agent.requests.tree import Decide
+from agent.trace.replay_model import ReplayModel
+from agent.trace.trace import read_trace, trace_to
+from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from agent.coverage import cover, spread
+from agent.tree_search.coverage import cover, spread
 
 
 def largest_gap(points: np.ndarray, chosen: np.ndarray) -> float:

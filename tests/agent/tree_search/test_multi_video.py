@@ -9,20 +9,20 @@ import re
 import pytest
 from rich.console import Console
 
-from agent.anchors import anchors
 from agent.ask import ask
+from agent.core.budget import Budget
+from agent.core.question import Earlier, Question
 from agent.environment import Environment
-from agent.events import Event, Ranked, Remembered
-from agent.followup import Seen
-from agent.ledger import Budget
-from agent.question import Earlier, Question
-from agent.requests.answers import Recall
-from agent.requests.search import Decide, DiscoverQueries
-from agent.roots import CLIP_S, matches, new_queries
+from agent.requests.answer import Recall
+from agent.requests.tree import Decide, DiscoverQueries
+from agent.trace.events import Event, Ranked, Remembered
+from agent.trace.followup import Seen
+from agent.tree_search.anchors import anchors
+from agent.tree_search.multi_video import CLIP_S, matches, new_queries
 from agent.variants.eea import EEAParameters
-from agent.variants.vca import VCAParameters
-from jobs.tree_view import TreeView
-from tests.agent_kit import ScriptedModel, embed_words, environment_of, explorer, film, make_library
+from agent.variants.vca.agent import VCAParameters
+from jobs.console.tree_view import TreeView
+from tests.support.agent_library import ScriptedModel, embed_words, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 KITE = "red kite desert"

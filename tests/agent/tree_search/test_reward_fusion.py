@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.anchors import anchors
+from agent.core.protocol import ShownFrame
 from agent.environment import Match, calibrate
-from agent.fusion import fuse, query_score, reward_entropy
-from agent.memory import Memory
-from agent.model import ShownFrame
+from agent.tree_search.anchors import anchors
+from agent.tree_search.frame_memory import Memory
+from agent.tree_search.reward_fusion import fuse, query_score, reward_entropy
 
 
 def test_query_score_is_a_soft_maximum_to_which_every_anchor_adds():

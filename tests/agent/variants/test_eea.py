@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from agent.ask import ask, default_parameters
+from agent.core.budget import Budget
+from agent.core.question import Question, Segment
 from agent.errors import BadSettings
-from agent.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
-from agent.ledger import Budget
-from agent.question import Question, Segment
-from agent.requests.search import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.trace.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
 from agent.variants.eea import EEAParameters
-from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(1234, 1246)

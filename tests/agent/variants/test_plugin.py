@@ -15,27 +15,27 @@ from mcp import Client
 
 from agent.answer import Answer, Evidence
 from agent.ask import Task, ask, ask_many, default_parameters
-from agent.catalogue import variant
+from agent.core.budget import Budget, Ledger
+from agent.core.protocol import Request
+from agent.core.question import Question
+from agent.core.replies import Reply
 from agent.environment import Environment
 from agent.errors import BadAnswer, InvalidReply, UnknownAgent
-from agent.events import RunStarted
-from agent.ledger import Budget, Ledger
-from agent.model import Request
-from agent.prompts import render
-from agent.question import Question
-from agent.replies import Reply
+from agent.prompts.render import render
 from agent.session import Session
-from agent.trace import read_trace
-from agent.variant import Variant, changed
-from agent.variants.uniform import UNIFORM
-from jobs.evaluation.folder import read_plan, read_records, trace_file
-from jobs.mcp_ask import Asking
-from jobs.mcp_server import make_server
-from jobs.mcp_tools import LibraryTools
-from tests.agent_kit import ScriptedModel, environment_of, film, make_library
-from tests.chat_server import ChatServer
-from tests.command_kit import Kinodex, bad, runner
-from tests.eval_kit import OWN_AGENT, caption_library, write_questions
+from agent.trace.events import RunStarted
+from agent.trace.trace import read_trace
+from agent.variants.base import Variant, changed
+from agent.variants.baselines.uniform import UNIFORM
+from agent.variants.registry import variant
+from jobs.evaluation.run.run_folder import read_plan, read_records, trace_file
+from jobs.mcp.ask_tool import Asking
+from jobs.mcp.server import make_server
+from jobs.mcp.tools import LibraryTools
+from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.chat_server import ChatServer
+from tests.support.command import Kinodex, bad, runner
+from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
 
 ANSWER = {"action": "answer", "option": "A", "answer": "red", "evidence": [1]}
 OWN = '''
@@ -45,9 +45,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.requests.answers import AnswerNotes
-from agent.variant import Variant
-from agent.variants.uniform import UNIFORM
+from agent.requests.answer import AnswerNotes
+from agent.variants.base import Variant
+from agent.variants.baselines.uniform import UNIFORM
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pytest
 
 from index.errors import LibraryError
 from index.library import Library
-from index.maintenance import Thresholds
-from tests.index_kit import (
+from index.store.indexes import Thresholds
+from tests.support.random_library import (
     SETTINGS,
     caption,
     detection,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from index.errors import QueryError, UnknownVideo
-from index.fusion import fuse
 from index.library import Library
-from index.maintenance import Thresholds
 from index.rows import CaptionRow, Hit, Scope, SegmentRow
-from tests.index_kit import DIM, SETTINGS, caption, fingerprint, made, spoken, unit_vectors, write
+from index.search.fusion import fuse
+from index.store.indexes import Thresholds
+from tests.support.random_library import DIM, SETTINGS, caption, fingerprint, made, spoken, unit_vectors, write
 
 TEXTS = ("A red kite over the sea", "Two dogs on a boat", "An empty desert")
 MEANINGS = unit_vectors(3, seed=50)

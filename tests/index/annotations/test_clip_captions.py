@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from index.clips import MANY_FRAGMENTS
+from index.annotations.clip_captions import MANY_FRAGMENTS
 from index.library import Library
-from index.maintenance import Thresholds
 from index.rows import ClipRow
-from index.storage import connect
-from index.tables import Tables
-from tests.index_kit import SETTINGS, fingerprint, made, run_together, write
+from index.store.connection import connect
+from index.store.indexes import Thresholds
+from index.store.tables import Tables
+from tests.support.random_library import SETTINGS, fingerprint, made, run_together, write
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
 WRITERS = 2

@@ -6,9 +6,9 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
-from index.maintenance import Thresholds
 from index.rows import DetectionRow, Scope
-from tests.index_kit import SETTINGS, detection, fingerprint, made, write
+from index.store.indexes import Thresholds
+from tests.support.random_library import SETTINGS, detection, fingerprint, made, write
 
 
 @pytest.fixture

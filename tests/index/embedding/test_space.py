@@ -18,12 +18,12 @@ import pytest
 import torch
 from PIL import Image
 
+from index.embedding.names import BUILTIN, model_name
+from index.embedding.precision import compiled_tower, quick_tower
+from index.embedding.space import DEFAULT_SPACE, Space, import_open_clip, load_space
 from index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
-from index.model_names import BUILTIN, model_name
-from index.precision import compiled_tower, quick_tower
-from index.spaces import DEFAULT_SPACE, Space, import_open_clip, load_space
-from pipeline.model_input import ModelInput
-from pipeline.pictures import rgb_scaler
+from pipeline.images.convert import rgb_scaler
+from pipeline.images.preprocess import ModelInput
 
 open_clip = import_open_clip()
 
@@ -279,7 +279,7 @@ def test_without_a_network(tmp_path, tiny):
     script = """
 import sys, time
 from index.errors import WeightsMissing
-from index.spaces import load_space
+from index.embedding.space import load_space
 print(load_space("hf-hub:someone/tiny").fingerprint.digest)
 for name in sys.argv[1:]:
     began = time.monotonic()

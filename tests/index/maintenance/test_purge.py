@@ -12,13 +12,13 @@ import pytest
 
 from index.errors import LibraryBusy
 from index.library import Library
-from index.maintenance import Thresholds
-from index.purging import holds_deleted, purge
+from index.maintenance.purge import holds_deleted, purge
 from index.rows import ClipRow, SourceRow
-from index.storage import connect
-from index.tables import Tables
-from tests.command_kit import Kinodex, bad, runner
-from tests.index_kit import SETTINGS, WHEN, caption, detection, fingerprint, made, unit_vectors
+from index.store.connection import connect
+from index.store.indexes import Thresholds
+from index.store.tables import Tables
+from tests.support.command import Kinodex, bad, runner
+from tests.support.random_library import SETTINGS, WHEN, caption, detection, fingerprint, made, unit_vectors
 
 FRAMES = 4
 VIDEOS = 30

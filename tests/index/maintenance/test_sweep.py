@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 from lancedb.expr import col, lit
 
-from index.filters import equal
 from index.library import Library
 from index.rows import SegmentRow, SourceRow
-from index.schema import vectors_table
-from index.storage import connect
-from index.tables import Tables
-from tests.index_kit import DIM, SETTINGS, WHEN, fingerprint, made, write
+from index.store.connection import connect
+from index.store.filters import equal
+from index.store.schema import vectors_table
+from index.store.tables import Tables
+from tests.support.random_library import DIM, SETTINGS, WHEN, fingerprint, made, write
 
 VECTORS = vectors_table(fingerprint())
 
@@ -108,7 +108,7 @@ def test_speech_that_was_added_is_not_counted(library, tables):
 WRITE = """
 import sys
 from index.library import Library
-from tests.index_kit import made, write
+from tests.support.random_library import made, write
 library = Library.open(sys.argv[1])
 with library.lease("ingest", "a run"):
     print("at work", flush=True)

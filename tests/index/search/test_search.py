@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from index.errors import QueryError, UnknownVideo
-from index.fusion import fuse, shares_words, spaced
 from index.library import Library
-from index.maintenance import Thresholds
 from index.rows import Hit, Scope
-from tests.index_kit import DIM, SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
+from index.search.fusion import fuse, shares_words, spaced
+from index.store.indexes import Thresholds
+from tests.support.random_library import DIM, SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 
 LINES = (
     (2.0, 5.0, "A dog barks at the red boat."),

@@ -28,8 +28,8 @@ from index.errors import (
     StorageFull,
 )
 from index.library import Library
-from index.schema import FORMAT_KEY, table_schemas
-from tests.index_kit import SETTINGS, fingerprint, made, write
+from index.store.schema import FORMAT_KEY, table_schemas
+from tests.support.random_library import SETTINGS, fingerprint, made, write
 
 
 @pytest.fixture

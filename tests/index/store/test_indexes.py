@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from index.library import Library
-from index.maintenance import BESIDE_INGEST, Thresholds
 from index.rows import SourceRow
-from tests.index_kit import SETTINGS, fingerprint, made, unit_vectors, write
+from index.store.indexes import BESIDE_INGEST, Thresholds
+from tests.support.random_library import SETTINGS, fingerprint, made, unit_vectors, write
 
 ROUNDS = 12
 VIDEOS = 4

@@ -17,19 +17,19 @@ import pytest
 from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy
-from index.leases import Pace
 from index.library import Library
-from index.processes import is_known, is_running, this_process
-from index.storage import connect
-from index.tables import Tables
-from tests.index_kit import SETTINGS, fingerprint, run_together
+from index.store.connection import connect
+from index.store.leases import Pace
+from index.store.process_identity import is_known, is_running, this_process
+from index.store.tables import Tables
+from tests.support.random_library import SETTINGS, fingerprint, run_together
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
 ROUNDS = 15
 HOLD = """
 import sys
 from index.errors import LeaseLost
-from index.leases import Pace
+from index.store.leases import Pace
 from index.library import Library
 with Library.open(sys.argv[1]).lease("ingest", "the first run", Pace(0.1, 2.5)) as lease:
     print(lease.token, flush=True)

@@ -13,10 +13,19 @@ import pytest
 
 from index.errors import LeaseLost, LibraryBusy, StorageError, UnsafeStore
 from index.library import Library
-from index.maintenance import Thresholds
 from index.rows import ClipRow
-from tests.index_kit import SETTINGS, fingerprint, found, made, numpy_search, run_together, unit_vectors, write
-from tests.s3_kit import environment, s3_server, send
+from index.store.indexes import Thresholds
+from tests.support.random_library import (
+    SETTINGS,
+    fingerprint,
+    found,
+    made,
+    numpy_search,
+    run_together,
+    unit_vectors,
+    write,
+)
+from tests.support.s3_server import environment, s3_server, send
 
 SOON = Thresholds(scalar_rows=10, vector_rows=1000, stale_rows=10, fragments=2, picture_fragments=2)
 

@@ -9,9 +9,9 @@ import pytest
 
 from index.errors import QueryError, SpaceMismatch
 from index.library import Library
-from index.maintenance import Thresholds
 from index.rows import Scope
-from tests.index_kit import OTHER_DIM, SETTINGS, fingerprint, found, made, other_space, vectors_of, write
+from index.store.indexes import Thresholds
+from tests.support.random_library import OTHER_DIM, SETTINGS, fingerprint, found, made, other_space, vectors_of, write
 
 OTHER = other_space()
 STORED = {"aaaa": vectors_of(40, seed=10), "bbbb": vectors_of(40, seed=11), "cccc": vectors_of(40, seed=12)}

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from jobs.add import add
-from jobs.add_captions import Captions
-from tests.chat_server import Behaviour, ChatServer, cut_off, failing
-from tests.command_kit import Kinodex, runner
-from tests.stage_kit import library_of, tiny_film
+from jobs.annotate.captions import Captions
+from jobs.annotate.run import add
+from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing
+from tests.support.command import Kinodex, runner
+from tests.support.stage_models import library_of, tiny_film
 
 LIMIT_S = 20.0
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from index.additions import rows_held
+from index.annotations.additions import rows_held
 from index.library import Library
 from index.rows import VideoRow
-from jobs.add import add
-from jobs.add_detections import Detected
-from jobs.adding import Made
+from jobs.annotate.detections import Detected
+from jobs.annotate.run import add
+from jobs.annotate.stage import Made
 from pipeline.errors import WrongModel
-from tests import stage_kit
-from tests.command_kit import runner
-from tests.index_kit import SETTINGS, fingerprint, made
-from tests.stage_kit import library_of, tiny_film
+from tests.support import stage_models as stage_kit
+from tests.support.command import runner
+from tests.support.random_library import SETTINGS, fingerprint, made
+from tests.support.stage_models import library_of, tiny_film
 
 pytest.importorskip("ray")
 VIDEOS = 16
@@ -64,7 +64,7 @@ class Dying:
 
 @pytest.fixture(scope="module")
 def crew():
-    from jobs.add_ray import ray_crew
+    from jobs.annotate.ray_executor import ray_crew
 
     with ray_crew(2, None) as begun:
         yield begun

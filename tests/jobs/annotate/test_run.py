@@ -11,19 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from index.embedding.space import load_space
 from index.errors import LibraryBusy
 from index.library import Library
 from index.rows import Scope, SourceRow
-from index.spaces import load_space
-from jobs.add import add
-from jobs.add_captions import Captions
-from jobs.add_detections import Detections
-from jobs.add_speech import Speech
-from tests import stage_kit
-from tests.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
-from tests.command_kit import Kinodex, runner
-from tests.stage_kit import beeps, library_of, tiny_film
-from tests.test_index_spaces import TINY, write_model
+from jobs.annotate.captions import Captions
+from jobs.annotate.detections import Detections
+from jobs.annotate.run import add
+from jobs.annotate.speech import Speech
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support import stage_models as stage_kit
+from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
+from tests.support.command import Kinodex, runner
+from tests.support.stage_models import beeps, library_of, tiny_film
 
 
 @pytest.fixture
@@ -328,7 +328,7 @@ def test_stages_can_be_sent_and_name_what_they_depend_on():
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(models, monkeypatch):
-    from jobs.add_command import local_name
+    from jobs.cli.add import local_name
 
     monkeypatch.chdir(models)
     assert local_name("llava") == str(models / "llava") == local_name(os.fspath(models / "llava"))

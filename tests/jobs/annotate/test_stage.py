@@ -10,13 +10,13 @@ import pytest
 
 from index.errors import KinodexError
 from index.library import Library
-from jobs.add_captions import Captions
-from jobs.add_detections import Detections
-from jobs.add_speech import Speech
+from jobs.annotate.captions import Captions
+from jobs.annotate.detections import Detections
+from jobs.annotate.speech import Speech
 from jobs.errors import UsageError
 from pipeline.errors import PipelineError
-from tests.command_kit import Kinodex, runner
-from tests.index_kit import SETTINGS, fingerprint, made, write
+from tests.support.command import Kinodex, runner
+from tests.support.random_library import SETTINGS, fingerprint, made, write
 
 HEARD = Speech("/nowhere/m", language="de")
 DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)

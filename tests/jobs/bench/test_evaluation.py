@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench_eval import Load, bench_eval, ideal, table
+from jobs.bench.evaluation import Load, bench_eval, ideal, table
 from jobs.errors import UsageError
-from tests.sketch_library import draw_library
+from tests.support.sketch_library import draw_library
 
 LATENCY_S = 0.05
 

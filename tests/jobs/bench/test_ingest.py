@@ -10,15 +10,15 @@ import time
 
 import pytest
 
-from index.spaces import load_space
-from jobs import bench_ingest
-from jobs.bench_decoders import bench_decoders, table
-from jobs.bench_load import Lost, alone, alone_within, watched
-from jobs.bench_media import make_films
+from index.embedding.space import load_space
+from jobs.bench import ingest as bench_ingest
+from jobs.bench.decoders import bench_decoders, table
+from jobs.bench.resource_usage import Lost, alone, alone_within, watched
+from jobs.bench.sample_media import make_films
+from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.script import write_script
 from pipeline.errors import SourceMissing
-from pipeline.sketch.film import write_script
-from pipeline.sketch.shoot import shoot
-from tests.command_kit import bad, runner
+from tests.support.command import bad, runner
 
 SPARE_BYTES = 60_000_000
 FILM_S = 30

@@ -9,10 +9,10 @@ import pytest
 
 from index.errors import SettingsMismatch
 from index.library import Library
-from jobs.bench_search import bench_search, table
-from jobs.file_cache import forget_files
-from jobs.made_library import Size, frame_vectors, make_library, queries, video_id, words
-from tests.command_kit import runner
+from jobs.bench.page_cache import forget_files
+from jobs.bench.search import bench_search, table
+from jobs.bench.synthetic_library import Size, frame_vectors, make_library, queries, video_id, words
+from tests.support.command import runner
 
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.question import Question
+from agent.core.question import Question
 from index.rows import VideoRow
 from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.matching import match, read_id_map
+from jobs.benchmarks.match_videos import match, read_id_map
 from jobs.benchmarks.sampling import chosen
 from jobs.errors import UsageError
-from jobs.evaluation.plan import Missing
-from tests import benchmark_kit as kit
-from tests.command_kit import Kinodex, bad, runner
-from tests.text_kit import text_library, text_video_id
+from jobs.evaluation.run.plan import Missing
+from tests.support import benchmark_files as kit
+from tests.support.command import Kinodex, bad, runner
+from tests.support.text_library import text_library, text_video_id
 
 
 def item(item_id: str, video: str, *kinds: str) -> Item:

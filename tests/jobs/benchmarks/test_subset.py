@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.catalogue import read_benchmark
-from jobs.benchmarks.part import of_part, wanted_part
-from jobs.evaluation.folder import read_items, read_plan
-from tests import benchmark_kit as kit
-from tests.command_kit import Kinodex, bad, runner
-from tests.eval_kit import FILMS, caption_library
+from jobs.benchmarks.registry import read_benchmark
+from jobs.benchmarks.subset import of_part, wanted_part
+from jobs.evaluation.run.run_folder import read_items, read_plan
+from tests.support import benchmark_files as kit
+from tests.support.command import Kinodex, bad, runner
+from tests.support.eval_runs import FILMS, caption_library
 
 KINDS = ("kite", "lamp")
 RANDOM = ("--agent", "random", "--no-controls")

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from jobs.doctor.clusters import clusters
+from jobs.cli.doctor import not_ok, show
+from jobs.doctor.api_keys import keys
 from jobs.doctor.endpoint import endpoint
 from jobs.doctor.finding import Finding
-from jobs.doctor.keys import keys
+from jobs.doctor.library import shelf
 from jobs.doctor.packages import packages
-from jobs.doctor.shelf import shelf
-from jobs.doctor_command import not_ok, show
+from jobs.doctor.ray import clusters
 from jobs.errors import UsageError
-from tests.chat_server import Behaviour, ChatServer, failing
-from tests.command_kit import bad, runner
-from tests.index_kit import SETTINGS, fingerprint, made, write
+from tests.support.chat_server import Behaviour, ChatServer, failing
+from tests.support.command import bad, runner
+from tests.support.random_library import SETTINGS, fingerprint, made, write
 
 SECRET = "sk-this-must-not-be-seen"
 
@@ -85,7 +85,7 @@ def test_the_whole_page(library: Library, tmp_path: Path) -> None:
         driver.chmod(0o755)
         surroundings["PATH"] = f"{driver.parent}:{surroundings['PATH']}"
     with ChatServer(able, key=SECRET) as server:
-        command = [sys.executable, "-c", "from jobs.main import main; main()", "doctor", library.uri, "--json"]
+        command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "doctor", library.uri, "--json"]
         command += ["--base-url", server.base_url, "--need", "org/begun", "--need", "pyav"]
         ran = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings)
     assert ran.returncode == 3, ran.stderr

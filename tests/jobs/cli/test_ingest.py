@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_kit import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad, runner
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from jobs.sample import sample
+    from jobs.synthetic.sample import sample
 
     folder = tmp_path_factory.mktemp("sample") / "films"
     sample(folder, 0.01, 3)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from index.library import Library
-from tests.agent_kit import JPEG, make_library
-from tests.command_kit import Kinodex, bad, runner
-from tests.index_kit import SETTINGS, fingerprint, made
+from tests.support.agent_library import JPEG, make_library
+from tests.support.command import Kinodex, bad, runner
+from tests.support.random_library import SETTINGS, fingerprint, made
 
 
 @pytest.fixture

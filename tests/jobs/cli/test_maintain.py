@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 from lancedb.expr import col, lit
 
-from index.at_work import INGEST, adding
-from index.filters import equal
 from index.library import Library
+from index.maintenance.active_leases import INGEST, adding
 from index.rows import ClipRow, VideoRow
-from index.schema import vectors_table
-from index.storage import connect
-from index.tables import Tables
-from tests.command_kit import Kinodex, bad, runner
-from tests.index_kit import (
+from index.store.connection import connect
+from index.store.filters import equal
+from index.store.schema import vectors_table
+from index.store.tables import Tables
+from tests.support.command import Kinodex, bad, runner
+from tests.support.random_library import (
     SETTINGS,
     caption,
     detection,
@@ -40,7 +40,7 @@ from tests.index_kit import (
 )
 
 if TYPE_CHECKING:
-    from jobs.adding import Made
+    from jobs.annotate.stage import Made
 
 OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "vectors": OTHER.digest}
@@ -236,8 +236,8 @@ class Looking:
 
 
 def test_leases_are_those_that_runs_take(library: Library) -> None:
-    from jobs.add import add as run_stage
-    from jobs.ingest import LEASE
+    from jobs.annotate.run import add as run_stage
+    from jobs.ingest.run import LEASE
 
     assert LEASE == INGEST
     for name in ("captions", "detections", "speech"):
@@ -316,7 +316,7 @@ os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
 """
 LOOK_THEN_MAINTAIN = """
 import sys
-from jobs.main import main
+from jobs.cli.main import main
 command = ["kinodex", "maintain", sys.argv[1]]
 for sys.argv in [*command, "--check"], command:
     try:

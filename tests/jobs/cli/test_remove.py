@@ -9,9 +9,9 @@ import pytest
 from index.errors import LibraryBusy
 from index.library import Library
 from index.rows import ClipRow, FailureRow, SourceRow
-from tests.agent_kit import make_library
-from tests.command_kit import Kinodex, bad, runner
-from tests.index_kit import caption
+from tests.support.agent_library import make_library
+from tests.support.command import Kinodex, bad, runner
+from tests.support.random_library import caption
 
 FILMS = {"one.mp4": ["a red kite"] * 20, "two.mp4": ["a blue boat"] * 20, "three.mp4": ["a cat"] * 20}
 

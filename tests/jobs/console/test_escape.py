@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from jobs.visible import visible, visible_lines
-from tests.agent_kit import make_library
-from tests.command_kit import Kinodex, runner
+from jobs.console.escape import visible, visible_lines
+from tests.support.agent_library import make_library
+from tests.support.command import Kinodex, runner
 
 TITLE = "two\nlines \x1b[31mred\r.mp4"
 SHOWN = "two\\nlines \\x1b[31mred\\r.mp4"

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import RunRow
-from index.spaces import Fingerprint
-from jobs.adding import Added
-from jobs.adding_progress import adding_bar
+from jobs.annotate.stage import Added
+from jobs.cli.interrupts import interruptible
+from jobs.console.add_progress import adding_bar
+from jobs.console.ingest_progress import described, duration, part_done, progress_bar
+from jobs.console.ingest_report import MOST_LINES, show_report, show_runs, summary
 from jobs.errors import UsageError
-from jobs.interrupts import interruptible
-from jobs.outcomes import Outcome, Progress, Report
-from jobs.progress import described, duration, part_done, progress_bar
-from jobs.report import MOST_LINES, show_report, show_runs, summary
+from jobs.ingest.outcomes import Outcome, Progress, Report
 
 HALF = Progress(
     done=1200,

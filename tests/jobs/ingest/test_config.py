@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jobs.config import IngestConfig, Resolved, as_toml, resolve
+from jobs.cli.options.ingest import spread_ray
 from jobs.errors import UsageError
-from jobs.ingest_options import spread_ray
+from jobs.ingest.config import IngestConfig, Resolved, as_toml, resolve
 
 
 def layered(

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.errors import UsageError
-from jobs.manifest import read_manifest
+from jobs.ingest.manifest import read_manifest
 from pipeline.errors import SourceMissing
-from pipeline.sources import Source
+from pipeline.sources.discover import Source
 
 ROWS: list[dict[str, Any]] = [
     {"uri": "a.mp4", "id": "7", "title": "First, with a comma", "sidecars": ["a.en.srt", "/else/a.vtt"]},

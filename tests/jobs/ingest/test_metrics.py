@@ -13,14 +13,14 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.config import IngestConfig
 from jobs.errors import UsageError
-from jobs.ingest import run_ingest
-from jobs.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, served
-from jobs.outcomes import Progress, Report
-from pipeline.sources import list_sources
-from tests.command_kit import bad, runner
-from tests.corpus_kit import make_corpus
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, served
+from jobs.ingest.outcomes import Progress, Report
+from jobs.ingest.run import run_ingest
+from pipeline.sources.discover import list_sources
+from tests.support.command import bad, runner
+from tests.support.corpus import make_corpus
 
 Told = dict[str, dict[str, float]]
 LABELS = {metric.name: metric.label for metric in METRICS} | {GPU_BUSY: "gpu"}

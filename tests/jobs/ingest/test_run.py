@@ -17,16 +17,16 @@ import pytest
 
 from index.errors import LibraryBusy, SettingsMismatch
 from index.library import Library
-from jobs.config import IngestConfig
-from jobs.ingest import run_ingest
-from jobs.outcomes import Progress, Report
-from jobs.worker import CUT_FROM_BYTES
-from pipeline.sketch.film import write_script
-from pipeline.sketch.shoot import shoot
-from pipeline.sources import list_sources
-from tests.cluster_kit import environment, log_of, named
-from tests.cluster_kit import ingest as begin
-from tests.corpus_kit import assert_same, make_corpus
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.outcomes import Progress, Report
+from jobs.ingest.run import run_ingest
+from jobs.ingest.worker import CUT_FROM_BYTES
+from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.script import write_script
+from pipeline.sources.discover import list_sources
+from tests.support.corpus import assert_same, make_corpus
+from tests.support.ray_node import environment, log_of, named
+from tests.support.ray_node import ingest as begin
 
 SMALL: dict[str, Any] = {"space": "builtin", "workers": 2}
 
@@ -160,7 +160,7 @@ def test_other_settings_than_the_librarys_are_refused_before_anything_is_read(wh
 
 
 def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from jobs.main import main; main()", "ingest", str(corpus)]
+    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(tmp_path / "library"), "--space", "builtin", "--ray", "--workers", "2"]
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_kit import Kinodex, runner
-from tests.hub_kit import COMMIT, hub_of
-from tests.stage_kit import library_of, tiny_film
-from tests.test_index_spaces import TINY, write_model
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.command import Kinodex, runner
+from tests.support.model_hub import COMMIT, hub_of
+from tests.support.stage_models import library_of, tiny_film
 
 pytestmark = pytest.mark.skipif(
     "KINODEX_HUB_TESTS" not in os.environ,
-    reason="passes alone, not after all other files: KINODEX_HUB_TESTS=1 pytest tests/test_words.py",
+    reason="passes alone, not after all other files: KINODEX_HUB_TESTS=1 pytest tests/jobs/ingest/test_tokenizer.py",
 )
 SPACE = "hf-hub:someone/tiny"
 OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"

@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from index.library import Library
-from jobs.work import Assignment
-from jobs.worker import Worker
-from pipeline.reader import Limits
-from pipeline.sketch.film import write_script
-from pipeline.sketch.shoot import shoot
-from tests.index_kit import SETTINGS, fingerprint
-from tests.pipeline_kit import READING, ColourTower, whole
+from jobs.ingest.messages import Assignment
+from jobs.ingest.worker import Worker
+from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.script import write_script
+from pipeline.sampling.sandbox import Limits
+from tests.support.ffmpeg import READING, ColourTower, whole
+from tests.support.random_library import SETTINGS, fingerprint
 
 BATCH = 4
 

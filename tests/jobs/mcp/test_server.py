@@ -27,26 +27,27 @@ from mcp.types import CallToolResult
 from PIL import Image
 
 from agent.ask import ask
-from agent.builtin_model import BuiltinModel
-from agent.catalogue import named
-from agent.ledger import Budget
-from agent.openai_model import OpenAIModel
-from agent.question import Question
-from agent.roles import Role
+from agent.core.budget import Budget
+from agent.core.question import Question
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
+from agent.models.rulebased.model import BuiltinModel
+from agent.variants.registry import named
 from index.library import Library
 from index.rows import TranscriptRow
-from jobs import mcp_ask, mcp_replies
-from jobs.ask_command import open_environment
-from jobs.mcp_ask import Asking
-from jobs.mcp_server import make_server, serve_http
-from jobs.mcp_tools import LibraryTools
-from pipeline.sketch.film import write_script
-from pipeline.sketch.shoot import shoot
-from tests.agent_kit import make_library
-from tests.chat_server import Behaviour, ChatServer, failing
-from tests.command_kit import Kinodex, bad, runner
-from tests.stage_kit import library_of
-from tests.text_kit import text_library
+from jobs.cli.ask import open_environment
+from jobs.mcp import ask_tool as mcp_ask
+from jobs.mcp import replies as mcp_replies
+from jobs.mcp.ask_tool import Asking
+from jobs.mcp.server import make_server, serve_http
+from jobs.mcp.tools import LibraryTools
+from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.script import write_script
+from tests.support.agent_library import make_library
+from tests.support.chat_server import Behaviour, ChatServer, failing
+from tests.support.command import Kinodex, bad, runner
+from tests.support.stage_models import library_of
+from tests.support.text_library import text_library
 
 TOOLS = {"videos", "overview", "search", "frames", "transcript", "captions", "detections", "ask"}
 SAID = ((1.0, 3.0, "Good morning."), (4.0, 6.0, "Listen well: the code word is summer."), (8.0, 9.0, "Goodbye."))
@@ -116,7 +117,7 @@ async def check_frames(client: Client) -> None:
 
 def test_stdio(library: Library) -> None:
     """As an assistant does it: the command as a process of its own, until its input ends."""
-    command = [sys.executable, "-c", "from jobs.main import main; main()", "mcp", library.uri]
+    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "mcp", library.uri]
 
     async def use() -> None:
         async with Client(StdioServerParameters(command=command[0], args=command[1:])) as client:
@@ -179,7 +180,7 @@ def test_http_for_others_serves_no_page_of_a_browser(library: Library) -> None:
 
 
 def test_ctrl_c_ends_the_http_server_in_order(library: Library) -> None:
-    kinodex = [sys.executable, "-c", "from jobs.main import main; main()"]
+    kinodex = [sys.executable, "-c", "from jobs.cli.main import main; main()"]
     command = [*kinodex, "mcp", library.uri, "--http", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -190,7 +191,7 @@ def test_ctrl_c_ends_the_http_server_in_order(library: Library) -> None:
 
 
 def test_a_client_that_does_not_wait_for_its_reply_ends_the_server_in_order(library: Library) -> None:
-    kinodex = [sys.executable, "-c", "from jobs.main import main; main()"]
+    kinodex = [sys.executable, "-c", "from jobs.cli.main import main; main()"]
     about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
     begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
     command, pipe = [*kinodex, "mcp", library.uri], subprocess.PIPE

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from agent.builtin_model import BuiltinModel
-from agent.catalogue import named
-from agent.ledger import Budget
+from agent.core.budget import Budget
+from agent.models.rulebased.model import BuiltinModel
+from agent.variants.registry import named
 from index.library import Library
 from index.rows import Scope
-from jobs.mcp_ask import Asking
-from jobs.mcp_server import make_server
-from jobs.mcp_tools import LibraryTools
-from tests.command_kit import bad, runner
-from tests.stage_kit import library_in_two_spaces, library_of, tiny_film
-from tests.test_mcp import QUESTION, data, texts
+from jobs.mcp.ask_tool import Asking
+from jobs.mcp.server import make_server
+from jobs.mcp.tools import LibraryTools
+from tests.jobs.mcp.test_server import QUESTION, data, texts
+from tests.support.command import bad, runner
+from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
 
 SEEN = "a walrus plays chess"
 

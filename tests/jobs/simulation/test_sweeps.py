@@ -11,14 +11,14 @@ import pytest
 
 from index.errors import KinodexError
 from jobs.errors import UsageError
-from jobs.evaluation.contenders import contenders
-from jobs.simulation.figures import summed
+from jobs.evaluation.run.contenders import contenders
+from jobs.simulation.aggregate import summed
 from jobs.simulation.questions import described, made_questions, read_questions
 from jobs.simulation.run import read_simulation, simulate, write_simulation
 from jobs.simulation.sweeps import Sweep, all_sweeps, check_agents, chosen_sweeps, joined, joined_all
 from jobs.simulation.trial import FRAMES_AT_MOST, Outcome, Trial, run_trial
-from tests.command_kit import bad, runner
-from tests.eval_kit import OWN_AGENT
+from tests.support.command import bad, runner
+from tests.support.eval_runs import OWN_AGENT
 
 
 def test_made_questions_are_like_lvbench():

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs import train_builtin
-from jobs.score_builtin import load_towers, score
-from pipeline.sketch.words import THING_NAMES
+from jobs.synthetic import train_clip as train_builtin
+from jobs.synthetic.score_clip import load_towers, score
+from jobs.synthetic.world.vocabulary import THING_NAMES
 
 TARGETS = {"thing_top1": 0.95, "colour_top1": 0.90, "place_top1": 0.95, "text_to_image_recall_at_10": 0.90}
 SLACK = 0.03
@@ -20,7 +20,7 @@ SLACK = 0.03
 @pytest.fixture(scope="module")
 def builtin(root: Path) -> Path:
     """The folder with the weights of the package."""
-    return root / "index" / "builtin"
+    return root / "index" / "embedding" / "builtin"
 
 
 def test_weights_are_small_and_their_report_meets_the_targets(builtin: Path) -> None:

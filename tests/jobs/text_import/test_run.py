@@ -11,16 +11,16 @@ import pytest
 from index.errors import LibraryBusy, SpaceMismatch
 from index.library import Library
 from index.rows import Scope
-from jobs.add_captions import text_tower
-from jobs.importing.captions import read_captions
-from jobs.importing.run import Imported, import_text
-from jobs.importing.text import Read, TextLine, VideoText
-from pipeline.ingest import FrameRow
-from tests.agent_kit import make_library
-from tests.command_kit import Kinodex, bad, runner
-from tests.index_kit import fingerprint, made
-from tests.test_import_forms import written
-from tests.text_kit import text_library, text_video_id
+from jobs.annotate.captions import text_tower
+from jobs.text_import.captions import read_captions
+from jobs.text_import.run import Imported, import_text
+from jobs.text_import.types import Read, TextLine, VideoText
+from pipeline.sampling.settings import FrameRow
+from tests.jobs.text_import.test_transcripts import written
+from tests.support.agent_library import make_library
+from tests.support.command import Kinodex, bad, runner
+from tests.support.random_library import fingerprint, made
+from tests.support.text_library import text_library, text_video_id
 
 CAPTIONS = {"q-1": ["a red boat on the sea", "a blue car in snow"], "q-2": ["a green tree"]}
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from jobs.errors import UsageError
-from jobs.importing.captions import read_captions
-from jobs.importing.longvideobench import read_cuts
-from jobs.importing.text import Read, TextLine, Unread, VideoText
-from jobs.importing.transcripts import read_transcripts
+from jobs.text_import.captions import read_captions
+from jobs.text_import.longvideobench import read_cuts
+from jobs.text_import.transcripts import read_transcripts
+from jobs.text_import.types import Read, TextLine, Unread, VideoText
 
 
 def captions(source: Path, seconds: float = 1.0) -> list[Read]:

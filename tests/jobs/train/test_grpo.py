@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat_tokens import first_tokens
-from agent.local_model import load_local_model
-from agent.rewards import ALPHA
-from agent.trace import read_trace
+from agent.models.chat_template import first_tokens
+from agent.models.local import load_local_model
+from agent.trace.trace import read_trace
+from agent.variants.longvideoagent.rewards import ALPHA
 from index.library import Library
-from jobs.add import add
-from jobs.add_vectors import Vectors
-from jobs.config import IngestConfig
-from jobs.ingest import run_ingest
-from jobs.master_rollouts import World, sample
-from jobs.master_settings import MasterSettings
-from jobs.models import ModelChoice, chosen_models
-from jobs.train_master import film_environments
-from jobs.truth import read_known
-from pipeline.sketch.film import subtitles, write_script
-from pipeline.sketch.questions import write_questions
-from pipeline.sketch.shoot import shoot
-from pipeline.sources import list_sources
-from tests.command_kit import bad, runner
-from tests.test_index_spaces import TINY, write_model
-from tests.training_kit import ACTIONS, tiny_master, words_tokenizer
+from jobs.annotate.run import add
+from jobs.annotate.vectors import Vectors
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.run import run_ingest
+from jobs.model_choice import ModelChoice, chosen_models
+from jobs.synthetic.known_answers import read_known
+from jobs.synthetic.world.questions import write_questions
+from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.script import subtitles, write_script
+from jobs.train.grpo import film_environments
+from jobs.train.rollouts import World, sample
+from jobs.train.settings import MasterSettings
+from pipeline.sources.discover import list_sources
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.command import bad, runner
+from tests.support.training_model import ACTIONS, tiny_master, words_tokenizer
 
 STEPS, QUESTIONS, ROLLOUTS = 2, 2, 4
 TURNS, TURN_TOKENS = 5, 4

@@ -15,21 +15,31 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from agent.errors import NotATrace
-from agent.trace import read_trace
-from jobs import view_command
+from agent.trace.trace import read_trace
+from jobs.cli import view as view_command
+from jobs.cli.main import main
+from jobs.cli.sockets import listen
 from jobs.errors import UsageError
-from jobs.listening import listen
-from jobs.main import main
-from jobs.viewer.bill import Bill
-from jobs.viewer.collection import Collection
-from jobs.viewer.given import told_apart
+from jobs.viewer.api import Collection
+from jobs.viewer.export import one_file
+from jobs.viewer.html import as_json
+from jobs.viewer.inputs import told_apart
 from jobs.viewer.library_view import ROWS, Asked
-from jobs.viewer.one_file import one_file
-from jobs.viewer.page import as_json
+from jobs.viewer.trace_cost import Bill
 from jobs.viewer.trace_view import Frame, shown_frames, trace_view
-from tests.command_kit import bad, runner
-from tests.eval_kit import caption_library, write_questions
-from tests.viewer_kit import EVIL, QUESTION, SCENE_S, SECONDS, chromium, library_of_titles, make_shown, picture, served
+from tests.support.command import bad, runner
+from tests.support.eval_runs import caption_library, write_questions
+from tests.support.viewer_library import (
+    EVIL,
+    QUESTION,
+    SCENE_S,
+    SECONDS,
+    chromium,
+    library_of_titles,
+    make_shown,
+    picture,
+    served,
+)
 
 
 @pytest.fixture

@@ -5,11 +5,19 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from jobs.viewer.collection import Collection
-from jobs.viewer.given import told_apart
+from jobs.viewer.api import Collection
+from jobs.viewer.export import one_file
+from jobs.viewer.inputs import told_apart
 from jobs.viewer.library_view import ROWS
-from jobs.viewer.one_file import one_file
-from tests.viewer_kit import EVIL, SCENE_S, chromium, library_of_titles, make_shown, served, write_long_trace
+from tests.support.viewer_library import (
+    EVIL,
+    SCENE_S,
+    chromium,
+    library_of_titles,
+    make_shown,
+    served,
+    write_long_trace,
+)
 
 WAIT_MS = 15_000
 QUICK_MS = 2000

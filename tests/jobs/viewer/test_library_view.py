@@ -6,16 +6,16 @@ import pytest
 
 from index.library import Library
 from index.rows import Scope
-from jobs.add import add
-from jobs.add_vectors import Vectors
+from jobs.annotate.run import add
+from jobs.annotate.vectors import Vectors
 from jobs.errors import UsageError
-from jobs.viewer.collection import Collection
-from jobs.viewer.given import told_apart
+from jobs.viewer.api import Collection
+from jobs.viewer.inputs import told_apart
 from jobs.viewer.library_view import Asked
-from tests.command_kit import bad, runner
-from tests.stage_kit import library_in_two_spaces, library_of, tiny_film
-from tests.test_index_spaces import TINY, write_model
-from tests.viewer_kit import chromium, library_of_titles, served
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.command import bad, runner
+from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
+from tests.support.viewer_library import chromium, library_of_titles, served
 
 SEEN = "a walrus plays chess"
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.decode import open_video, probe
-from pipeline.pictures import rgb_scaler
-from tests.pipeline_kit import ffmpeg, ffmpeg_shows, needs_ffmpeg, packet_times, psnr_db
+from pipeline.decoding.open import open_video, probe
+from pipeline.images.convert import rgb_scaler
+from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, packet_times, psnr_db
 
 CLIPS = [
     "askanything__making_cake.mp4",

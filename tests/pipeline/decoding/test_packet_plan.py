@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decode import open_video
+from pipeline.decoding.open import open_video
+from pipeline.decoding.packet_plan import Packets, Plan, SurpriseError, list_packets, plan_samples
+from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.errors import PipelineError
-from pipeline.plan import Packets, Plan, SurpriseError, list_packets, plan_samples
-from pipeline.pyav_reader import PyavReader
-from tests.pipeline_kit import MADE, ffmpeg, make, needs_ffmpeg
+from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
 
 CLOSED = [0, 3, 1, 2, 4, 7, 5, 6]  # two groups of four: I P B B
 OPEN = [0, 3, 1, 2, 6, 4, 5, 7]  # the second begins with an I that is shown after two of its B

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decode import open_video, probe
+from pipeline.decoding.open import open_video, probe
 from pipeline.errors import (
     EmptyFile,
     NotAVideo,
@@ -20,8 +20,8 @@ from pipeline.errors import (
     SourceForbidden,
     SourceMissing,
 )
-from pipeline.pictures import rgb_scaler
-from tests.pipeline_kit import ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db, shown_times
+from pipeline.images.convert import rgb_scaler
+from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db, shown_times
 
 BROKEN = {
     "mediabunny__multiple-aac-tracks.mp4": NoVideoStream,

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.decode import VideoReader, open_video, probe
-from pipeline.decoders import DECODERS, choose
+from pipeline.decoding.gpu_reader import DeviceReader
+from pipeline.decoding.open import VideoReader, open_video, probe
+from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.select import DECODERS, choose
+from pipeline.decoding.spans import cut
 from pipeline.errors import PipelineError
-from pipeline.model_input import Fit, ModelInput
-from pipeline.on_device import DeviceReader
-from pipeline.pictures import rgb_scaler
-from pipeline.pyav_reader import PyavReader
-from pipeline.spans import cut
-from tests.pipeline_kit import ffmpeg, make, needs_ffmpeg, psnr_db
+from pipeline.images.convert import rgb_scaler
+from pipeline.images.preprocess import Fit, ModelInput
+from tests.support.ffmpeg import ffmpeg, make, needs_ffmpeg, psnr_db
 
 Shown = list[tuple[int, float, NDArray[np.uint8]]]
 

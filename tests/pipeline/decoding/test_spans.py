@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.decode import VideoReader, open_video
-from pipeline.spans import Span, SpanDamaged, cut
-from tests.pipeline_kit import MADE, ffmpeg, make, needs_ffmpeg
+from pipeline.decoding.open import VideoReader, open_video
+from pipeline.decoding.spans import Span, SpanDamaged, cut
+from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
 
 Shown = list[tuple[int, float, str]]
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from index.spaces import import_open_clip
-from pipeline.model_input import ModelInput
+from index.embedding.space import import_open_clip
+from pipeline.images.preprocess import ModelInput
 
 open_clip = import_open_clip()
 
@@ -76,6 +76,6 @@ def test_it_travels_and_needs_no_torch(root: Path) -> None:
     made = ModelInput.from_json('{"size": [64, 96], "resize_mode": "squash"}')
     assert pickle.loads(pickle.dumps(made)) == made
     assert made.side_px == 96
-    script = "import sys, pipeline.model_input; print([name for name in sys.modules if 'torch' in name])"
+    script = "import sys, pipeline.images.preprocess; print([name for name in sys.modules if 'torch' in name])"
     done = subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pipeline.detector import load_detector
 from pipeline.errors import WrongModel
-from tests import stage_kit
+from pipeline.models.detector import load_detector
+from tests.support import stage_models as stage_kit
 
 LABELS = ("cat", "red kite")
 CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...], float]] = {
@@ -93,7 +93,7 @@ def test_words_and_models_must_fit(models):
 
 
 def test_what_grounding_dino_gives_back_in_part_is_the_label_it_means():
-    from pipeline.detector import _label
+    from pipeline.models.detector import _label
 
     assert _label("red kite", LABELS) == "red kite"
     assert _label("kite", LABELS) == "red kite"

@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pipeline.boxes import Box, Detection, best_of_each, overlaps
-from pipeline.sketch.film import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
-from pipeline.sketch.scene import Scene, lay_out
-from pipeline.sketch.shoot import _shift
-from pipeline.tracks import find_tracks
+from jobs.synthetic.world.render import _shift
+from jobs.synthetic.world.scene import Scene, lay_out
+from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
+from pipeline.models.boxes import Box, Detection, best_of_each, overlaps
+from pipeline.models.tracking import find_tracks
 
 
 def square(x: float, y: float = 0.5, side: float = 0.2) -> Box:

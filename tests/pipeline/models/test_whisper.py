@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.audio import RATE_HZ, WINDOW_S, Sound, sound_windows
 from pipeline.errors import EmptyFile, NotAVideo, SoundError, WrongModel
-from pipeline.speech import Recogniser, load_recogniser
-from tests import stage_kit
-from tests.stage_kit import beeps, tiny_film
+from pipeline.models.audio_windows import RATE_HZ, WINDOW_S, Sound, sound_windows
+from pipeline.models.whisper import Recogniser, load_recogniser
+from tests.support import stage_models as stage_kit
+from tests.support.stage_models import beeps, tiny_film
 
 PAUSES_S = (4.0, 24.0, 27.0, 49.0)
 CLIPS = {  # seconds of sound as ffprobe says, and its first presentation time

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.ahead import ahead
-from pipeline.decode import open_video
+from pipeline.decoding.open import open_video
 from pipeline.errors import NotAVideo
-from pipeline.ingest import IngestSettings
-from pipeline.model_input import ModelInput
-from pipeline.pictures import rgb_scaler
-from pipeline.pieces import Picture
-from pipeline.reading import read_piece
-from pipeline.sources import list_sources
-from tests.pipeline_kit import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
+from pipeline.images.convert import rgb_scaler
+from pipeline.images.preprocess import ModelInput
+from pipeline.prefetch import ahead
+from pipeline.sampling.sample import read_piece
+from pipeline.sampling.settings import IngestSettings
+from pipeline.sampling.types import Picture
+from pipeline.sources.discover import list_sources
+from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
 
 def test_pictures_and_summary_of_a_clip(media: Path) -> None:
@@ -169,8 +169,8 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from dataclasses import replace
-from pipeline.reading import read_piece
-from tests.pipeline_kit import READING, whole
+from pipeline.sampling.sample import read_piece
+from tests.support.ffmpeg import READING, whole
 frames = sum(1 for part in read_piece(whole(Path(sys.argv[1])), replace(READING, fps=10.0))) - 1
 print(frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
-from pipeline.pieces import Picture, Piece, PieceSummary, Reading
-from pipeline.reader import Limits, Reader, ReaderBroken
-from pipeline.reading import read_piece
-from tests.pipeline_kit import READING, whole
+from pipeline.sampling.sample import read_piece
+from pipeline.sampling.sandbox import Limits, Reader, ReaderBroken
+from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
+from tests.support.ffmpeg import READING, whole
 
 SHORT = Limits(base_s=20, silence_s=3)
 FEW = replace(READING, fps=0.2)
@@ -55,7 +55,7 @@ def children(parent: int) -> list[int]:
         except OSError:
             continue  # it has ended meanwhile
         state, above = facts.rpartition(")")[2].split()[:2]
-        if int(above) == parent and state != "Z" and "pipeline.reader_process" in command:
+        if int(above) == parent and state != "Z" and "pipeline.sampling.sandbox_child" in command:
             found.append(int(stat.parent.name))
     return found
 
@@ -290,9 +290,9 @@ def open_fds() -> int:
 PARENT = """
 import os, sys, time
 from pathlib import Path
-from pipeline.reader import Limits, Reader
-from tests.pipeline_kit import READING, whole
-from tests.test_pipeline_reader import children, with_subtitles
+from pipeline.sampling.sandbox import Limits, Reader
+from tests.support.ffmpeg import READING, whole
+from tests.pipeline.sampling.test_sandbox import children, with_subtitles
 reader = Reader(Limits())
 for part in reader.read(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), READING):
     if part[-1].number == 47:  # the last but one; then it hangs, as the subtitles come before the end

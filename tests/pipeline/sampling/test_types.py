@@ -9,8 +9,8 @@ import fsspec
 import pytest
 
 from pipeline.errors import SourceMissing, SourceUnreachable
-from pipeline.pieces import identify
-from pipeline.sources import Source, content_id
+from pipeline.sampling.types import identify
+from pipeline.sources.discover import Source, content_id
 
 WORDS = b"no video, but bytes"
 

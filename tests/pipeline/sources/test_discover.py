@@ -13,9 +13,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from pipeline.decode import probe
+from pipeline.decoding.open import probe
 from pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
-from pipeline.sources import (
+from pipeline.sources.discover import (
     Source,
     Stamp,
     content_id,

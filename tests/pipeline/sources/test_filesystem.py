@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.errors import SourceForbidden, SourceMissing
-from pipeline.sources import list_sources, local_copy, stamp
-from tests import s3_kit
+from pipeline.sources.discover import list_sources, local_copy, stamp
+from tests.support import s3_server as s3_kit
 
 
 @pytest.fixture(scope="module")

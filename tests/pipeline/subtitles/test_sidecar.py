@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.decode import probe
+from pipeline.decoding.open import probe
 from pipeline.errors import SubtitleError
-from pipeline.sources import Source, list_sources
-from pipeline.subtitles import Line, decode_text, read_subtitles, sidecar_lines, spoken
-from pipeline.text_tracks import embedded_lines
-from tests.pipeline_kit import ffmpeg, needs_ffmpeg
+from pipeline.sources.discover import Source, list_sources
+from pipeline.subtitles.embedded import embedded_lines
+from pipeline.subtitles.sidecar import Line, decode_text, read_subtitles, sidecar_lines, spoken
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 HELLO = [(1.0, 3.5, "Hello world!"), (5.0, 7.0, "This is a test."), (8.5, 10.0, "Goodbye!")]
 

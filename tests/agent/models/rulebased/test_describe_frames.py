@@ -9,28 +9,29 @@ from itertools import product
 import pytest
 
 from agent.ask import ask
-from agent.builtin import reading, words
-from agent.builtin.describing import describe
-from agent.builtin_model import BuiltinModel
+from agent.core.question import Note, Question, Segment
 from agent.environment import Environment
 from agent.errors import NeedsLanguage
-from agent.events import Event, Exchanged
-from agent.question import Note, Question, Segment
-from agent.requests.answers import AnswerNotes, Recall
+from agent.models.rulebased import judge_notes as reading
+from agent.models.rulebased import vocabulary as words
+from agent.models.rulebased.describe_frames import describe
+from agent.models.rulebased.model import BuiltinModel
+from agent.requests.answer import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment, Summarize
-from agent.requests.longvideoagent import ReadFrames
-from agent.requests.vca import ChooseFrames
-from agent.requests.videoagent import FindMissing, ReflectOnAnswer
-from agent.requests.videoagent2 import CaptionFrames
-from agent.requests.videoseek import FocusClip, OverviewVideo, SkimRange
-from agent.requests.videotree import JudgeRelevance
-from index.spaces import Space, load_space
-from pipeline.sketch import words as world
-from pipeline.sketch.captions import full_claim, plain_wording
-from pipeline.sketch.film import Script, write_script
-from pipeline.sketch.questions import write_questions
-from tests.agent_kit import environment_of, film, make_library
-from tests.sketch_kit import sketch_library
+from agent.trace.events import Event, Exchanged
+from agent.variants.longvideoagent.requests import ReadFrames
+from agent.variants.vca.requests import ChooseFrames
+from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
+from agent.variants.videoagent2.requests import CaptionFrames
+from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videotree.requests import JudgeRelevance
+from index.embedding.space import Space, load_space
+from jobs.synthetic.world import vocabulary as world
+from jobs.synthetic.world.captions import full_claim, plain_wording
+from jobs.synthetic.world.questions import write_questions
+from jobs.synthetic.world.script import Script, write_script
+from tests.support.agent_library import environment_of, film, make_library
+from tests.support.undecoded_film import sketch_library
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
 

@@ -7,15 +7,15 @@ import asyncio
 import pytest
 
 from agent.ask import ask
-from agent.builtin import seeing
-from agent.builtin_model import BuiltinModel
-from agent.events import Event, Exchanged
-from agent.ledger import Budget
-from agent.question import Question
-from agent.requests.search import Decide
-from agent.statements import statements
-from agent.variants.uniform import UniformParameters
-from tests.agent_kit import environment_of, film, make_library
+from agent.core.budget import Budget
+from agent.core.question import Question
+from agent.models.rulebased import judge_frames as seeing
+from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.statements import statements
+from agent.requests.tree import Decide
+from agent.trace.events import Event, Exchanged
+from agent.variants.baselines.uniform import UniformParameters
+from tests.support.agent_library import environment_of, film, make_library
 
 
 @pytest.mark.parametrize(

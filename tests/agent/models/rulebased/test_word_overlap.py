@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from agent.builtin import reading
-from agent.builtin.verdict import Verdict
-from agent.builtin.weighing import is_general, stems
-from agent.question import Note, Question
+from agent.core.question import Note, Question
+from agent.models.rulebased import judge_notes as reading
+from agent.models.rulebased.verdict import Verdict
+from agent.models.rulebased.word_overlap import is_general, stems
 
 CAPTIONS = (
     "C picks a plate from the sink",

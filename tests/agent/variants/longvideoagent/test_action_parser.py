@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.errors import InvalidReply
-from agent.master_text import thought, until_action
-from agent.requests.longvideoagent import Action, LastAction
+from agent.variants.longvideoagent.action_parser import thought, until_action
+from agent.variants.longvideoagent.requests import Action, LastAction
 
 
 @pytest.mark.parametrize(

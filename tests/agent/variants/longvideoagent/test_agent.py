@@ -8,27 +8,27 @@ from dataclasses import replace
 import pytest
 
 from agent.ask import ask
-from agent.clip_world import answer_now, begin, next_action, step
+from agent.core.budget import Budget
+from agent.core.protocol import Exchange, Turn, Usage
+from agent.core.question import Question
 from agent.errors import BadSettings
-from agent.events import Acted, Event
-from agent.ledger import Budget
-from agent.model import Exchange, Turn, Usage
-from agent.openai_model import open_models
-from agent.question import Question
-from agent.replay_model import ReplayModel
-from agent.requests.longvideoagent import AnswerNow, ChooseAction, LocateClips, ReadFrames
-from agent.roles import Role
+from agent.models.openai_compatible import open_models
+from agent.models.role_config import Role
+from agent.models.structured_output import read as reply_in
 from agent.session import Session
-from agent.structured import read as reply_in
-from agent.tagged_clips import tagged_clips
-from agent.trace import read_trace, trace_to
-from agent.variant import changed
-from agent.variants.longvideoagent import LongVideoAgentParameters
+from agent.trace.events import Acted, Event
+from agent.trace.replay_model import ReplayModel
+from agent.trace.trace import read_trace, trace_to
+from agent.variants.base import changed
+from agent.variants.longvideoagent.agent import LongVideoAgentParameters
+from agent.variants.longvideoagent.clips import tagged_clips
+from agent.variants.longvideoagent.episode import answer_now, begin, next_action, step
+from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
 from index.rows import SegmentRow, TranscriptRow
-from tests.agent_kit import ScriptedModel, environment_of, make_library
-from tests.chat_server import ChatServer, Reply
-from tests.index_kit import caption
-from tests.wire_kit import frame
+from tests.support.agent_library import ScriptedModel, environment_of, make_library
+from tests.support.chat_server import ChatServer, Reply
+from tests.support.random_library import caption
+from tests.support.wire import frame
 
 QUESTION = Question("What colour is the kite that she speaks of?", ("blue", "red"))
 LOCATE = "<request_grounding>the kite</request_grounding>"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.model import ShownFrame, Turn
-from agent.prompts import render
-from agent.question import Question, Video
-from agent.requests.longvideoagent import AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
+from agent.core.protocol import ShownFrame, Turn
+from agent.core.question import Question, Video
+from agent.prompts.render import render
+from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from agent.ask import ask
-from agent.model import Exchange, Request
-from agent.question import Question
-from agent.requests.longvideoagent import AnswerNow, ChooseAction, LocateClips, ReadFrames
-from agent.rewards import ALPHA, answer_correctness, rewards, structural_validity
-from agent.trace import trace_to
-from tests.agent_kit import environment_of, film, make_library
-from tests.command_kit import bad, runner
+from agent.core.protocol import Exchange, Request
+from agent.core.question import Question
+from agent.trace.trace import trace_to
+from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
+from agent.variants.longvideoagent.rewards import ALPHA, answer_correctness, rewards, structural_validity
+from tests.support.agent_library import environment_of, film, make_library
+from tests.support.command import bad, runner
 
 QUESTION = Question("What flies over the desert?", ("a red kite", "a crow"))
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from agent.ask import ask, default_parameters
+from agent.core.budget import Budget
+from agent.core.question import Question
 from agent.errors import BadSettings
-from agent.events import Acted, Event, Expanded, Ranked, Remembered, Scored
-from agent.ledger import Budget
-from agent.question import Question
-from agent.requests.search import Decide, DiscoverQueries, ScoreSegments
-from agent.requests.vca import ChooseFrames
-from agent.variants.vca import VCAParameters
-from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from agent.trace.events import Acted, Event, Expanded, Ranked, Remembered, Scored
+from agent.variants.vca.agent import VCAParameters
+from agent.variants.vca.requests import ChooseFrames
+from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

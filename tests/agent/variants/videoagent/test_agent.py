@@ -9,17 +9,17 @@ from itertools import count, pairwise
 import pytest
 
 from agent.ask import ask, default_parameters
+from agent.core.budget import Budget
+from agent.core.question import Earlier, Note, Question
 from agent.errors import BadSettings
-from agent.events import Acted, Assessed, Event
-from agent.followup import Seen
-from agent.ledger import Budget
-from agent.question import Earlier, Note, Question
-from agent.requests.answers import AnswerNotes, Recall
+from agent.requests.answer import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
-from agent.requests.search import DiscoverQueries
-from agent.requests.videoagent import FindMissing, ReflectOnAnswer
-from agent.variants.videoagent import VideoAgentParameters
-from tests.agent_kit import ScriptedModel, environment_of, film, make_library
+from agent.requests.tree import DiscoverQueries
+from agent.trace.events import Acted, Assessed, Event
+from agent.trace.followup import Seen
+from agent.variants.videoagent.agent import VideoAgentParameters
+from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
+from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(1234, 1246)

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from agent.ask import ask
-from agent.catalogue import variant
+from agent.core.budget import Budget
+from agent.core.protocol import Request, Usage
+from agent.core.question import Earlier, Question
 from agent.errors import BadSettings
-from agent.events import Assessed, Decided
-from agent.followup import Seen
-from agent.ledger import Budget
-from agent.model import Request, Usage
-from agent.question import Earlier, Question
-from agent.replay_model import ReplayModel
-from agent.requests.answers import AnswerNotes
+from agent.requests.answer import AnswerNotes
 from agent.requests.describe import DescribeSegment, Summarize
-from agent.requests.videoagent2 import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
-from agent.trace import trace_to
-from agent.variants.videoagent2 import VIDEOAGENT2, VideoAgent2Parameters
+from agent.trace.events import Assessed, Decided
+from agent.trace.followup import Seen
+from agent.trace.replay_model import ReplayModel
+from agent.trace.trace import trace_to
+from agent.variants.registry import variant
+from agent.variants.videoagent2.agent import VIDEOAGENT2, VideoAgent2Parameters
+from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from index.library import Library
-from tests.agent_kit import ScriptedModel, film, make_library
-from tests.videoagent2_kit import (
+from tests.support.agent_library import ScriptedModel, film, make_library
+from tests.support.videoagent2_film import (
     CAPTION,
     QUESTION,
     SURE,

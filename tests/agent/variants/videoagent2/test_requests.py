@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from agent.core.protocol import Request, ShownFrame
+from agent.core.question import Note, Question, Video
 from agent.errors import InvalidReply
-from agent.model import Request, ShownFrame
-from agent.prompts import render
-from agent.question import Note, Question, Video
-from agent.requests.videoagent2 import (
+from agent.models.structured_output import strict_schema
+from agent.prompts.render import render
+from agent.variants.videoagent2.requests import (
     AdjustPlan,
     Assess,
     Assessment,
@@ -23,7 +24,6 @@ from agent.requests.videoagent2 import (
     Plan,
     Toolbox,
 )
-from agent.structured import strict_schema
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

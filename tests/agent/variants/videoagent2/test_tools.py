@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent.model import ShownFrame
-from agent.requests.videoagent2 import Assess, CaptionFrames
+from agent.core.protocol import ShownFrame
+from agent.variants.videoagent2.requests import Assess, CaptionFrames
 from index.library import Library
 from index.rows import DetectionRow
-from tests.videoagent2_kit import (
+from tests.support.videoagent2_film import (
     call_once,
     kite_library,
 )

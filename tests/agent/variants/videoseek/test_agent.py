@@ -12,22 +12,22 @@ import pytest
 
 from agent.answer import Answer
 from agent.ask import ask
+from agent.core.budget import Budget
+from agent.core.question import Note, Question, Segment
 from agent.environment import Environment
 from agent.errors import BadSettings
-from agent.events import Acted, Event
-from agent.followup import Seen
-from agent.ledger import Budget
-from agent.openai_model import OpenAIModel
-from agent.question import Note, Question, Segment
-from agent.replay_model import ReplayModel
-from agent.requests.videoseek import FocusClip, OverviewVideo, SkimRange
-from agent.trace import trace_to
-from agent.variants.videoseek import VideoSeekParameters
+from agent.models.openai_compatible import OpenAIModel
+from agent.trace.events import Acted, Event
+from agent.trace.followup import Seen
+from agent.trace.replay_model import ReplayModel
+from agent.trace.trace import trace_to
+from agent.variants.videoseek.agent import VideoSeekParameters
+from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
 from index.rows import TranscriptRow
-from tests import wire_kit
-from tests.agent_kit import environment_of, film, make_library
-from tests.chat_server import Behaviour, ChatServer, calling
-from tests.wire_kit import frame, role
+from tests.support import wire as wire_kit
+from tests.support.agent_library import environment_of, film, make_library
+from tests.support.chat_server import Behaviour, ChatServer, calling
+from tests.support.wire import frame, role
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(700, 712)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
+from agent.core.protocol import ShownFrame, Turn
+from agent.core.question import Note, Question, Segment, Video
 from agent.errors import InvalidReply
-from agent.model import ShownFrame, Turn
-from agent.prompts import render
-from agent.question import Note, Question, Segment, Video
-from agent.requests import videoseek
-from agent.requests.videoseek import (
+from agent.prompts.render import render
+from agent.variants.videoseek import requests as videoseek
+from agent.variants.videoseek.requests import (
     Act,
     Action,
     AnswerNow,

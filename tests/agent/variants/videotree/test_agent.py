@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from agent.ask import ask, default_parameters
-from agent.clusters import k_means
+from agent.core.budget import Budget
+from agent.core.question import Question
 from agent.errors import BadSettings
-from agent.events import Acted, Event
-from agent.ledger import Budget
-from agent.question import Question
-from agent.requests.answers import AnswerNotes
+from agent.requests.answer import AnswerNotes
 from agent.requests.describe import DescribeSegment
-from agent.requests.search import DiscoverQueries
-from agent.requests.videotree import JudgeRelevance
-from agent.variants.videotree import VideoTreeParameters
-from tests.agent_kit import ScriptedModel, environment_of, film, make_library
+from agent.requests.tree import DiscoverQueries
+from agent.trace.events import Acted, Event
+from agent.variants.videotree.agent import VideoTreeParameters
+from agent.variants.videotree.kmeans import k_means
+from agent.variants.videotree.requests import JudgeRelevance
+from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 ASKED = count()

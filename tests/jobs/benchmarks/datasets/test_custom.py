@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jobs.benchmarks.catalogue import read_benchmark
 from jobs.benchmarks.item import Truth
-from tests import benchmark_kit as kit
-from tests.test_benchmarks import problems, read
+from jobs.benchmarks.registry import read_benchmark
+from tests.jobs.benchmarks.datasets.test_published_forms import problems, read
+from tests.support import benchmark_files as kit
 
 
 def test_own_questions(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from jobs.benchmarks.catalogue import BENCHMARKS, UnknownBenchmark, annotation_files, read_benchmark
 from jobs.benchmarks.item import Benchmark, Item, Truth
+from jobs.benchmarks.registry import BENCHMARKS, UnknownBenchmark, annotation_files, read_benchmark
 from jobs.errors import UsageError
-from tests import benchmark_kit as kit
+from tests.support import benchmark_files as kit
 
 
 def read(folder: Path, name: str, *rows: dict[str, Any]) -> Benchmark:

@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from jobs.evaluation.page import write_page
-from jobs.evaluation.plots import plots
-from jobs.evaluation.plotting import COLOURS, DPI, SIMULATED, THEMED, for_page, save_plot
-from jobs.evaluation.report import Estimate
-from tests.report_kit import ABLATIONS, AGENTS, CONTROLS, Player, sample_report
+from jobs.evaluation.report.html import write_page
+from jobs.evaluation.report.plot_style import COLOURS, DPI, SIMULATED, THEMED, for_page, save_plot
+from jobs.evaluation.report.plots import plots
+from jobs.evaluation.score.report_types import Estimate
+from tests.support.reports import ABLATIONS, AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'
 EVERY_PLOT = {"accuracy", "frames", "costs", "durations", "by_question_type", "pairs", "rounds", "entropy", "distance"}

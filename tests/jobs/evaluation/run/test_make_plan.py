@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from jobs.add import add
-from jobs.add_vectors import Vectors
-from jobs.evaluation.folder import read_plan, read_records, trace_file
-from tests.command_kit import Kinodex, bad, runner
-from tests.eval_kit import write_questions
-from tests.stage_kit import library_of, tiny_film
-from tests.test_index_spaces import TINY, write_model
+from jobs.annotate.run import add
+from jobs.annotate.vectors import Vectors
+from jobs.evaluation.run.run_folder import read_plan, read_records, trace_file
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.command import Kinodex, bad, runner
+from tests.support.eval_runs import write_questions
+from tests.support.stage_models import library_of, tiny_film
 
 FILMS = ("harbour", "orchard")
 LATER = "later"

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from agent.errors import ModelRejected
-from jobs.evaluation import wire_thread
+from jobs.evaluation.run import model_thread as wire_thread
 
 
 def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,20 +17,20 @@ from typing import Any
 
 import pytest
 
+from agent.core.budget import Budget, Ledger
 from agent.errors import ModelUnknown
-from agent.ledger import Budget, Ledger
+from index.embedding.space import load_space
 from index.errors import NotALibrary
 from index.library import Library
-from index.spaces import load_space
 from jobs.errors import UsageError
-from jobs.evaluation.asking import Ask, Asked, Outcome, Setting, asker
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.processes import _serve, process_asker
-from jobs.models import ModelChoice
-from jobs.truth import read_known
-from tests.chat_server import ChatServer, hanging
-from tests.eval_kit import OWN_AGENT, caption_library, write_questions
-from tests.test_index_spaces import TINY, write_model
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.process_pool import _serve, process_asker
+from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asker
+from jobs.model_choice import ModelChoice
+from jobs.synthetic.known_answers import read_known
+from tests.index.embedding.test_space import TINY, write_model
+from tests.support.chat_server import ChatServer, hanging
+from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
 READER = Contender("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agent.core.budget import Budget
 from agent.errors import ModelUnknown
-from agent.ledger import Budget
-from jobs.evaluation.asking import Setting, asker
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.folder import read_records
-from jobs.evaluation.planning import Wanted, planned
-from jobs.evaluation.record import Record
-from jobs.evaluation.run import How, run
-from jobs.models import ModelChoice
-from tests.chat_server import ChatServer
-from tests.cluster_kit import kill, named
-from tests.eval_kit import OWN_AGENT, caption_library, write_questions
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.make_plan import Wanted, planned
+from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.run import How, run
+from jobs.evaluation.run.run_folder import read_records
+from jobs.evaluation.run.solve import Setting, asker
+from jobs.model_choice import ModelChoice
+from tests.support.chat_server import ChatServer
+from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
+from tests.support.ray_node import kill, named
 
 pytest.importorskip("ray")
 
@@ -55,7 +55,7 @@ def server() -> Iterator[ChatServer]:
 
 def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], Record]:
     """The records of a run by contender and question, without times."""
-    from jobs.evaluation.ray_tasks import ray_asker
+    from jobs.evaluation.run.ray_pool import ray_asker
 
     setting = Setting(str(place / "library"), choice, Budget())
     plan, items = planned(Wanted("sketch", place / "questions.jsonl", READERS), setting)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs.evaluation.folder import ANSWERS, appending, read_items, read_plan, read_records, trace_file
-from jobs.evaluation.progress import Tally, asking_progress
-from tests.chat_server import Behaviour, ChatServer, failing
-from tests.command_kit import Kinodex, bad, runner
-from tests.eval_kit import EACH, FILMS, caption_library, write_questions
-from tests.text_kit import text_library
+from jobs.evaluation.run.progress import Tally, asking_progress
+from jobs.evaluation.run.run_folder import ANSWERS, appending, read_items, read_plan, read_records, trace_file
+from tests.support.chat_server import Behaviour, ChatServer, failing
+from tests.support.command import Kinodex, bad, runner
+from tests.support.eval_runs import EACH, FILMS, caption_library, write_questions
+from tests.support.text_library import text_library
 
 ALL = {f"{film}-{number}" for film in FILMS for number in range(EACH)}
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}

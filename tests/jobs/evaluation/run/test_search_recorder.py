@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from agent.ask import ask, default_parameters
-from agent.events import Decided, Event, Expanded, Scored
-from agent.fusion import reward_entropy
-from agent.ledger import Budget
-from agent.question import Question
-from agent.requests.search import ScoreSegments
-from jobs.evaluation.watching import Watcher
-from tests.agent_kit import ScriptedModel, environment_of, explorer, film, make_library
+from agent.core.budget import Budget
+from agent.core.question import Question
+from agent.requests.tree import ScoreSegments
+from agent.trace.events import Decided, Event, Expanded, Scored
+from agent.tree_search.reward_fusion import reward_entropy
+from jobs.evaluation.run.search_recorder import Watcher
+from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.ledger import Ledger
-from jobs.benchmarks.catalogue import read_benchmark
+from agent.core.budget import Ledger
+from jobs.benchmarks.registry import read_benchmark
 from jobs.errors import UsageError
-from jobs.evaluation.figures import COSTS, make_report
-from jobs.evaluation.record import Judgement, Round
-from jobs.evaluation.report import Depth
-from jobs.evaluation.reporting import as_json, read_report
-from tests.figures_kit import LIBRARY, answer, item, means, plan_of, said, seen, spoken
+from jobs.evaluation.report.build import as_json, read_report
+from jobs.evaluation.run.records import Judgement, Round
+from jobs.evaluation.score.aggregate import COSTS, make_report
+from jobs.evaluation.score.report_types import Depth
+from tests.support.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, spoken
 
 
 def only(plan, items, records, judgements=()):

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.ledger import Budget, Ledger
+from agent.core.budget import Budget, Ledger
 from jobs.benchmarks.item import Problem
 from jobs.errors import UsageError
-from jobs.evaluation.comparing import compare
-from jobs.evaluation.contenders import Contender
-from jobs.evaluation.folder import REPORT
-from jobs.evaluation.plan import Missing
-from jobs.evaluation.record import Judgement
-from jobs.evaluation.reporting import read_report, read_run
-from jobs.evaluation.tables import Table, fitting
-from tests.command_kit import Kinodex, bad, runner
-from tests.figures_kit import answer, item, said, spoken, write_run
+from jobs.evaluation.report.build import read_report, read_run
+from jobs.evaluation.report.table_format import Table, fitting
+from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.plan import Missing
+from jobs.evaluation.run.records import Judgement
+from jobs.evaluation.run.run_folder import REPORT
+from jobs.evaluation.score.compare import compare
+from tests.support.command import Kinodex, bad, runner
+from tests.support.solved_runs import answer, item, said, spoken, write_run
 
 ITEMS = [
     item(name, video, duration_s=90.0, groups={"question_type": ("a | b",)})

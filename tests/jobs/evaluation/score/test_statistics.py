@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jobs.evaluation.statistics import clustered_error, estimate, p_value, spread
+from jobs.evaluation.score.statistics import clustered_error, estimate, p_value, spread
 
 
 def by_video(values, each: int):

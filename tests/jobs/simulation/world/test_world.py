@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from agent.ask import ask
+from agent.core.question import ScoredSegment, Segment
 from agent.environment import HALFWAY
 from agent.errors import BadSettings, NeedsLanguage
-from agent.question import ScoredSegment, Segment
-from agent.requests.answers import AnswerFrames
-from agent.requests.search import Decide, ScoreSegments
-from agent.requests.videotree import JudgeRelevance
-from agent.simulation.model import SimulatedModel
-from agent.simulation.settings import Noise, Scenery
-from agent.simulation.world import Sought, World, made_world
-from agent.variants.vca import VCAParameters
+from agent.requests.answer import AnswerFrames
+from agent.requests.tree import Decide, ScoreSegments
+from agent.variants.vca.agent import VCAParameters
+from agent.variants.videotree.requests import JudgeRelevance
+from jobs.simulation.world.assumptions import Noise, Scenery
+from jobs.simulation.world.model import SimulatedModel
+from jobs.simulation.world.world import Sought, World, made_world
 
 SOUGHT = Sought("q", "film", 3600.0, ((1800.0, 1830.0),), option=2)
 PLAIN = Scenery(match=6.0, fits=1.0, lookalikes=0.0)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.sketch.captions import altered, claim_about, full_claim, plain_wording, wording
-from pipeline.sketch.chance import held_out, random_picture, random_scene
-from pipeline.sketch.scene import Group, Scene, TitleCard, draw, lay_out
-from pipeline.sketch.things import DRAWINGS
-from pipeline.sketch.truth import SEVERAL, Asked, Claim, truth
-from pipeline.sketch.words import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, plural, with_article
+from jobs.synthetic.world.captions import altered, claim_about, full_claim, plain_wording, wording
+from jobs.synthetic.world.claims import SEVERAL, Asked, Claim, truth
+from jobs.synthetic.world.random_scenes import held_out, random_picture, random_scene
+from jobs.synthetic.world.scene import Group, Scene, TitleCard, draw, lay_out
+from jobs.synthetic.world.sprites import DRAWINGS
+from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, plural, with_article
 
 
 def test_the_vocabulary_is_as_large_as_promised() -> None:

@@ -10,12 +10,12 @@ import av
 import numpy as np
 import pytest
 
-from jobs.sample import sample
-from pipeline.sketch.film import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot, subtitles, write_script
-from pipeline.sketch.questions import FilmQuestion, write_questions
-from pipeline.sketch.scene import Group, Scene, TitleCard
-from pipeline.sketch.shoot import pictures, shoot
-from pipeline.sketch.words import COLOUR_NAMES, NUMBERS, PLACES, THING_NAMES, plural, with_article
+from jobs.synthetic.sample import sample
+from jobs.synthetic.world.questions import FilmQuestion, write_questions
+from jobs.synthetic.world.render import pictures, shoot
+from jobs.synthetic.world.scene import Group, Scene, TitleCard
+from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot, subtitles, write_script
+from jobs.synthetic.world.vocabulary import COLOUR_NAMES, NUMBERS, PLACES, THING_NAMES, plural, with_article
 
 
 @pytest.fixture(scope="module")

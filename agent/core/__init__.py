@@ -1,0 +1,1 @@
+"""Question, Budget, Request/Exchange protocol, reply schemas."""

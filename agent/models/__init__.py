@@ -1,0 +1,1 @@
+"""Who answers: OpenAI-compatible endpoint, local transformers."""

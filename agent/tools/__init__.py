@@ -1,0 +1,1 @@
+"""What agents call: captions on demand, detection, uniform frames."""

@@ -1,0 +1,1 @@
+"""Events, JSONL trace, replay, follow-up."""

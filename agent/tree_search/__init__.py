@@ -1,0 +1,1 @@
+"""Search tree, anchors, coverage, reward fusion, frame memory."""

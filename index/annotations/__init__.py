@@ -1,0 +1,1 @@
+"""What is added later: captions, detections, speech, agent clip captions."""

@@ -1,0 +1,1 @@
+"""Open_clip models as embedding spaces."""

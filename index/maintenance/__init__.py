@@ -1,0 +1,1 @@
+"""Audit, sweep, compact, purge, remove."""

@@ -1,0 +1,1 @@
+"""Vector and text search, rank fusion, visibility."""

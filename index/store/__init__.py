@@ -1,0 +1,1 @@
+"""LanceDB: schema, tables, filters, leases, indexes."""

@@ -1,0 +1,1 @@
+"""Rows of a video: write, commit (make visible), read, ingest log."""

@@ -1,0 +1,1 @@
+"""Kinodex bench."""

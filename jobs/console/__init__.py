@@ -1,0 +1,1 @@
+"""Tables, progress bars and reports on a terminal."""

@@ -1,0 +1,1 @@
+"""Score, judge, aggregate, compare."""

@@ -1,0 +1,1 @@
+"""Kinodex ingest, local or on Ray."""

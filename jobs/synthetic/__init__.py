@@ -1,0 +1,1 @@
+"""Sample films with known answers, the toy CLIP, the demo."""

@@ -1,0 +1,1 @@
+"""Containers, timestamps, decoders: one file -> frames at instants."""

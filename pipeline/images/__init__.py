@@ -1,0 +1,1 @@
+"""Decoded frame -> RGB, JPEG, model input."""

@@ -1,0 +1,1 @@
+"""Local transformers models: captions, detections, Whisper."""

@@ -1,0 +1,1 @@
+"""One chunk of one video -> JPEGs and model inputs, in a sandbox process."""

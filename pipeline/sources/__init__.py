@@ -1,0 +1,1 @@
+"""Find and fetch video files (local, fsspec)."""

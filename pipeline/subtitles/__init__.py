@@ -1,0 +1,1 @@
+"""Sidecar and embedded text."""

@@ -36,8 +36,8 @@ from index.rows import (
 from index.store.connection import check_vacant, connect, is_local, place, table_names
 from index.store.create import make_tables
 from index.store.filters import one_of
-from index.store.indexes import PAYING, Thresholds, refresh
-from index.store.leases import UNHURRIED, Lease, Pace, check_lease
+from index.store.indexes import AFTER_RUN, Thresholds, refresh
+from index.store.leases import DEFAULT_LEASE, Lease, Pace, check_lease
 from index.store.vector_tables import add_space, add_vectors
 from index.videos import ingest_log as keeping
 from index.videos import write as writing
@@ -106,7 +106,7 @@ class Library(LibraryReader):
                 f"use that space or another library"
             )
 
-    def lease(self, name: str, owner: str, pace: Pace = UNHURRIED) -> Lease:
+    def lease(self, name: str, owner: str, pace: Pace = DEFAULT_LEASE) -> Lease:
         """The right to be the only one to do `name`, such as "ingest"; a context manager, see `leases`.
 
         Raises LibraryBusy if another run has it.
@@ -177,7 +177,7 @@ class Library(LibraryReader):
 
     def maintain(
         self,
-        keep_s: float = PAYING.keep_s,
+        keep_s: float = AFTER_RUN.keep_s,
         discard_broken: bool = False,
         purge: bool = False,
         tell: upkeep.Tell = lambda step: None,
@@ -285,7 +285,7 @@ class Library(LibraryReader):
         """Record a run, in place of what it said before."""
         keeping.add_run(self._tables, row)
 
-    def refresh(self, when: Thresholds = PAYING) -> None:
+    def refresh(self, when: Thresholds = AFTER_RUN) -> None:
         """Bring indexes up to date, join small files and delete outdated ones, from one process.
 
         Writers and readers need not stop. `when` is PAYING after a run, BESIDE_INGEST now and then in a long one.

@@ -31,7 +31,7 @@ from index.search import search
 from index.search.fusion import fuse, shares_words, spaced
 from index.search.in_memory import InMemory
 from index.search.space_scope import seen_in
-from index.search.visibility import Catalogue
+from index.search.visibility import VisibilityCache
 from index.store.connection import read_heading
 from index.store.schema import vectors_table
 from index.store.tables import Tables
@@ -53,7 +53,7 @@ class LibraryReader:
         self.fingerprint = heading.fingerprint
         self.format_version = heading.format_version
         self._vectors = vectors_table(heading.fingerprint)
-        self._catalogue = Catalogue(self._tables)
+        self._catalogue = VisibilityCache(self._tables)
 
     @property
     def space_name(self) -> str:

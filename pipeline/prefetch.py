@@ -10,7 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def ahead(items: Generator[Item, None, None], depth: int) -> Generator[Item, None, None]:
+def prefetch(items: Generator[Item, None, None], depth: int) -> Generator[Item, None, None]:
     """The same items in the same order, up to `depth` of them made before they are asked for.
 
     `items` runs in one worker thread. What it raises is raised here, at the item that it stands for.

@@ -20,7 +20,7 @@ from index.annotations import clip_captions as clips
 from index.errors import LibraryError
 from index.rows import AddedFacts
 from index.store.connection import is_local
-from index.store.filters import all_of, equal, one_of, portions
+from index.store.filters import all_of, chunked, equal, one_of
 from index.store.tables import Tables
 from index.store.vector_tables import space_tables
 
@@ -102,7 +102,7 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
     """How many rows of a stage and model each video has, complete or not."""
     table, of_model = stage_rows(tables, stage, model)
     held: Counter[str] = Counter()
-    for ids in portions(sorted(video_ids)):
+    for ids in chunked(sorted(video_ids)):
         rows = tables.rows(table, all_of([one_of("video_id", ids), *of_model]), ["video_id"])
         held.update(rows["video_id"].to_pylist())
     return held
@@ -111,7 +111,7 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
 def discard(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> None:
     """Delete an addition and its rows, complete or left over."""
     table, of_model = stage_rows(tables, stage, model)
-    for ids in portions(sorted(video_ids)):
+    for ids in chunked(sorted(video_ids)):
         videos = one_of("video_id", ids)
         tables.delete("additions", videos & equal("stage", stage) & equal("model", model))
         tables.delete(table, videos if not of_model else videos & of_model[0])

@@ -18,8 +18,8 @@ from index.errors import LibraryBusy
 from index.rows import AddedFacts, ClipRow
 from index.store.connection import storage_errors
 from index.store.filters import equal
-from index.store.indexes import PAYING, join_fragments, small_fragments
-from index.store.leases import UNHURRIED, Lease
+from index.store.indexes import AFTER_RUN, join_fragments, small_fragments
+from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.schema import CLIPS
 from index.store.tables import Tables
 
@@ -78,8 +78,8 @@ def _tidy(tables: Tables) -> None:
     if small_fragments(tables[TABLE]) <= MANY_FRAGMENTS:
         return
     try:
-        with Lease(tables, LEASE, OWNER, UNHURRIED), storage_errors(tables.uri):
-            join_fragments(tables[TABLE], MANY_FRAGMENTS, PAYING)
+        with Lease(tables, LEASE, OWNER, DEFAULT_LEASE), storage_errors(tables.uri):
+            join_fragments(tables[TABLE], MANY_FRAGMENTS, AFTER_RUN)
     except LibraryBusy:
         return  # whoever holds it is at it
 
@@ -95,6 +95,6 @@ def _make_table(tables: Tables) -> None:
     for attempt in again:
         with attempt:
             if not tables.has(TABLE):
-                with Lease(tables, LEASE, OWNER, UNHURRIED):
+                with Lease(tables, LEASE, OWNER, DEFAULT_LEASE):
                     if not tables.has(TABLE):
                         tables.create(TABLE, CLIPS)

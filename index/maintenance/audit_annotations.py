@@ -13,7 +13,7 @@ import pyarrow as pa
 from lancedb.expr import Expr
 
 from index.annotations.additions import STAGE_TABLES, STAGES, discard
-from index.store.filters import all_of, equal, few, one_of
+from index.store.filters import all_of, equal, fits_one_filter, one_of
 from index.store.tables import Tables
 from index.store.vector_tables import space_tables
 from index.videos.read import complete_videos
@@ -51,7 +51,7 @@ def audit_added(tables: Tables, vectors_table: str, stages: Sequence[str] = STAG
     for stage in stages:
         left, wrong = _look(tables, vectors_table, stage, None)
         if wrong:
-            _, again = _look(tables, vectors_table, stage, few(sorted({video_id for video_id, _ in wrong})))
+            _, again = _look(tables, vectors_table, stage, fits_one_filter(sorted({video_id for video_id, _ in wrong})))
             wrong &= again
         leftovers += _by_model(stage, left)
         broken += _by_model(stage, wrong)

@@ -22,8 +22,8 @@ from index.maintenance.audit_annotations import AddedAudit, audit_added, discard
 from index.maintenance.purge import purge
 from index.maintenance.sweep import Audit, audit, audit_videos, delete_doubles
 from index.store.connection import is_local, storage_errors
-from index.store.indexes import PAYING, Thresholds, optimize, refresh
-from index.store.leases import UNHURRIED, Lease
+from index.store.indexes import AFTER_RUN, Thresholds, optimize, refresh
+from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.table_stats import TableFacts, table_facts
 from index.store.tables import Tables
 from index.videos.write import discard
@@ -87,7 +87,7 @@ def maintain(
 ) -> Upkeep:
     """See Library.maintain."""
     check_writable(tables.uri)
-    with Lease(tables, MAINTENANCE, OWNER, UNHURRIED):
+    with Lease(tables, MAINTENANCE, OWNER, DEFAULT_LEASE):
         tell("looking at every row's video")
         before = health(tables, vectors_table)
         removed, notes = _remove(tables, vectors_table, before.audit, discard_broken)
@@ -149,7 +149,7 @@ def _remove_added(tables: Tables, vectors_table: str, stage: str, discard_broken
 def _alone(tables: Tables, lease: str, work: Callable[[], T], otherwise: T, notes: list[str]) -> T:
     """Do a work under a lease; where somebody else holds it, note that it was not done."""
     try:
-        with Lease(tables, lease, OWNER, UNHURRIED):
+        with Lease(tables, lease, OWNER, DEFAULT_LEASE):
             return work()
     except LibraryBusy as error:
         notes.append(f"what a run at work may have half written was left: {error}")
@@ -161,13 +161,13 @@ def _nobody_else(tables: Tables) -> Iterator[None]:
     """No run at work and none that begins: raises LibraryBusy if there is one."""
     with ExitStack() as held:
         for name in WRITERS:
-            held.enter_context(Lease(tables, name, OWNER, UNHURRIED))
+            held.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
         yield
 
 
 def _tidy(tables: Tables, keep_s: float, purged: bool, tell: Tell) -> list[str]:
     """Every table on its own; one that there is no room to write anew is left, and noted."""
-    when = replace(PAYING, keep_s=keep_s, stale_rows=0, stale_lines=0)
+    when = replace(AFTER_RUN, keep_s=keep_s, stale_rows=0, stale_lines=0)
     tell("joining files, bringing indexes up to date, deleting what only older states hold")
     notes = _optimize_all(tables, when)
     if purged:

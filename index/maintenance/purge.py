@@ -19,7 +19,7 @@ import numpy as np
 
 from index.store.connection import storage_errors
 from index.store.indexes import forget_deleted
-from index.store.tables import Tables, patiently
+from index.store.tables import Tables, retry_on_conflict
 
 ROWS_A_FRAGMENT = 1 << 32
 """A row's address: its fragment's number times this, and its place there."""
@@ -64,4 +64,4 @@ def _write_anew(tables: Tables, name: str, fragment: int) -> None:
     of_fragment = f"_rowaddr >= {first} AND _rowaddr < {first + ROWS_A_FRAGMENT}"
     column = table.schema.names[0]
     with storage_errors(tables.uri):
-        patiently(lambda: table.update(where=of_fragment, values_sql={column: column}))
+        retry_on_conflict(lambda: table.update(where=of_fragment, values_sql={column: column}))

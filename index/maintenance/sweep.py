@@ -14,9 +14,9 @@ from lancedb.expr import col
 
 from index.annotations.clip_captions import videos_with_clips
 from index.maintenance.audit_annotations import AddedAudit, audit_added
-from index.store.filters import all_of, equal, few, one_of, portions
+from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
 from index.store.tables import Tables
-from index.videos.commit import counts_of, is_whole, promises
+from index.videos.commit import counts_of, expected_rows, is_complete
 from index.videos.read import complete_videos
 from index.videos.row_counts import Counts, ingested, numbered, rows_by_video
 from index.videos.write import discard
@@ -69,12 +69,12 @@ def audit_videos(tables: Tables, vectors_table: str) -> Audit:
     """
     videos = complete_videos(tables)
     held = counts_of(tables, vectors_table)
-    suspects = [row.video_id for row in videos.values() if not is_whole(row, held, vectors_table)]
-    again = counts_of(tables, vectors_table, few(suspects)) if suspects else {}
-    rows = complete_videos(tables, few(suspects)).values() if suspects else ()
-    wrong = [row for row in rows if not is_whole(row, again, vectors_table)]
+    suspects = [row.video_id for row in videos.values() if not is_complete(row, held, vectors_table)]
+    again = counts_of(tables, vectors_table, fits_one_filter(suspects)) if suspects else {}
+    rows = complete_videos(tables, fits_one_filter(suspects)).values() if suspects else ()
+    wrong = [row for row in rows if not is_complete(row, again, vectors_table)]
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
-    doubled = sorted(row.video_id for row in wrong if is_whole(row, once, vectors_table))
+    doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
     stored = videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
     return Audit(len(videos), tuple(sorted(stored.difference(videos))), tuple(doubled), tuple(broken))
@@ -82,7 +82,7 @@ def audit_videos(tables: Tables, vectors_table: str) -> Audit:
 
 def sweep(tables: Tables, vectors_table: str) -> int:
     """See Library.sweep."""
-    columns = promises(vectors_table)
+    columns = expected_rows(vectors_table)
     videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
     totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
     uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested(name))) != total]
@@ -111,7 +111,7 @@ def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[
     """
     columns = numbered(name)
     repaired: set[str] = set()
-    for ids in portions(video_ids if len(columns) > 1 else ()):
+    for ids in chunked(video_ids if len(columns) > 1 else ()):
         of_videos = one_of("video_id", ids)
         rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
         kept = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]

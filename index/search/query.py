@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
-from index.search.visibility import Catalogue
+from index.search.visibility import VisibilityCache
 from index.store.connection import storage_errors
 from index.store.tables import Tables
 
@@ -32,13 +32,19 @@ Rows = list[dict[str, Any]]
 
 
 def nearest_rows(
-    tables: Tables, name: str, query: NDArray[np.float32], columns: Sequence[str], where: Expr | None, few: bool, k: int
+    tables: Tables,
+    name: str,
+    query: NDArray[np.float32],
+    columns: Sequence[str],
+    where: Expr | None,
+    exact: bool,
+    k: int,
 ) -> Rows:
-    """The `k` rows whose `vector` is nearest to a query by cosine, exactly if `few`; with `_distance` = 1 - cosine."""
+    """The `k` rows whose `vector` is nearest to a query by cosine, exactly if `exact`; with `_distance` = 1 - cosine."""
     with storage_errors(tables.uri):
         search = tables[name].search(query, vector_column_name="vector").distance_type("cosine")
         search = search if where is None else search.where(where)
-        search = search.bypass_vector_index() if few else search.refine_factor(REFINE).ef(max(LEAST_EFFORT, 10 * k))
+        search = search.bypass_vector_index() if exact else search.refine_factor(REFINE).ef(max(LEAST_EFFORT, 10 * k))
         rows: Rows = search.select([*columns, "_distance"]).limit(k).to_arrow().to_pylist()
     return rows
 
@@ -52,7 +58,7 @@ def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], 
     return rows
 
 
-def widening(fetch: Callable[[int], Rows], keep: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
+def search_until_k(fetch: Callable[[int], Rows], keep: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
     """`k` hits, or as many as there are: `fetch(limit)` gives rows, the best ones, and `keep` makes hits of them."""
     limit = first
     while True:
@@ -82,7 +88,7 @@ def check_words(text: str) -> None:
         raise QueryError("got an empty query; give some words to look for")
 
 
-def check_scope(catalogue: Catalogue, scope: Scope, k: int, min_gap_s: float = 0.0) -> None:
+def check_scope(catalogue: VisibilityCache, scope: Scope, k: int, min_gap_s: float = 0.0) -> None:
     """Raise QueryError or UnknownVideo for a search that cannot be run."""
     if k < 1:
         raise QueryError(f"got k={k}; ask for at least 1 hit")

@@ -22,11 +22,11 @@ from index.search.query import (
     is_few,
     matching_rows,
     nearest_rows,
+    search_until_k,
     unit_query,
-    widening,
 )
 from index.search.space_scope import Seen
-from index.search.visibility import Catalogue
+from index.search.visibility import VisibilityCache
 from index.store.connection import storage_errors
 from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
 from index.store.tables import Tables
@@ -54,10 +54,10 @@ def search_frames(
         complete = {(row["video_id"], row["frame_no"]): row for row in rows if row["video_id"] in videos}
         return spaced([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
-    return widening(fetch, keep, k, first=4 * k if min_gap_s else k)
+    return search_until_k(fetch, keep, k, first=4 * k if min_gap_s else k)
 
 
-def search_transcript(tables: Tables, catalogue: Catalogue, text: str, scope: Scope, k: int) -> list[Hit]:
+def search_transcript(tables: Tables, catalogue: VisibilityCache, text: str, scope: Scope, k: int) -> list[Hit]:
     """See Library.search_transcript. Any text is a fair query; what is no word matches nothing."""
     check_scope(catalogue, scope, k)
     check_words(text)
@@ -69,7 +69,7 @@ def search_transcript(tables: Tables, catalogue: Catalogue, text: str, scope: Sc
     def keep(rows: Rows) -> list[Hit]:
         return [_text_hit(row, "transcript") for row in _visible(rows, catalogue, "speech")]
 
-    return widening(by_words, keep, k, first=k)
+    return search_until_k(by_words, keep, k, first=k)
 
 
 def _best_first(rows: Rows) -> Rows:
@@ -79,7 +79,7 @@ def _best_first(rows: Rows) -> Rows:
 
 def search_captions(
     tables: Tables,
-    catalogue: Catalogue,
+    catalogue: VisibilityCache,
     text: str,
     vector: NDArray[Any] | None,
     scope: Scope,
@@ -97,19 +97,19 @@ def search_captions(
         return [_text_hit(row, "caption") for row in _visible(rows, catalogue, "captions")]
 
     if vector is None:
-        return widening(by_words, keep, k, first=k)
+        return search_until_k(by_words, keep, k, first=k)
     query = unit_query(vector, tables["captions"].schema.field("vector").type.list_size)
 
     def by_meaning(limit: int) -> Rows:
         rows = nearest_rows(tables, "captions", query, CAPTION_COLUMNS, where, is_few(scope), limit)
         return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
 
-    return fuse_same(*(widening(by, keep, 2 * k, first=2 * k) for by in (by_words, by_meaning)))[:k]
+    return fuse_same(*(search_until_k(by, keep, 2 * k, first=2 * k) for by in (by_words, by_meaning)))[:k]
 
 
 def search_detections(
     tables: Tables,
-    catalogue: Catalogue,
+    catalogue: VisibilityCache,
     label: str,
     min_score: float,
     scope: Scope,
@@ -141,10 +141,10 @@ def search_detections(
             best.setdefault((row["video_id"], row["frame_no"]), row)
         return spaced([_detection_hit(row, videos) for row in best.values()], min_gap_s)
 
-    return widening(fetch, keep, k, first=4 * k)
+    return search_until_k(fetch, keep, k, first=4 * k)
 
 
-def _visible(rows: Rows, catalogue: Catalogue, stage: str) -> Rows:
+def _visible(rows: Rows, catalogue: VisibilityCache, stage: str) -> Rows:
     """Rows of complete videos that no model wrote, or one that completed its stage there: the newest such model.
 
     Detections are of all such models: what one looks for another may not.

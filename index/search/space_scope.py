@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from index.embedding.space import Fingerprint
 from index.errors import SpaceMismatch
 from index.rows import VideoRow
-from index.search.visibility import Catalogue
+from index.search.visibility import VisibilityCache
 from index.store.schema import vectors_table
 from index.store.tables import Tables
 from index.store.vector_tables import find_space
@@ -18,7 +18,7 @@ from index.store.vector_tables import find_space
 class Seen:
     """What readers see in one space; `other` is None in the library's own."""
 
-    catalogue: Catalogue
+    catalogue: VisibilityCache
     table: str
     other: Fingerprint | None
 
@@ -43,7 +43,7 @@ class Seen:
                 )
 
 
-def seen_in(tables: Tables, catalogue: Catalogue, own: Fingerprint, wanted: str | None) -> Seen:
+def seen_in(tables: Tables, catalogue: VisibilityCache, own: Fingerprint, wanted: str | None) -> Seen:
     """A space of the library whose own one is `own`, by name or digest; raises SpaceMismatch if it is not here."""
     table, space = (vectors_table(own), own) if wanted is None else find_space(tables, wanted)
     return Seen(catalogue, table, None if space.digest == own.digest else space)

@@ -26,7 +26,7 @@ class _Kept:
     whole: bool = False
 
 
-class Catalogue:
+class VisibilityCache:
     """What readers of a library may see at this moment. `ids` of None asks for everything."""
 
     def __init__(self, tables: Tables) -> None:

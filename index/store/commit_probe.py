@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from index.errors import UnsafeStore
 from index.store.connection import connect, storage_errors
-from index.store.tables import patiently
+from index.store.tables import retry_on_conflict
 
 WRITERS = 4
 COMMITS = 4
@@ -54,7 +54,7 @@ def _commit(uri: str, probe: str, writer: int) -> tuple[int, Exception | None]:
     try:
         table = connect(uri).open_table(probe)
         while done < COMMITS:
-            patiently(lambda: table.add(pa.table({"writer": [writer]})))
+            retry_on_conflict(lambda: table.add(pa.table({"writer": [writer]})))
             done += 1
     except (OSError, RuntimeError, ValueError) as error:
         return done, error

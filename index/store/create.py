@@ -16,7 +16,7 @@ from index.errors import LeaseLost, LibraryBusy, LibraryError
 from index.store.commit_probe import check_commits
 from index.store.connection import is_local
 from index.store.indexes import index_text
-from index.store.leases import UNHURRIED, Lease
+from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.schema import table_schemas
 from index.store.tables import Tables
 
@@ -37,7 +37,7 @@ def make_tables(database: Any, uri: str, settings: Mapping[str, Any], fingerprin
 
 def _make(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
     tables.create("leases", schemas["leases"])
-    with Lease(tables, "creation", "another ingest", UNHURRIED) as lease:
+    with Lease(tables, "creation", "another ingest", DEFAULT_LEASE) as lease:
         if "videos" in tables.names():
             raise LibraryError(f"got {tables.uri}, where another process just made a library; run again to use it")
         for name, schema in schemas.items():

@@ -62,12 +62,12 @@ def all_of(filters: Sequence[Expr]) -> Expr | None:
     return reduce(and_, filters) if filters else None
 
 
-def portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
+def chunked(values: Sequence[str]) -> Iterator[Sequence[str]]:
     """Values by few enough to name them all in one filter."""
     for first in range(0, len(values), VALUES_A_FILTER):
         yield values[first : first + VALUES_A_FILTER]
 
 
-def few(values: Sequence[str]) -> Sequence[str] | None:
+def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
     """Values that one filter can name; None, which is no filter, if there are more."""
     return values if len(values) <= VALUES_A_FILTER else None

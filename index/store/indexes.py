@@ -14,7 +14,7 @@ from typing import Any
 from lancedb.index import FTS, Bitmap, BTree, HnswSq
 
 from index.store.connection import storage_errors
-from index.store.tables import Tables, patiently
+from index.store.tables import Tables, retry_on_conflict
 from index.store.vector_tables import space_tables
 
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
@@ -50,16 +50,16 @@ class Thresholds:
     """Files that only older states of a table hold are deleted after so long: no reader needs them by then."""
 
 
-PAYING = Thresholds()
+AFTER_RUN = Thresholds()
 """At the end of a run: whoever searches next should not wait."""
-BESIDE_INGEST = Thresholds(vector_rows=2**62, stale_rows=100_000, stale_lines=100_000, stale_share=0.1)
+DURING_RUN = Thresholds(vector_rows=2**62, stale_rows=100_000, stale_lines=100_000, stale_share=0.1)
 """Now and then in a long run: its own counting stays quick, tables stay small, and the graphs are left for the end."""
 
 
 def index_text(table: Any) -> None:
     """A word index over `text` for any script: no stemming, and with positions, for "quoted phrases"."""
     tokens = FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
-    patiently(lambda: table.create_index("text", config=tokens, name="by_text"))
+    retry_on_conflict(lambda: table.create_index("text", config=tokens, name="by_text"))
 
 
 def forget_deleted(table: Any) -> None:
@@ -73,11 +73,13 @@ def forget_deleted(table: Any) -> None:
 
 def _make_anew(table: Any, name: str, column: str) -> None:
     if column == "vector":
-        patiently(lambda: table.drop_index(name))
+        retry_on_conflict(lambda: table.drop_index(name))
     elif column == "text":
         index_text(table)
     else:
-        patiently(lambda: table.create_index(column, config=Bitmap() if column == "label" else BTree(), name=name))
+        retry_on_conflict(
+            lambda: table.create_index(column, config=Bitmap() if column == "label" else BTree(), name=name)
+        )
 
 
 def refresh(tables: Tables, when: Thresholds) -> None:
@@ -109,7 +111,7 @@ def _index_values(table: Any, column: str, kind: BTree | Bitmap, when: Threshold
     """Made anew when stale: that takes 0.1 s a million rows, and optimizing would copy pictures."""
     missing = not _indexes(table, column) and table.count_rows() >= when.scalar_rows
     if missing or _is_stale(table, column, when.stale_rows, when.stale_share):
-        patiently(lambda: table.create_index(column, config=kind, name=f"by_{column}"))
+        retry_on_conflict(lambda: table.create_index(column, config=kind, name=f"by_{column}"))
 
 
 def _index_vectors(table: Any, when: Thresholds) -> None:
@@ -117,7 +119,7 @@ def _index_vectors(table: Any, when: Thresholds) -> None:
     if not _indexes(table, "vector"):
         if table.count_rows() >= when.vector_rows and table.count_rows("vector IS NOT NULL") >= when.vector_rows:
             graph = HnswSq(distance_type="cosine")
-            patiently(lambda: table.create_index("vector", config=graph, name="by_vector"))
+            retry_on_conflict(lambda: table.create_index("vector", config=graph, name="by_vector"))
     elif _is_stale(table, "vector", when.stale_rows, when.stale_share):
         optimize(table, when)
 
@@ -144,4 +146,4 @@ def join_fragments(table: Any, many: int, when: Thresholds) -> None:
 def optimize(table: Any, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     keep_s = max(when.keep_s, LEAST_KEEP_S)
-    patiently(lambda: table.optimize(cleanup_older_than=timedelta(seconds=keep_s)))
+    retry_on_conflict(lambda: table.optimize(cleanup_older_than=timedelta(seconds=keep_s)))

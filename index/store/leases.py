@@ -37,7 +37,7 @@ class Pace:
     patience_s: float = 45.0
 
 
-UNHURRIED = Pace()
+DEFAULT_LEASE = Pace()
 
 
 class Lease:

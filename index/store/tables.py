@@ -57,7 +57,7 @@ class Tables:
         arrow = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=table.schema)
         if arrow.num_rows:
             with storage_errors(self.uri):
-                patiently(lambda: table.add(arrow))
+                retry_on_conflict(lambda: table.add(arrow))
 
     def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """Write rows, each in place of the one with the same keys."""
@@ -67,25 +67,25 @@ class Tables:
         arrow = pa.Table.from_pylist(list(rows), schema=table.schema)
         with storage_errors(self.uri):
             merge = table.merge_insert(list(keys)).when_matched_update_all().when_not_matched_insert_all()
-            patiently(lambda: merge.execute(arrow))
+            retry_on_conflict(lambda: merge.execute(arrow))
 
     def insert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """Write those rows whose keys are not there yet."""
         table = self[name]
         arrow = pa.Table.from_pylist(list(rows), schema=table.schema)
         with storage_errors(self.uri):
-            patiently(lambda: table.merge_insert(list(keys)).when_not_matched_insert_all().execute(arrow))
+            retry_on_conflict(lambda: table.merge_insert(list(keys)).when_not_matched_insert_all().execute(arrow))
 
     def update(self, name: str, where: Expr, values: Mapping[str, Any]) -> int:
         """Set columns of the rows that a filter lets through when it is done; returns of how many rows."""
         with storage_errors(self.uri):
-            return int(patiently(lambda: self[name].update(where, dict(values))).rows_updated)
+            return int(retry_on_conflict(lambda: self[name].update(where, dict(values))).rows_updated)
 
     def delete(self, name: str, where: Expr) -> None:
         """Delete rows; nothing is written where there are none."""
         if self.count(name, where):
             with storage_errors(self.uri):
-                patiently(lambda: self[name].delete(where.to_sql()))
+                retry_on_conflict(lambda: self[name].delete(where.to_sql()))
 
     def count(self, name: str, where: Expr | None = None) -> int:
         with storage_errors(self.uri):
@@ -120,7 +120,7 @@ class Tables:
             return int(self[name].version)
 
 
-def patiently(commit: Callable[[], Result]) -> Result:
+def retry_on_conflict(commit: Callable[[], Result]) -> Result:
     """Run a commit again when another writer's came first, with growing pauses, a few times."""
     again = Retrying(
         retry=retry_if_exception(_is_conflict),

@@ -19,7 +19,7 @@ def complete(tables: Tables, vectors_table: str, rows: Sequence[VideoRow]) -> tu
     if not rows:
         return ()
     held = counts_of(tables, vectors_table, [row.video_id for row in rows])
-    rejected = tuple(row.video_id for row in rows if not is_whole(row, held, vectors_table))
+    rejected = tuple(row.video_id for row in rows if not is_complete(row, held, vectors_table))
     discard(tables, vectors_table, rejected)
     accepted = [asdict(row) for row in rows if row.video_id not in rejected]
     if accepted and is_local(tables.uri):
@@ -31,17 +31,17 @@ def complete(tables: Tables, vectors_table: str, rows: Sequence[VideoRow]) -> tu
 def counts_of(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> dict[str, Counts]:
     """What each table that ingest fills holds of these videos, or of all."""
     where = [] if video_ids is None else [one_of("video_id", video_ids)]
-    return {name: count_rows(tables, name, where) for name in promises(vectors_table)}
+    return {name: count_rows(tables, name, where) for name in expected_rows(vectors_table)}
 
 
-def promises(vectors_table: str) -> dict[str, str]:
+def expected_rows(vectors_table: str) -> dict[str, str]:
     """The tables that ingest fills, and the column of `videos` that says how many rows a video has there."""
     return {"frames": "frames", vectors_table: "frames", "segments": "segments", "transcript": "transcript_lines"}
 
 
-def is_whole(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
+def is_complete(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
     """Whether a video's rows are all there, once."""
     return all(
         held[name].rows.get(row.video_id, 0) == held[name].distinct.get(row.video_id, 0) == getattr(row, column)
-        for name, column in promises(vectors_table).items()
+        for name, column in expected_rows(vectors_table).items()
     )

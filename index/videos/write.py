@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from index.annotations.additions import forget_video
 from index.annotations.speech import SpeechLike
 from index.rows import TranscriptRow
-from index.store.filters import equal, one_of, portions
+from index.store.filters import chunked, equal, one_of
 from index.store.schema import frame_key
 from index.store.tables import Tables
 
@@ -103,7 +103,7 @@ def add_transcript(tables: Tables, videos: Mapping[str, Iterable[LineLike]]) -> 
 
 def discard(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
     """See Library.discard. The row in `videos` goes first, so that nobody sees what is left."""
-    for ids in portions(video_ids):
+    for ids in chunked(video_ids):
         where = one_of("video_id", ids)
         for name in ("videos", "sources", "frames", vectors_table, "segments", "transcript"):
             tables.delete(name, where)

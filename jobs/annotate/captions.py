@@ -143,9 +143,9 @@ def _made(library: Library, segments: Sequence[SegmentRow], said: Told) -> Made:
 def _texts(stage: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[Text | None]:
     """What the local model says of each segment, None where it says nothing."""
     texts: list[Text | None] = []
-    for few in _portions(segments, stage.batch):
-        spans_s = [(segment.start_s, segment.end_s) for segment in few]
-        texts += _by_model(stage, few, frames_between(library, video, spans_s, stage.frames_a_segment))
+    for batch in _portions(segments, stage.batch):
+        spans_s = [(segment.start_s, segment.end_s) for segment in batch]
+        texts += _by_model(stage, batch, frames_between(library, video, spans_s, stage.frames_a_segment))
     return texts
 
 
@@ -168,7 +168,7 @@ def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.floa
     with EMBEDDING:
         tower = text_tower(library.space_name)
         return [
-            vector.astype(np.float16) for few in _portions(texts, TEXTS_A_BATCH) for vector in tower.embed_text(few)
+            vector.astype(np.float16) for batch in _portions(texts, TEXTS_A_BATCH) for vector in tower.embed_text(batch)
         ]
 
 

@@ -12,7 +12,7 @@ from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.stage import Made, check_settings, hub_for
 from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
-from pipeline.prefetch import ahead
+from pipeline.prefetch import prefetch
 
 if TYPE_CHECKING:
     from pipeline.models.boxes import Box
@@ -60,7 +60,7 @@ class Detections:
 
         detector = _detector(self.detector, self.labels, self.min_score, self.device)
         frames, found = [], []
-        with closing(ahead(stored_pictures(library, video, self.batch), BATCHES_AHEAD)) as batches:
+        with closing(prefetch(stored_pictures(library, video, self.batch), BATCHES_AHEAD)) as batches:
             for some in batches:
                 frames += [(frame.frame_no, frame.time_s) for frame, _ in some]
                 found += detector.detect([picture for _, picture in some])

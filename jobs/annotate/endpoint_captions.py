@@ -143,9 +143,9 @@ def ask(asker: Asker, library: Library, video: VideoRow, segments: Sequence[Segm
     size = asker.model.role.at_once
     try:
         for first in range(0, len(segments), size):
-            few = segments[first : first + size]
-            shown = frames_between(library, video, [(each.start_s, each.end_s) for each in few], frames_a_segment)
-            waiting.append(asker.begin(_describe_all(asker.model, few, shown)))
+            batch = segments[first : first + size]
+            shown = frames_between(library, video, [(each.start_s, each.end_s) for each in batch], frames_a_segment)
+            waiting.append(asker.begin(_describe_all(asker.model, batch, shown)))
             if len(waiting) == PORTIONS_AHEAD:
                 _take(told, waiting.popleft().result())
         while waiting:

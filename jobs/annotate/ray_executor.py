@@ -15,7 +15,7 @@ from typing import Any
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.annotate.run import Crew, Held, add_here
+from jobs.annotate.run import Executor, Held, add_here
 from jobs.annotate.stage import Added, SideBySide, Stage
 from jobs.ray_cluster import actor_of, connected, reraise, room
 
@@ -44,7 +44,7 @@ class AddWorker:
 
 
 @contextmanager
-def ray_crew(workers: int | None, address: str | None) -> Iterator[Crew]:
+def ray_executor(workers: int | None, address: str | None) -> Iterator[Executor]:
     """Give a crew of so many actors (None: one a GPU, else one a core) on the cluster at `address`, or started here."""
     with connected(address):
         yield partial(add_on_ray, workers)

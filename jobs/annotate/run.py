@@ -32,7 +32,7 @@ Watch = Callable[[int, int, Added], None]
 """Told how many of how many videos are done, and what became of the last one."""
 Held = tuple[str, str]
 """Name and token of the lease under which rows are written."""
-Crew = Callable[[Library, Stage, Sequence[VideoRow], Held], Generator[list[Added], None, None]]
+Executor = Callable[[Library, Stage, Sequence[VideoRow], Held], Generator[list[Added], None, None]]
 """Makes and writes the rows of videos, a few at a time, in any order."""
 
 
@@ -41,7 +41,7 @@ def add(
     stage: Stage,
     video_ids: Sequence[str] | None = None,
     watch: Watch = lambda done, total, last: None,
-    crew: Crew | None = None,
+    crew: Executor | None = None,
     again: Collection[str] = (),
 ) -> AddReport:
     """Add a stage to every complete video, or to these, where its model has not added it yet.

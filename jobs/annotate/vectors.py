@@ -15,7 +15,7 @@ from index.rows import FrameVectors, VideoRow
 from jobs.annotate.stage import Made
 from jobs.ingest.tokenizer import prepare_for_words
 from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
-from pipeline.prefetch import ahead
+from pipeline.prefetch import prefetch
 
 if TYPE_CHECKING:
     from index.embedding.space import Space
@@ -53,7 +53,7 @@ class Vectors:
             np.stack([tower.prepare(np.asarray(picture)) for _, picture in some])
             for some in stored_pictures(library, video, self.batch)
         )
-        with closing(ahead(prepared, BATCHES_AHEAD)) as batches:
+        with closing(prefetch(prepared, BATCHES_AHEAD)) as batches:
             vectors = [tower.embed(batch) for batch in batches]
         made = np.concatenate(vectors) if vectors else np.empty((0, tower.dim), np.float16)
         return Made(FrameVectors(held.frame_no, held.time_s, made), len(made))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from jobs.bench.resource_usage import Lost, alone_within
 from jobs.console.output import clock
-from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.metadata import VideoMetadata
 from pipeline.decoding.open import VideoReader, open_video, probe
 from pipeline.decoding.select import DECODERS
 from pipeline.errors import PipelineError
@@ -109,7 +109,7 @@ def table(rows: Sequence[DecoderFigures]) -> str:
 
 
 def _measured_apart(
-    path: Path, facts: VideoFacts, decoder: str, rates: Sequence[float], rounds: int
+    path: Path, facts: VideoMetadata, decoder: str, rates: Sequence[float], rounds: int
 ) -> list[DecoderFigures]:
     row = DecoderFigures(
         file=path.name,

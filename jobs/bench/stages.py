@@ -21,7 +21,7 @@ from pipeline.decoding.open import open_video
 from pipeline.decoding.spans import cut
 from pipeline.images.convert import jpeg
 from pipeline.sampling.sample import decoded
-from pipeline.sampling.types import Identified, Piece, Reading
+from pipeline.sampling.types import Chunk, FetchedVideo, SamplingSettings
 from pipeline.sources.discover import Source
 
 if TYPE_CHECKING:
@@ -41,24 +41,24 @@ class Kept:
     batches: tuple[NDArray[np.uint8], ...]
 
 
-def pieces_of(paths: Sequence[Path], reading: Reading) -> tuple[list[Piece], list[Piece]]:
+def pieces_of(paths: Sequence[Path], reading: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
     """The videos whole, and cut as an ingest cuts them."""
-    whole = [Piece(Identified(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
-    parts: list[Piece] = []
-    for piece in whole:
-        path = Path(piece.identified.path)
+    whole = [Chunk(FetchedVideo(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
+    parts: list[Chunk] = []
+    for chunk in whole:
+        path = Path(chunk.identified.path)
         spans = cut(path, path.name, reading.fps, reading.cut_s) if reading.cut_s else ()
-        parts += [Piece(piece.identified, span, len(spans), index) for index, span in enumerate(spans)] or [piece]
+        parts += [Chunk(chunk.identified, span, len(spans), index) for index, span in enumerate(spans)] or [chunk]
     return whole, parts
 
 
-def keep(pieces: Sequence[Piece], reading: Reading) -> Kept:
+def keep(chunks: Sequence[Chunk], reading: SamplingSettings) -> Kept:
     """The first frames of the videos. Raises PipelineError if one that it opens cannot be read."""
     pictures: list[NDArray[np.uint8]] = []
-    for piece in pieces:
-        path = Path(piece.identified.path)
+    for chunk in chunks:
+        path = Path(chunk.identified.path)
         with open_video(path, path.name, decoder=reading.decoder) as video:
-            frames = decoded(video, piece, reading, defaultdict(float))
+            frames = decoded(video, chunk, reading, defaultdict(float))
             pictures += [rgb for _, _, rgb in islice(frames, KEPT_FRAMES - len(pictures))]
             frames.close()
     size = min(reading.batch, len(pictures))
@@ -80,11 +80,11 @@ def warm_processes(count: int) -> Iterator[Executor]:
         yield pool
 
 
-def decode_rate(pool: Executor, pieces: Sequence[Piece], reading: Reading, at_once: bool) -> float:
+def decode_rate(pool: Executor, chunks: Sequence[Chunk], reading: SamplingSettings, at_once: bool) -> float:
     """Decoding and scaling to RGB, all pieces at once or one after the other on one core."""
     if at_once:
-        return _rate(lambda: sum(pool.map(_decode, pieces, repeat(reading))))
-    return _rate(lambda: sum(pool.submit(_decode, piece, reading).result() for piece in pieces))
+        return _rate(lambda: sum(pool.map(_decode, chunks, repeat(reading))))
+    return _rate(lambda: sum(pool.submit(_decode, chunk, reading).result() for chunk in chunks))
 
 
 def embed_rate(space: Space, batches: Sequence[NDArray[np.uint8]], cores: int) -> float:
@@ -96,12 +96,12 @@ def embed_rate(space: Space, batches: Sequence[NDArray[np.uint8]], cores: int) -
         return _rate(lambda: sum(map(len, pool.map(space.embed, batches))))
 
 
-def jpeg_rate(pictures: Sequence[NDArray[np.uint8]], reading: Reading) -> float:
+def jpeg_rate(pictures: Sequence[NDArray[np.uint8]], reading: SamplingSettings) -> float:
     """Making the JPEGs that are stored, on one core."""
     return _rate(lambda: _each(pictures, lambda rgb: jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality)))
 
 
-def prepare_rate(pictures: Sequence[NDArray[np.uint8]], reading: Reading) -> float:
+def prepare_rate(pictures: Sequence[NDArray[np.uint8]], reading: SamplingSettings) -> float:
     """Scaling and cutting pictures to the model's input, on one core."""
     return _rate(lambda: _each(pictures, reading.input))
 
@@ -112,10 +112,10 @@ def _warm(all_here: threading.Barrier) -> None:
     all_here.wait()
 
 
-def _decode(piece: Piece, reading: Reading) -> int:
-    path = Path(piece.identified.path)
+def _decode(chunk: Chunk, reading: SamplingSettings) -> int:
+    path = Path(chunk.identified.path)
     with open_video(path, path.name, decoder=reading.decoder) as video:
-        return sum(1 for _ in decoded(video, piece, reading, defaultdict(float)))
+        return sum(1 for _ in decoded(video, chunk, reading, defaultdict(float)))
 
 
 def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:

@@ -180,9 +180,9 @@ def run(
     with ExitStack() as stack:
         crew = None
         if sharing.ray or sharing.address:
-            from jobs.annotate.ray_executor import ray_crew
+            from jobs.annotate.ray_executor import ray_executor
 
-            crew = stack.enter_context(ray_crew(sharing.workers, sharing.address))
+            crew = stack.enter_context(ray_executor(sharing.workers, sharing.address))
         watch = stack.enter_context(adding_bar(Console(stderr=True), stage.name))
         report = add(library, stage, ids, watch, crew, again(library) if again else ())
     _show(report, as_json)

@@ -12,10 +12,10 @@ import numpy as np
 
 from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
-from jobs.ingest.messages import PieceRead
+from jobs.ingest.messages import ChunkRead
 from jobs.ingest.outcomes import Outcome, State
 from pipeline.sampling.settings import IngestSettings
-from pipeline.sampling.types import Identified
+from pipeline.sampling.types import FetchedVideo
 from pipeline.shot_detection import Segment, find_segments
 from pipeline.sources.discover import Source, Stamp
 from pipeline.subtitles.sidecar import Line
@@ -30,16 +30,16 @@ READING_STAGES = ("fetch", "open", "decode")
 class ReadVideo:
     """A video of which all frames and vectors are written, ready to be shown."""
 
-    identified: Identified
+    identified: FetchedVideo
     row: VideoRow
     segments: tuple[Segment, ...]
     transcript: tuple[Line, ...]
     problem: str | None
 
 
-def joined(parts: Sequence[PieceRead], settings: IngestSettings, space: str) -> ReadVideo:
+def joined(parts: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
     """One video from its pieces, in order."""
-    identified, first, last = parts[0].piece.identified, parts[0].summary, parts[-1].summary
+    identified, first, last = parts[0].chunk.identified, parts[0].summary, parts[-1].summary
     with_frames = [part for part in parts if len(part.times_s)]
     times_s = np.concatenate([part.times_s for part in with_frames]).tolist()
     distances = _distances(with_frames)
@@ -67,7 +67,7 @@ def joined(parts: Sequence[PieceRead], settings: IngestSettings, space: str) -> 
     return ReadVideo(identified, row, segments, tuple(first.transcript), "; ".join(first.subtitle_errors) or None)
 
 
-def _distances(parts: Sequence[PieceRead]) -> list[float]:
+def _distances(parts: Sequence[ChunkRead]) -> list[float]:
     """Cosine distances of all neighbouring frames, across the seams too."""
     distances: list[float] = []
     for number, part in enumerate(parts):
@@ -79,7 +79,7 @@ def _distances(parts: Sequence[PieceRead]) -> list[float]:
 
 
 @dataclass
-class Settler:
+class VideoCommitter:
     """Collects what became of sources and writes it, a few dozen videos a commit."""
 
     library: Library
@@ -99,7 +99,7 @@ class Settler:
     def read(self, video: ReadVideo) -> None:
         self._videos.append(video)
 
-    def held(self, identified: Identified) -> None:
+    def held(self, identified: FetchedVideo) -> None:
         """The library has this video already."""
         self._over.append(identified.source.uri)
         self._known(identified.source, identified.video_id)

@@ -20,7 +20,7 @@ from index.embedding.space import DEFAULT_SPACE
 from jobs.errors import UsageError
 from pipeline.images.preprocess import ModelInput
 from pipeline.sampling.settings import IngestSettings
-from pipeline.sampling.types import Reading
+from pipeline.sampling.types import SamplingSettings
 
 PREFIX = "KINODEX_INGEST_"
 SEE = "`kinodex ingest --print-config` shows all settings"
@@ -85,9 +85,9 @@ class IngestConfig(BaseModel):
         """The part of it that rows depend on."""
         return IngestSettings(self.fps, self.jpeg_side_px, self.jpeg_quality, self.window_s)
 
-    def reading(self, preprocess: str, on_gpu: bool) -> Reading:
+    def reading(self, preprocess: str, on_gpu: bool) -> SamplingSettings:
         """What is made of each video, for a space of this preprocessing (see Fingerprint) on a GPU or a CPU."""
-        return Reading(
+        return SamplingSettings(
             fps=self.fps,
             jpeg_side_px=self.jpeg_side_px,
             jpeg_quality=self.jpeg_quality,

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 
 from index.library import Library
 from index.store.leases import Lease
-from jobs.ingest.commit import Settler, joined
-from jobs.ingest.executor import Crew, Finished, Identify, Read
-from jobs.ingest.messages import IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
+from jobs.ingest.commit import VideoCommitter, joined
+from jobs.ingest.executor import Executor, Finished, Identify, Read
+from jobs.ingest.messages import ChunkFailed, ChunkRead, ChunkSplit, IdentifyDone, SourceFailed, WorkDone
 from jobs.ingest.outcomes import Outcome, Progress
 from jobs.ingest.worker import discard
 from pipeline.errors import DecoderDied
 from pipeline.sampling.settings import IngestSettings
-from pipeline.sampling.types import Identified, Piece
+from pipeline.sampling.types import Chunk, FetchedVideo
 from pipeline.sources.discover import Source, Stamp
 from pipeline.sources.filesystem import is_remote
 
@@ -34,7 +34,7 @@ READING = ("fetch", "decode", "jpeg", "prepare")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RunLimits:
     """How a run goes about its sources. `max_failures` None: however many fail, it goes on."""
 
     settings: IngestSettings
@@ -43,15 +43,15 @@ class Rules:
 
 
 @dataclass
-class _Claim:
+class _VideoInProgress:
     """A video that this run reads: its parts so far, and other sources that turned out to be the same."""
 
-    identified: Identified
-    parts: list[PieceRead | None]
+    identified: FetchedVideo
+    parts: list[ChunkRead | None]
     running: int = 0
     """Tasks that some worker has now."""
-    failure: PieceFailed | None = None
-    twins: list[Identified] = field(default_factory=list)
+    failure: ChunkFailed | None = None
+    twins: list[FetchedVideo] = field(default_factory=list)
 
 
 class Coordinator:
@@ -61,18 +61,18 @@ class Coordinator:
         self,
         library: Library,
         lease: Lease,
-        crew: Crew,
+        crew: Executor,
         sources: Sequence[Source],
         stamps: Mapping[str, Stamp | None],
-        rules: Rules,
+        rules: RunLimits,
         watches: Sequence[Callable[[Progress], None]],
     ) -> None:
         self._library, self._lease, self._crew, self._rules, self._watches = library, lease, crew, rules, watches
-        self._settler = Settler(library, stamps)
+        self._settler = VideoCommitter(library, stamps)
         self._complete = library.video_ids()
-        self._claims: dict[str, _Claim] = {}
+        self._claims: dict[str, _VideoInProgress] = {}
         self._losses: Counter[str] = Counter()
-        self._bad: dict[str, PieceFailed] = {}
+        self._bad: dict[str, ChunkFailed] = {}
         self._unknown: deque[Identify] = deque(_bundles(sources, stamps, rules.bundle))
         self._readable: deque[Read] = deque()
         self._total = len(sources)
@@ -128,9 +128,9 @@ class Coordinator:
     def _start(self, worker: int, task: Identify | Read) -> None:
         self._in_flight += 1
         if isinstance(task, Read):
-            for piece in task.pieces:
-                self._claims[piece.identified.video_id].running += 1
-            self._current = task.pieces[0].identified.source.title
+            for chunk in task.chunks:
+                self._claims[chunk.identified.video_id].running += 1
+            self._current = task.chunks[0].identified.source.title
         self._crew.start(worker, task)
 
     def _take(self, finished: Finished) -> None:
@@ -144,8 +144,8 @@ class Coordinator:
             else:
                 self._lost_sources(task)
             return
-        for piece in task.pieces:
-            self._claims[piece.identified.video_id].running -= 1
+        for chunk in task.chunks:
+            self._claims[chunk.identified.video_id].running -= 1
         if not isinstance(result, WorkDone):
             self._lost_pieces(task)
             return
@@ -153,8 +153,8 @@ class Coordinator:
         for each in result.results:
             self._take_piece(each)
 
-    def _take_identified(self, worker: int, results: Iterable[Identified | SourceFailed]) -> None:
-        pieces = []
+    def _take_identified(self, worker: int, results: Iterable[FetchedVideo | SourceFailed]) -> None:
+        chunks = []
         for each in results:
             if isinstance(each, SourceFailed):
                 self._settler.fail(each.source, each.stage, each.error_class, each.message)
@@ -169,39 +169,39 @@ class Coordinator:
                 self._settler.fail(each.source, bad.stage, bad.error_class, bad.message)
                 self._forget(each)
             else:
-                self._claims[each.video_id] = _Claim(each, [None])
-                pieces.append(Piece(each))
-        if pieces and not self.stopped:
-            fetched = any(is_remote(piece.identified.source.uri) for piece in pieces)
-            self._readable.append(Read(tuple(pieces), may_cut=True, only=worker if fetched else None))
+                self._claims[each.video_id] = _VideoInProgress(each, [None])
+                chunks.append(Chunk(each))
+        if chunks and not self.stopped:
+            fetched = any(is_remote(chunk.identified.source.uri) for chunk in chunks)
+            self._readable.append(Read(tuple(chunks), may_cut=True, only=worker if fetched else None))
 
-    def _forget(self, identified: Identified) -> None:
+    def _forget(self, identified: FetchedVideo) -> None:
         if is_remote(identified.source.uri):
             self._crew.forget(identified)
 
-    def _take_piece(self, result: PieceRead | PieceFailed | PieceCut) -> None:
-        claim = self._claims[result.piece.identified.video_id]
-        if isinstance(result, PieceCut):
+    def _take_piece(self, result: ChunkRead | ChunkFailed | ChunkSplit) -> None:
+        claim = self._claims[result.chunk.identified.video_id]
+        if isinstance(result, ChunkSplit):
             count = len(result.spans)
             claim.parts = [None] * count
-            cut = [Piece(claim.identified, span, count, index) for index, span in enumerate(result.spans)]
-            self._readable.extendleft(Read((piece,), may_cut=False) for piece in reversed(cut))
-        elif isinstance(result, PieceFailed):
+            cut = [Chunk(claim.identified, span, count, index) for index, span in enumerate(result.spans)]
+            self._readable.extendleft(Read((chunk,), may_cut=False) for chunk in reversed(cut))
+        elif isinstance(result, ChunkFailed):
             claim.failure = claim.failure or result
             self._readable = deque(task for task in self._readable if not _is_of(task, claim.identified.video_id))
         else:
-            claim.parts[result.piece.index] = result
+            claim.parts[result.chunk.index] = result
             if result.summary.fell_back:
                 self.fell_back[result.summary.fell_back] += 1
         self._end(claim)
 
-    def _end(self, claim: _Claim) -> None:
+    def _end(self, claim: _VideoInProgress) -> None:
         """Settle a video of which nothing is being read any more, if it is all there or has failed."""
         if claim.running:
             return
         if claim.failure is not None:
             failure, claim.failure = claim.failure, None
-            if failure.piece.span is not None:
+            if failure.chunk.span is not None:
                 self._lease.check()
                 self._library.discard(claim.identified.video_id)
             if failure.damaged or self._may_go_well_again(failure):
@@ -212,18 +212,18 @@ class Coordinator:
             parts = [part for part in claim.parts if part is not None]
             self._settler.read(joined(parts, self._rules.settings, self._library.space_name))
 
-    def _may_go_well_again(self, failure: PieceFailed) -> bool:
+    def _may_go_well_again(self, failure: ChunkFailed) -> bool:
         """Whether the decoder died for the first time: the system may have killed it for what others did."""
-        uri = failure.piece.identified.source.uri
+        uri = failure.chunk.identified.source.uri
         self._losses[uri] += failure.error_class == DecoderDied.__name__
         return failure.error_class == DecoderDied.__name__ and self._losses[uri] == 1
 
-    def _read_whole(self, claim: _Claim) -> None:
+    def _read_whole(self, claim: _VideoInProgress) -> None:
         """Read a video again in one piece: what is damaged decodes otherwise when it is entered in the middle."""
         claim.parts = [None]
-        self._readable.append(Read((Piece(claim.identified),), may_cut=False))
+        self._readable.append(Read((Chunk(claim.identified),), may_cut=False))
 
-    def _fail(self, claim: _Claim, failure: PieceFailed) -> None:
+    def _fail(self, claim: _VideoInProgress, failure: ChunkFailed) -> None:
         for identified in (claim.identified, *claim.twins):
             self._settler.fail(identified.source, failure.stage, failure.error_class, failure.message)
         self._bad[claim.identified.video_id] = failure
@@ -247,17 +247,17 @@ class Coordinator:
                 self._unknown.append(Identify((source,)))
 
     def _lost_pieces(self, task: Read) -> None:
-        for piece in task.pieces:
-            discard(self._library, piece)
-            source = piece.identified.source
-            self._losses[source.uri] += len(task.pieces) == 1
+        for chunk in task.chunks:
+            discard(self._library, chunk)
+            source = chunk.identified.source
+            self._losses[source.uri] += len(task.chunks) == 1
             if self._losses[source.uri] >= LOSSES:
-                self._take_piece(PieceFailed(piece, "decode", "WorkerLost", _lost_message(source)))
-            elif self._claims[piece.identified.video_id].failure is not None:
-                self._end(self._claims[piece.identified.video_id])
+                self._take_piece(ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(source)))
+            elif self._claims[chunk.identified.video_id].failure is not None:
+                self._end(self._claims[chunk.identified.video_id])
             else:
                 self.retried += 1
-                self._readable.append(Read((piece,), task.may_cut))
+                self._readable.append(Read((chunk,), task.may_cut))
 
     def _settle(self) -> None:
         self._lease.check()  # a run that was taken for dead must show nothing and delete nothing more
@@ -272,8 +272,8 @@ class Coordinator:
             claim = self._claims[video.row.video_id]
             self._losses[video.row.uri] += 1
             if self._losses[video.row.uri] >= LOSSES:
-                piece = Piece(video.identified)
-                self._fail(claim, PieceFailed(piece, "decode", "WorkerLost", _lost_message(video.identified.source)))
+                chunk = Chunk(video.identified)
+                self._fail(claim, ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(video.identified.source)))
             else:
                 self.retried += 1
                 self._read_whole(claim)
@@ -301,7 +301,7 @@ class Coordinator:
         )
 
 
-def utilisation(seconds: Mapping[str, float], crew: Crew, wall_s: float) -> dict[str, float]:
+def utilisation(seconds: Mapping[str, float], crew: Executor, wall_s: float) -> dict[str, float]:
     """Which part of the time those who decode, embed and write were doing so."""
     wall_s = max(wall_s, 1e-9)
     decode = sum(seconds.get(stage, 0.0) for stage in READING)
@@ -314,7 +314,7 @@ def utilisation(seconds: Mapping[str, float], crew: Crew, wall_s: float) -> dict
 
 
 def _is_of(task: Read, video_id: str) -> bool:
-    return any(piece.identified.video_id == video_id for piece in task.pieces) and len(task.pieces) == 1
+    return any(chunk.identified.video_id == video_id for chunk in task.chunks) and len(task.chunks) == 1
 
 
 def _bundles(sources: Sequence[Source], stamps: Mapping[str, Stamp | None], size: int) -> Iterator[Identify]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jobs.ingest.messages import IdentifyDone, WorkDone
-from pipeline.sampling.types import Identified, Piece
+from pipeline.sampling.types import Chunk, FetchedVideo
 from pipeline.sources.discover import Source
 
 
@@ -22,7 +22,7 @@ class Identify:
 class Read:
     """Pieces to read; by worker `only`, which alone has the local copies, if that is not None."""
 
-    pieces: tuple[Piece, ...]
+    chunks: tuple[Chunk, ...]
     may_cut: bool
     only: int | None = None
 
@@ -39,7 +39,7 @@ class Finished:
     result: IdentifyDone | WorkDone | None
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Workers, here or on a cluster. A LibraryError of a worker is raised by `wait`."""
 
     def idle(self, kind: type[Task]) -> Sequence[int]:
@@ -51,7 +51,7 @@ class Crew(Protocol):
     def wait(self, timeout_s: float) -> list[Finished]:
         """Tasks that ended since the last call, as soon as there is one."""
 
-    def forget(self, identified: Identified) -> None:
+    def forget(self, identified: FetchedVideo) -> None:
         """Have local copies of a remote source deleted."""
 
     def seen(self) -> tuple[int, float]:

@@ -11,11 +11,11 @@ from jobs.ingest.executor import Finished, Identify, Task
 from jobs.ingest.messages import Assignment
 from jobs.ingest.scratch import scratch_folder
 from jobs.ingest.worker import Embed, Worker
-from pipeline.sampling.types import Identified
+from pipeline.sampling.types import FetchedVideo
 
 
 @contextmanager
-def local_crew(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalCrew]:
+def local_executor(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalCrew]:
     """Give a crew of so many workers; at the end they are stopped and their copies of remote sources deleted."""
     with scratch_folder() as folder:
         crew = LocalCrew([Worker(assignment, folder, device) for _ in range(workers)], embed)
@@ -45,14 +45,14 @@ class LocalCrew:
         if isinstance(task, Identify):
             future: Future[Any] = self._pool.submit(doer.identify, task.sources)
         else:
-            future = self._pool.submit(doer.read, task.pieces, self._embed, task.may_cut)
+            future = self._pool.submit(doer.read, task.chunks, self._embed, task.may_cut)
         self._running[future] = (worker, task)
 
     def wait(self, timeout_s: float) -> list[Finished]:
         done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
         return [Finished(*self._running.pop(future), future.result()) for future in done]
 
-    def forget(self, identified: Identified) -> None:
+    def forget(self, identified: FetchedVideo) -> None:
         self._workers[0].forget(identified)
 
     def seen(self) -> tuple[int, float]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline.decoding.spans import Span
 from pipeline.sampling.sandbox import Limits
-from pipeline.sampling.types import Identified, Piece, PieceSummary, Reading
+from pipeline.sampling.types import Chunk, FetchedVideo, PieceSummary, SamplingSettings
 from pipeline.sources.discover import Source
 
 
@@ -20,7 +20,7 @@ class Assignment:
     library_uri: str
     lease: tuple[str, str]
     """Name and token of the run's lease; a worker whose run lost it writes nothing more."""
-    reading: Reading
+    reading: SamplingSettings
     limits: Limits
     frames_a_commit: int
 
@@ -36,14 +36,14 @@ class SourceFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class PieceRead:
+class ChunkRead:
     """A piece of which all frames and vectors are in the library.
 
     `times_s` `[n]`; `distances` `[n - 1]`, cosine distance of each frame to the one before; `ends` `[2, dim]`,
     the first and the last vector (`[0, dim]` where the piece has no frame).
     """
 
-    piece: Piece
+    chunk: Chunk
     summary: PieceSummary
     times_s: NDArray[np.float64]
     distances: NDArray[np.float64]
@@ -51,10 +51,10 @@ class PieceRead:
 
 
 @dataclass(frozen=True, slots=True)
-class PieceFailed:
+class ChunkFailed:
     """A piece that could not be read; nothing of it is in the library. `damaged`: it may go well read as a whole."""
 
-    piece: Piece
+    chunk: Chunk
     stage: str
     error_class: str
     message: str
@@ -62,10 +62,10 @@ class PieceFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class PieceCut:
+class ChunkSplit:
     """A long video that is better read in parts; nothing of it is in the library yet."""
 
-    piece: Piece
+    chunk: Chunk
     spans: tuple[Span, ...]
 
 
@@ -73,7 +73,7 @@ class PieceCut:
 class WorkDone:
     """What came of one `read`, and the seconds it took by stage."""
 
-    results: tuple[PieceRead | PieceFailed | PieceCut, ...]
+    results: tuple[ChunkRead | ChunkFailed | ChunkSplit, ...]
     seconds: dict[str, float]
 
 
@@ -81,5 +81,5 @@ class WorkDone:
 class IdentifyDone:
     """What came of one `identify`, and the seconds it took."""
 
-    results: tuple[Identified | SourceFailed, ...]
+    results: tuple[FetchedVideo | SourceFailed, ...]
     seconds: dict[str, float]

@@ -25,7 +25,7 @@ from jobs.ingest.ray_embedders import Embedders, Sizes
 from jobs.ingest.scratch import scratch_folder
 from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, room
-from pipeline.sampling.types import Identified, Piece
+from pipeline.sampling.types import Chunk, FetchedVideo
 from pipeline.sources.discover import Source
 
 LOOK_EVERY_S = 15.0
@@ -58,19 +58,19 @@ class RayWorker:
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         return self._worker.identify(sources)
 
-    def read(self, pieces: Sequence[Piece], embedder: Any, may_cut: bool) -> WorkDone:
+    def read(self, chunks: Sequence[Chunk], embedder: Any, may_cut: bool) -> WorkDone:
         import ray
 
         if self._space is not None:
-            return self._worker.read(pieces, self._space.embed, may_cut)
+            return self._worker.read(chunks, self._space.embed, may_cut)
 
         def embed(batch: NDArray[np.uint8]) -> NDArray[np.float16]:
             vectors: NDArray[np.float16] = ray.get(embedder.embed.remote(batch))
             return vectors
 
-        return self._worker.read(pieces, embed, may_cut)
+        return self._worker.read(chunks, embed, may_cut)
 
-    def forget(self, identified: Identified) -> None:
+    def forget(self, identified: FetchedVideo) -> None:
         self._worker.forget(identified)
 
     def seen(self) -> tuple[int, float]:
@@ -93,7 +93,7 @@ class _Member:
 
 
 @contextmanager
-def ray_crew(space: str, device: str, sizes: Sizes, decoder: str) -> Iterator[RayCrew]:
+def ray_executor(space: str, device: str, sizes: Sizes, decoder: str) -> Iterator[RayCrew]:
     """Give a crew on the cluster that is connected; at the end its actors are stopped."""
     crew = RayCrew(space, device, sizes, decoder == "nvdec")
     try:
@@ -168,7 +168,7 @@ class RayCrew:
             return
         embedder = self._embedders.lightest()
         self._embedders.load[embedder] += 1
-        reference = actor.read.remote(task.pieces, self._embedders.actors[embedder], task.may_cut)
+        reference = actor.read.remote(task.chunks, self._embedders.actors[embedder], task.may_cut)
         self._running[reference] = (worker, task, embedder)
 
     def wait(self, timeout_s: float) -> list[Finished]:
@@ -253,7 +253,7 @@ class RayCrew:
             self._members[self._next] = _Member(made, made.hello.remote())
             self._next += 1
 
-    def forget(self, identified: Identified) -> None:
+    def forget(self, identified: FetchedVideo) -> None:
         for member in self._members.values():
             if member.is_ready:
                 member.actor.forget.remote(identified)

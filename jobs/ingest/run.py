@@ -20,13 +20,13 @@ from index.embedding.names import everywhere
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import RunRow, SourceRow
-from index.store.indexes import BESIDE_INGEST
+from index.store.indexes import DURING_RUN
 from index.store.leases import Lease
 from jobs.console.ingest_report import summary
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig
-from jobs.ingest.coordinator import Coordinator, Rules, utilisation
-from jobs.ingest.executor import Crew
+from jobs.ingest.coordinator import Coordinator, RunLimits, utilisation
+from jobs.ingest.executor import Executor
 from jobs.ingest.library_settings import library_settings
 from jobs.ingest.messages import Assignment
 from jobs.ingest.outcomes import Progress, Report
@@ -51,7 +51,7 @@ class _Ready:
 
     fingerprint: Fingerprint
     on_gpu: bool
-    begin: Callable[[Assignment], AbstractContextManager[Crew]]
+    begin: Callable[[Assignment], AbstractContextManager[Executor]]
     watch: Watch | None = None
 
 
@@ -109,14 +109,14 @@ def _under_lease(
     if todo:
         with _kept_fresh(library.uri), ready.begin(assignment) as crew:
             bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
-            rules = Rules(settings, bundle, 0 if config.fail_fast else config.max_failures)
+            rules = RunLimits(settings, bundle, 0 if config.fail_fast else config.max_failures)
             coordinator = Coordinator(library, lease, crew, todo, stamps, rules, watches)
             coordinator.run()
             report = _with_figures(report, coordinator, crew, time.monotonic() - began)
     return replace(report, seconds=time.monotonic() - began)
 
 
-def _with_figures(report: Report, coordinator: Coordinator, crew: Crew, wall_s: float) -> Report:
+def _with_figures(report: Report, coordinator: Coordinator, crew: Executor, wall_s: float) -> Report:
     return replace(
         report,
         outcomes=coordinator.outcomes,
@@ -140,7 +140,7 @@ def _kept_fresh(uri: str) -> Iterator[None]:
 
     def refresh() -> None:
         while not over.wait(REFRESH_EVERY_S):
-            Library.open(uri).refresh(BESIDE_INGEST)
+            Library.open(uri).refresh(DURING_RUN)
 
     with ThreadPoolExecutor(1, "refresh") as pool:
         refreshing = pool.submit(refresh)
@@ -167,7 +167,7 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
         import torch
 
         from index.embedding.space import fetch_tokenizer, load_space
-        from jobs.ingest.local_executor import local_crew
+        from jobs.ingest.local_executor import local_executor
 
         space = load_space(config.space, device=config.device, towers="image")
         prepare_for_words(partial(fetch_tokenizer, config.space))
@@ -177,19 +177,19 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
         workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
         torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
 
-        def begin(assignment: Assignment) -> AbstractContextManager[Crew]:
-            return local_crew(assignment, workers, space.embed, space.device_type)
+        def begin(assignment: Assignment) -> AbstractContextManager[Executor]:
+            return local_executor(assignment, workers, space.embed, space.device_type)
 
         yield _Ready(space.fingerprint, space.device_type == "cuda", begin)
         return
     from jobs.ingest.metrics import fed_to_ray
     from jobs.ingest.ray_embedders import Sizes
-    from jobs.ingest.ray_executor import ray_crew
+    from jobs.ingest.ray_executor import ray_executor
     from jobs.ray_cluster import connected
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     name = everywhere(config.space)
-    with connected(config.ray_address), ray_crew(name, config.device, sizes, config.decoder) as crew:
+    with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as crew:
         fingerprint = crew.fingerprint()
         prepare_for_words(crew.fetch_tokenizer)
         yield _Ready(fingerprint, crew.is_on_gpu, crew.begin, fed_to_ray())

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
-from jobs.ingest.messages import Assignment, IdentifyDone, PieceCut, PieceFailed, PieceRead, SourceFailed, WorkDone
+from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead, ChunkSplit, IdentifyDone, SourceFailed, WorkDone
 from pipeline.decoding.spans import Span, SpanDamaged
 from pipeline.errors import PipelineError
-from pipeline.prefetch import ahead
+from pipeline.prefetch import prefetch
 from pipeline.sampling.gpu_sampler import DevicePieces
 from pipeline.sampling.sample import timed
 from pipeline.sampling.sandbox import Reader
 from pipeline.sampling.settings import FrameRow, frame_row
-from pipeline.sampling.types import Identified, Picture, Piece, PieceSummary, Reading, identify
+from pipeline.sampling.types import Chunk, FetchedVideo, PieceSummary, SampledFrame, SamplingSettings, identify
 from pipeline.sources.discover import Source
 from pipeline.sources.filesystem import is_remote
 
@@ -47,8 +47,8 @@ Embed = Callable[[Any], NDArray[np.float16]]
 class PieceReader(Protocol):
     """pipeline.sampling.sandbox.Reader, or pipeline.sampling.gpu_sampler.DevicePieces."""
 
-    def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]: ...
-    def read(self, piece: Piece, reading: Reading) -> Iterator[list[Picture] | PieceSummary]: ...
+    def cut(self, chunk: Chunk, reading: SamplingSettings) -> tuple[Span, ...]: ...
+    def read(self, chunk: Chunk, reading: SamplingSettings) -> Iterator[list[SampledFrame] | PieceSummary]: ...
     def close(self) -> None: ...
 
 
@@ -60,7 +60,7 @@ class _Gathered:
     distances: list[float] = field(default_factory=list)
     first: NDArray[np.float16] | None = None
     last: NDArray[np.float16] | None = None
-    end: PieceSummary | PieceFailed | PieceCut | None = None
+    end: PieceSummary | ChunkFailed | ChunkSplit | None = None
     appended: int = 0
 
     def add(self, times_s: list[float], vectors: NDArray[np.float16]) -> None:
@@ -91,7 +91,7 @@ class Worker:
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         """Fetch each source, if it is remote, and say what it is by its bytes."""
         began = time.monotonic()
-        found: list[Identified | SourceFailed] = []
+        found: list[FetchedVideo | SourceFailed] = []
         for source in sources:
             try:
                 found.append(identify(source, self._folder))
@@ -99,22 +99,22 @@ class Worker:
                 found.append(SourceFailed(source, error.stage, type(error).__name__, str(error)))
         return IdentifyDone(tuple(found), {"fetch": time.monotonic() - began})
 
-    def forget(self, identified: Identified) -> None:
+    def forget(self, identified: FetchedVideo) -> None:
         """Delete the local copy of a remote source."""
         copy = Path(identified.path)
         if copy.is_relative_to(self._folder):
             copy.unlink(missing_ok=True)
 
-    def read(self, pieces: Sequence[Piece], embed: Embed, may_cut: bool) -> WorkDone:
+    def read(self, chunks: Sequence[Chunk], embed: Embed, may_cut: bool) -> WorkDone:
         """Read pieces, in order, and append their rows; a piece that fails leaves none.
 
         Raises LeaseLost if another run has taken the library over, and LibraryError if it cannot be written.
         """
         seconds: dict[str, float] = defaultdict(float)
-        gathered = [_Gathered() for _ in pieces]
+        gathered = [_Gathered() for _ in chunks]
         rows: dict[int, list[FrameRow]] = defaultdict(list)
         waiting_bytes = 0
-        embedded = ahead(self._embedded(pieces, embed, may_cut, gathered, seconds), EMBEDDED_AHEAD)
+        embedded = prefetch(self._embedded(chunks, embed, may_cut, gathered, seconds), EMBEDDED_AHEAD)
         try:
             for batch in embedded:
                 for index, frames in batch.items():
@@ -122,23 +122,23 @@ class Worker:
                     waiting_bytes += sum(len(frame.jpeg) for frame in frames)
                 enough = sum(map(len, rows.values())) >= self._assignment.frames_a_commit
                 if enough or waiting_bytes >= BYTES_A_COMMIT:
-                    self._append(pieces, rows, gathered, seconds)
+                    self._append(chunks, rows, gathered, seconds)
                     waiting_bytes = 0
         finally:
             embedded.close()
-        self._append(pieces, rows, gathered, seconds)
-        results = tuple(self._result(piece, each) for piece, each in zip(pieces, gathered, strict=True))
+        self._append(chunks, rows, gathered, seconds)
+        results = tuple(self._result(chunk, each) for chunk, each in zip(chunks, gathered, strict=True))
         for result in results:
-            if not isinstance(result, PieceCut) and result.piece.span is None:
-                self.forget(result.piece.identified)
-            if isinstance(result, PieceRead):
+            if not isinstance(result, ChunkSplit) and result.chunk.span is None:
+                self.forget(result.chunk.identified)
+            if isinstance(result, ChunkRead):
                 for stage, spent_s in result.summary.seconds.items():
                     seconds[stage] += spent_s
         return WorkDone(results, dict(seconds))
 
     def _embedded(
         self,
-        pieces: Sequence[Piece],
+        chunks: Sequence[Chunk],
         embed: Embed,
         may_cut: bool,
         gathered: list[_Gathered],
@@ -146,11 +146,11 @@ class Worker:
     ) -> Generator[dict[int, list[FrameRow]], None, None]:
         """Rows with vectors by piece, a full batch at a time."""
         size = self._assignment.reading.batch
-        waiting: list[tuple[int, Picture]] = []
-        for index, part in self._parts(pieces, may_cut):
+        waiting: list[tuple[int, SampledFrame]] = []
+        for index, part in self._parts(chunks, may_cut):
             if not isinstance(part, list):
                 gathered[index].end = part
-                if isinstance(part, PieceFailed):
+                if isinstance(part, ChunkFailed):
                     waiting = [each for each in waiting if each[0] != index]
                 continue
             waiting += [(index, picture) for picture in part]
@@ -161,42 +161,42 @@ class Worker:
             yield self._rows(waiting, embed, gathered, seconds)
 
     def _parts(
-        self, pieces: Sequence[Piece], may_cut: bool
-    ) -> Iterator[tuple[int, list[Picture] | PieceSummary | PieceFailed | PieceCut]]:
+        self, chunks: Sequence[Chunk], may_cut: bool
+    ) -> Iterator[tuple[int, list[SampledFrame] | PieceSummary | ChunkFailed | ChunkSplit]]:
         """Every piece's pictures, then how it ended."""
-        for index, piece in enumerate(pieces):
-            here = piece
+        for index, chunk in enumerate(chunks):
+            here = chunk
             try:
-                here = self._here(piece)
+                here = self._here(chunk)
                 spans = self._spans(here) if may_cut else ()
                 if len(spans) > 1:
-                    yield index, PieceCut(piece, spans)
+                    yield index, ChunkSplit(chunk, spans)
                     continue
                 for part in self._reader.read(here, self._assignment.reading):
                     yield index, part
             except SpanDamaged as error:
-                yield index, PieceFailed(piece, "decode", "SpanDamaged", str(error), damaged=True)
+                yield index, ChunkFailed(chunk, "decode", "SpanDamaged", str(error), damaged=True)
             except PipelineError as error:
-                yield index, PieceFailed(piece, error.stage, type(error).__name__, str(error))
+                yield index, ChunkFailed(chunk, error.stage, type(error).__name__, str(error))
             finally:
-                if here is not piece:
+                if here is not chunk:
                     self.forget(here.identified)
 
-    def _here(self, piece: Piece) -> Piece:
+    def _here(self, chunk: Chunk) -> Chunk:
         """The piece with a path that is there on this machine: a remote source may have been fetched on another."""
-        if Path(piece.identified.path).exists() or not is_remote(piece.identified.source.uri):
-            return piece
-        return Piece(identify(piece.identified.source, self._folder), piece.span, piece.of, piece.index)
+        if Path(chunk.identified.path).exists() or not is_remote(chunk.identified.source.uri):
+            return chunk
+        return Chunk(identify(chunk.identified.source, self._folder), chunk.span, chunk.of, chunk.index)
 
-    def _spans(self, piece: Piece) -> tuple[Span, ...]:
+    def _spans(self, chunk: Chunk) -> tuple[Span, ...]:
         reading = self._assignment.reading
-        if piece.span is not None or reading.cut_s <= 0 or piece.identified.size_bytes < CUT_FROM_BYTES:
+        if chunk.span is not None or reading.cut_s <= 0 or chunk.identified.size_bytes < CUT_FROM_BYTES:
             return ()
-        return self._reader.cut(piece, reading)
+        return self._reader.cut(chunk, reading)
 
     def _rows(
         self,
-        batch: list[tuple[int, Picture]],
+        batch: list[tuple[int, SampledFrame]],
         embed: Embed,
         gathered: list[_Gathered],
         seconds: dict[str, float],
@@ -218,7 +218,7 @@ class Worker:
 
     def _append(
         self,
-        pieces: Sequence[Piece],
+        chunks: Sequence[Chunk],
         rows: dict[int, list[FrameRow]],
         gathered: list[_Gathered],
         seconds: dict[str, float],
@@ -226,35 +226,35 @@ class Worker:
         """Append the waiting rows of all pieces but those that have failed by now."""
         with timed(seconds, "write"):
             wanted = {
-                index: frames for index, frames in rows.items() if not isinstance(gathered[index].end, PieceFailed)
+                index: frames for index, frames in rows.items() if not isinstance(gathered[index].end, ChunkFailed)
             }
             by_video: dict[str, list[FrameRow]] = defaultdict(list)
             for index, frames in wanted.items():
-                by_video[pieces[index].identified.video_id] += frames
+                by_video[chunks[index].identified.video_id] += frames
                 gathered[index].appended += len(frames)
             rows.clear()
             if by_video:
                 self._library.check_lease(*self._assignment.lease)
                 self._library.add_frames(by_video)
 
-    def _result(self, piece: Piece, gathered: _Gathered) -> PieceRead | PieceFailed | PieceCut:
+    def _result(self, chunk: Chunk, gathered: _Gathered) -> ChunkRead | ChunkFailed | ChunkSplit:
         end = gathered.end
         if end is None:
-            raise RuntimeError(f"the reader gave {piece.identified.source.uri} no end")
-        if isinstance(end, PieceFailed) and gathered.appended:
-            discard(self._library, piece)
+            raise RuntimeError(f"the reader gave {chunk.identified.source.uri} no end")
+        if isinstance(end, ChunkFailed) and gathered.appended:
+            discard(self._library, chunk)
         if not isinstance(end, PieceSummary):
             return end
         ends = list(chain(*(each for each in (gathered.first, gathered.last) if each is not None)))
-        return PieceRead(piece, end, np.array(gathered.times_s), np.array(gathered.distances), np.array(ends))
+        return ChunkRead(chunk, end, np.array(gathered.times_s), np.array(gathered.distances), np.array(ends))
 
 
-def discard(library: Library, piece: Piece) -> None:
+def discard(library: Library, chunk: Chunk) -> None:
     """Delete what was appended of a piece; the other parts of its video stay."""
-    if piece.span is None:
-        library.discard(piece.identified.video_id)
+    if chunk.span is None:
+        library.discard(chunk.identified.video_id)
     else:
-        library.discard_frames(piece.identified.video_id, piece.span.first_number, piece.span.until_number)
+        library.discard_frames(chunk.identified.video_id, chunk.span.first_number, chunk.span.until_number)
 
 
 def _stacked(inputs: Sequence[Any]) -> Any:

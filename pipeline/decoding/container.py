@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.metadata import VideoMetadata
 from pipeline.errors import (
     EmptyFile,
     NotAVideo,
@@ -85,13 +85,13 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
     return chosen
 
 
-def read_facts(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoFacts:
+def read_facts(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
     """The facts of a stream, of which `frame` is the first frame."""
     aspect = stream.sample_aspect_ratio or Fraction(1)
     width_px, height_px = display_size(frame, aspect)
     duration_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6
     arbitrary_clock = container.format.name in ("mpegts", "mpeg")
-    return VideoFacts(
+    return VideoMetadata(
         container=container.format.name,
         stream_index=stream.index,
         codec=stream.codec_context.codec.canonical_name,

@@ -19,7 +19,7 @@ BATCH_FRAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Picks:
+class FrameIndex:
     """Samples of a video or a span of it, lists `[n]`: place among all frames that are shown, number, exact time.
 
     `start_s` is the time of the video's first frame, `end_s` its end, `count` the number of its frames, `apart_s` the
@@ -36,7 +36,7 @@ class Picks:
     end_s: float
     has_open_groups: bool
 
-    def batches(self) -> Iterator[Picks]:
+    def batches(self) -> Iterator[FrameIndex]:
         """Runs of few enough samples to hold their pictures in memory."""
         width_px, height_px = self.size_px
         size = max(1, min(BATCH_FRAMES, BATCH_BYTES // (width_px * height_px * 3)))
@@ -58,7 +58,7 @@ class Picks:
             raise PickError(f"pictures of {width_px}x{height_px} px, not {self.size_px[0]}x{self.size_px[1]}")
 
 
-def picks_of(exact: PyavReader, fps: float, span: Span | None) -> Picks:
+def index_frames(exact: PyavReader, fps: float, span: Span | None) -> FrameIndex:
     """The samples of a video, or of a span of it, from its packets alone.
 
     Raises:
@@ -70,7 +70,7 @@ def picks_of(exact: PyavReader, fps: float, span: Span | None) -> Picks:
     shown = packets.shown()
     if shown[0] != exact.first_pts:
         raise PickError("it does not begin with the earliest of its packets")
-    return Picks(
+    return FrameIndex(
         indices=np.searchsorted(shown, list(plan.numbers)).tolist(),
         numbers=list(plan.numbers.values()),
         times_s=[float(pts * exact.base) for pts in plan.numbers],

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.frame_index import BATCH_FRAMES, picks_of
-from pipeline.decoding.packet_plan import SurpriseError
+from pipeline.decoding.frame_index import BATCH_FRAMES, index_frames
+from pipeline.decoding.packet_plan import PlanViolated
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.decoding.select import PickError, unfit
 from pipeline.decoding.spans import Span
@@ -67,7 +67,7 @@ class DeviceReader:
                 given = batch.numbers[-1]
                 yield batch
             return
-        except (PickError, SurpriseError) as error:
+        except (PickError, PlanViolated) as error:
             self.fell_back = str(error)
         yield from self._on_host(fps, model_input, jpeg_side_px, span, given)
         self.end_s = self._exact.end_s
@@ -78,7 +78,7 @@ class DeviceReader:
     ) -> Iterator[DeviceBatch]:
         if reason := unfit("torchcodec", self.facts):
             raise PickError(reason)
-        picks = picks_of(self._exact, fps, span)
+        picks = index_frames(self._exact, fps, span)
         decoder = open_decoder(self._exact.path, self.facts.stream_index, self._device)
         picks.expect_count(len(decoder))
         aspect = Fraction(self.facts.sample_aspect_ratio).limit_denominator(100_000)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from pipeline.decoding.frame_index import picks_of
+from pipeline.decoding.frame_index import index_frames
 from pipeline.decoding.open import Sample
-from pipeline.decoding.packet_plan import SurpriseError
+from pipeline.decoding.packet_plan import PlanViolated
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.decoding.select import PickError, choose, source, unfit
 from pipeline.decoding.spans import Span
@@ -41,7 +41,7 @@ class PickedReader:
                     given = sample.number
                     yield sample
                 return
-            except (PickError, SurpriseError) as error:
+            except (PickError, PlanViolated) as error:
                 self.fell_back = f"{self.decoder}: {error}"
                 self.decoder = "pyav"
         for sample in self._exact.samples(fps, span):
@@ -55,7 +55,7 @@ class PickedReader:
 
         if reason := unfit(self.decoder, self.facts):
             raise PickError(reason)
-        picks = picks_of(self._exact, fps, span)
+        picks = index_frames(self._exact, fps, span)
         if self.decoder == "decord" and picks.has_open_groups:
             raise PickError("open groups of pictures: it may show another frame than it says")
         frames = source(self.decoder)(self._exact.path, self.facts.stream_index)

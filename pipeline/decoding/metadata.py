@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class VideoFacts:
+class VideoMetadata:
     """Claims of the header, corrected where the first frame knows better.
 
     `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and

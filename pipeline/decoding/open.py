@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from av import VideoFrame
 
-    from pipeline.decoding.metadata import VideoFacts
+    from pipeline.decoding.metadata import VideoMetadata
     from pipeline.decoding.spans import Span
 
 
@@ -36,7 +36,7 @@ class VideoReader(Protocol):
     `end_s` is that of the video only if its end was read.
     """
 
-    facts: VideoFacts
+    facts: VideoMetadata
     start_s: float
     end_s: float
     decode_errors: int
@@ -84,7 +84,7 @@ def open_video(path: Path, name: str | None = None, *, decoder: str = "pyav") ->
         video.close()
 
 
-def probe(path: Path, name: str | None = None) -> VideoFacts:
+def probe(path: Path, name: str | None = None) -> VideoMetadata:
     """The facts of a video: opens it, decodes one frame, closes it. Raises as `open_video`."""
     with open_video(path, name) as video:
         return video.facts

@@ -32,7 +32,7 @@ NO_TIME = -(2**63)
 _ROW = np.dtype([("pts", "i8"), ("dts", "i8"), ("duration", "i8"), ("key", "?"), ("hidden", "?")])
 
 
-class SurpriseError(Exception):
+class PlanViolated(Exception):
     """A video is not what its packets promise; everything has to be decoded. Never leaves the room."""
 
 
@@ -96,20 +96,20 @@ def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) ->
             if not packet.size:
                 continue
             if packet.pts is None or packet.is_corrupt:
-                raise SurpriseError("packets without presentation times, or damaged ones")
+                raise PlanViolated("packets without presentation times, or damaged ones")
             dts = NO_TIME if packet.dts is None else packet.dts
             yield packet.pts, dts, packet.duration or 0, packet.is_keyframe, packet.is_discard
 
     try:
         table = np.fromiter(rows(), dtype=_ROW)
     except FFmpegError as error:
-        raise SurpriseError(f"the file is damaged ({error.strerror})") from error
+        raise PlanViolated(f"the file is damaged ({error.strerror})") from error
     base, shown = time_base(stream), np.sort(table["pts"][~table["hidden"]])
     steps = np.diff(shown)
     if not len(steps) or steps.min() <= 0 or int(steps.max()) * base > GAP_TO_BELIEVE_S:
-        raise SurpriseError("presentation times that are double or jump, or fewer than two frames")
+        raise PlanViolated("presentation times that are double or jump, or fewer than two frames")
     if (np.diff(table["dts"][table["dts"] != NO_TIME]) <= 0).any():
-        raise SurpriseError("decoding times that do not rise")
+        raise PlanViolated("decoding times that do not rise")
     last = table[table["pts"] == shown[-1]][0]
     end = int(last["pts"]) + duration_s(int(last["duration"]), base, stream.average_rate) / base
     return Packets(table["pts"].copy(), table["key"].copy(), table["hidden"].copy(), end)
@@ -129,7 +129,7 @@ def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until
     chosen = (shown >= first) if until is None else (shown >= first) & (shown < until)
     shown, ends = shown[chosen], ends[chosen]
     if not len(shown) or shown[0] != first:
-        raise SurpriseError("the first frame is not where the packets have it")
+        raise PlanViolated("the first frame is not where the packets have it")
     steps, ticks = rate.as_integer_ratio()
     # Objects: whole numbers of any size. The products exceed 64 bits where time bases are fine.
     numbers = -((start - shown.astype(object)) * steps // ticks)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.decoding.container import choose_stream, open_container, read_facts
 from pipeline.decoding.open import Sample
-from pipeline.decoding.packet_plan import Packets, Plan, SurpriseError, list_packets, plan_samples
+from pipeline.decoding.packet_plan import Packets, Plan, PlanViolated, list_packets, plan_samples
 from pipeline.decoding.spans import Span, SpanDamaged, packets_of
 from pipeline.decoding.timestamps import duration_s, time_base, timed
 from pipeline.errors import NothingDecodes
@@ -96,7 +96,7 @@ class PyavReader:
             if until is None:
                 self.end_s = float(packets.end * self.base)
             return
-        except SurpriseError as surprise:
+        except PlanViolated as surprise:
             if span:
                 raise SpanDamaged(f"{self.name}: {surprise}") from surprise
         for sample in self._everything(rate):
@@ -110,13 +110,13 @@ class PyavReader:
             for frame in _planned_frames(packets_of(container, stream, span, self.first_pts), stream, plan):
                 frame.time_base, pts = self.base, frame.pts or 0  # PyAV forgets the former when a decoder drains
                 if pts <= latest:
-                    raise SurpriseError("frames come in another order than their times")
+                    raise PlanViolated("frames come in another order than their times")
                 latest, number = pts, plan.numbers.get(pts)
                 if number is not None:
                     given += 1
                     yield Sample(number, float(pts * self.base), frame)
         if given < len(plan.numbers):
-            raise SurpriseError("fewer frames come out than there are packets")
+            raise PlanViolated("fewer frames come out than there are packets")
 
     def _everything(self, rate: Fraction) -> Iterator[Sample]:
         self.decode_errors = 0
@@ -184,7 +184,7 @@ def _planned_frames(packets: Iterator[Packet[VideoStream]], stream: VideoStream,
     try:
         for index, packet in enumerate(packet for packet in packets if packet.size):
             if index >= len(plan.pts) or packet.pts != plan.pts[index]:
-                raise SurpriseError("the file changes while it is read")
+                raise PlanViolated("the file changes while it is read")
             if not plan.sent[index]:
                 continue
             if plan.fresh[index]:
@@ -197,12 +197,12 @@ def _planned_frames(packets: Iterator[Packet[VideoStream]], stream: VideoStream,
                 yield frame
         yield from _checked(stream.decode(None), due)
     except FFmpegError as error:
-        raise SurpriseError(f"damage ({error.strerror})") from error
+        raise PlanViolated(f"damage ({error.strerror})") from error
 
 
 def _checked(frames: list[VideoFrame], due: int | None) -> list[VideoFrame]:
     if any(frame.is_corrupt or frame.pts is None for frame in frames):
-        raise SurpriseError("a damaged frame")
+        raise PlanViolated("a damaged frame")
     if frames and due is not None and frames[0].pts != due:
-        raise SurpriseError("a key frame that cannot be decoded by itself")
+        raise PlanViolated("a key frame that cannot be decoded by itself")
     return frames

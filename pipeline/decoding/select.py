@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.metadata import VideoMetadata
 
 DECODERS = ("pyav", "decord", "torchcodec", "nvdec")
 
@@ -60,7 +60,7 @@ def choose(decoder: str) -> str:
     return "pyav" if decoder == "auto" else decoder
 
 
-def unfit(decoder: str, facts: VideoFacts) -> str | None:
+def unfit(decoder: str, facts: VideoMetadata) -> str | None:
     """Why a decoder other than PyAV must not be given such a stream, or would show it otherwise than a player."""
     if decoder == "decord" and facts.container == "mpegts":
         return "it may hang or take gigabytes on a transport stream"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.container import choose_stream, open_container
-from pipeline.decoding.packet_plan import Packets, SurpriseError, first_number, list_packets
+from pipeline.decoding.packet_plan import Packets, PlanViolated, first_number, list_packets
 from pipeline.decoding.timestamps import time_base
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def cut(path: Path, name: str, fps: float, span_s: float) -> tuple[Span, ...]:
         base = time_base(stream)
         try:
             packets = list_packets(container.demux(stream), stream)
-        except SurpriseError:
+        except PlanViolated:
             return ()
     start = round(Fraction(start_s) / base)
     begins = _begins(packets, start, round(span_s / base))
@@ -108,7 +108,7 @@ def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Itera
                 break
         if found:
             return
-    raise SurpriseError("seeking does not find a key frame again")
+    raise PlanViolated("seeking does not find a key frame again")
 
 
 def _begins(packets: Packets, start: int, length: int) -> list[int]:

@@ -113,17 +113,17 @@ def _sounds(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
         yield Sound(start_s, frame.to_ndarray()[0].astype(np.float32, copy=False))
 
 
-def _windows(pieces: Iterable[Sound]) -> Iterator[Sound]:
+def _windows(chunks: Iterable[Sound]) -> Iterator[Sound]:
     """Pieces joined to windows; where time jumps, a new window begins."""
     waiting: list[Samples] = []
     start_s, count = 0.0, 0
-    for piece in pieces:
+    for chunk in chunks:
         expected_s = start_s + count / RATE_HZ
-        if abs(piece.start_s - expected_s) > GAP_TO_BELIEVE_S:  # never true of a piece without a time
+        if abs(chunk.start_s - expected_s) > GAP_TO_BELIEVE_S:  # never true of a piece without a time
             yield from _cut(Sound(start_s, _joined(waiting)), to_the_end=True)
-            waiting, start_s, count = [], piece.start_s, 0
-        waiting.append(piece.samples)
-        count += len(piece.samples)
+            waiting, start_s, count = [], chunk.start_s, 0
+        waiting.append(chunk.samples)
+        count += len(chunk.samples)
         if count >= WINDOW_S * RATE_HZ:
             *whole, rest = _cut(Sound(start_s, _joined(waiting)))
             yield from whole

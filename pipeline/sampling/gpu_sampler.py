@@ -15,8 +15,8 @@ from pipeline.decoding.gpu_reader import DeviceBatch, DeviceReader
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.decoding.spans import Span, cut
 from pipeline.images.convert import jpeg
-from pipeline.sampling.sample import summed_up, timed
-from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
+from pipeline.sampling.sample import summarize, timed
+from pipeline.sampling.types import Chunk, PieceSummary, SampledFrame, SamplingSettings
 
 Seconds = dict[str, float]
 
@@ -27,24 +27,24 @@ class DevicePieces:
     def __init__(self, device: str) -> None:
         self._device = device
 
-    def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]:
+    def cut(self, chunk: Chunk, reading: SamplingSettings) -> tuple[Span, ...]:
         """See Reader.cut."""
-        return cut(Path(piece.identified.path), piece.identified.source.uri, reading.fps, reading.cut_s)
+        return cut(Path(chunk.identified.path), chunk.identified.source.uri, reading.fps, reading.cut_s)
 
-    def read(self, piece: Piece, reading: Reading) -> Generator[list[Picture] | PieceSummary, None, None]:
+    def read(self, chunk: Chunk, reading: SamplingSettings) -> Generator[list[SampledFrame] | PieceSummary, None, None]:
         """See Reader.read; the model inputs are tensors on the device."""
-        source, path = piece.identified.source, Path(piece.identified.path)
+        source, path = chunk.identified.source, Path(chunk.identified.path)
         seconds: Seconds = defaultdict(float)
         given = 0
         with closing(PyavReader(path, source.uri)) as exact:
             video = DeviceReader(exact, self._device)
-            batches = video.batches(reading.fps, reading.input, reading.jpeg_side_px, piece.span)
+            batches = video.batches(reading.fps, reading.input, reading.jpeg_side_px, chunk.span)
             while (batch := _next(batches, seconds)) is not None:
                 given += len(batch.numbers)
                 with timed(seconds, "jpeg"):
                     pictures = _pictures(batch, reading)
                 yield pictures
-            summary = summed_up(piece, video, given, seconds)
+            summary = summarize(chunk, video, given, seconds)
         yield summary
 
     def close(self) -> None:
@@ -56,10 +56,10 @@ def _next(batches: Generator[DeviceBatch, None, None], seconds: Seconds) -> Devi
         return next(batches, None)
 
 
-def _pictures(batch: DeviceBatch, reading: Reading) -> list[Picture]:
+def _pictures(batch: DeviceBatch, reading: SamplingSettings) -> list[SampledFrame]:
     encoded = [jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality) for rgb in batch.pictures]
     return [
-        Picture(number, time_s, data, width_px, height_px, model_input)
+        SampledFrame(number, time_s, data, width_px, height_px, model_input)
         for number, time_s, (data, width_px, height_px), model_input in zip(
             batch.numbers, batch.times_s, encoded, batch.inputs, strict=True
         )

@@ -17,12 +17,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.metadata import VideoMetadata
 from pipeline.decoding.open import VideoReader, open_video
 from pipeline.errors import NothingDecodes
 from pipeline.images.convert import jpeg, rgb_scaler
-from pipeline.prefetch import ahead
-from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
+from pipeline.prefetch import prefetch
+from pipeline.sampling.types import Chunk, PieceSummary, SampledFrame, SamplingSettings
 from pipeline.subtitles.sidecar import read_subtitles
 
 DECODED_AHEAD = 4  # pictures waiting for JPEG and preparation
@@ -33,7 +33,7 @@ Seconds = dict[str, float]
 class Pass(Protocol):
     """A pass over a video that has ended: `pipeline.decoding.open.VideoReader`, or `pipeline.decoding.gpu_reader.DeviceReader`."""
 
-    facts: VideoFacts
+    facts: VideoMetadata
     start_s: float
     end_s: float
     decode_errors: int
@@ -41,7 +41,7 @@ class Pass(Protocol):
     fell_back: str | None
 
 
-def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSummary, None, None]:
+def read_piece(chunk: Chunk, reading: SamplingSettings) -> Generator[SampledFrame | PieceSummary, None, None]:
     """The pictures of a piece in order, then its summary.
 
     Subtitles are read with a whole video or the first part of one; an unreadable subtitle file does not stop a
@@ -51,27 +51,27 @@ def read_piece(piece: Piece, reading: Reading) -> Generator[Picture | PieceSumma
         VideoError: nothing can be read from it; no picture has been given.
         SpanDamaged: the span cannot be read by itself.
     """
-    source, path = piece.identified.source, Path(piece.identified.path)
+    source, path = chunk.identified.source, Path(chunk.identified.path)
     seconds: Seconds = defaultdict(float)
     given = 0
     with ExitStack() as opened:
         with timed(seconds, "decode"):
             video = opened.enter_context(open_video(path, source.uri, decoder=reading.decoder))
-        with closing(ahead(decoded(video, piece, reading, seconds), DECODED_AHEAD)) as rgbs:
+        with closing(prefetch(decoded(video, chunk, reading, seconds), DECODED_AHEAD)) as rgbs:
             for number, time_s, rgb in rgbs:
                 given += 1
                 yield _picture(number, time_s, rgb, reading, seconds)
-        summary = summed_up(piece, video, given, seconds)
+        summary = summarize(chunk, video, given, seconds)
     yield summary
 
 
-def summed_up(piece: Piece, video: Pass, given: int, seconds: Seconds) -> PieceSummary:
+def summarize(chunk: Chunk, video: Pass, given: int, seconds: Seconds) -> PieceSummary:
     """What a pass found that has given so many pictures; reads the subtitles. Raises NothingDecodes for none."""
-    source, path = piece.identified.source, Path(piece.identified.path)
-    if not given and piece.span is None:
+    source, path = chunk.identified.source, Path(chunk.identified.path)
+    if not given and chunk.span is None:
         raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
     with timed(seconds, "subtitles"):
-        transcript, subtitle_errors = read_subtitles(path, source, video.facts) if piece.index == 0 else ([], [])
+        transcript, subtitle_errors = read_subtitles(path, source, video.facts) if chunk.index == 0 else ([], [])
     return PieceSummary(
         facts=video.facts,
         start_s=video.start_s,
@@ -86,14 +86,14 @@ def summed_up(piece: Piece, video: Pass, given: int, seconds: Seconds) -> PieceS
 
 
 def decoded(
-    video: VideoReader, piece: Piece, reading: Reading, seconds: Seconds
+    video: VideoReader, chunk: Chunk, reading: SamplingSettings, seconds: Seconds
 ) -> Generator[tuple[int, float, NDArray[np.uint8]], None, None]:
     """Number, time and working picture `[height, width, 3]` of each sample; adds its time to `seconds["decode"]`."""
     from av import FFmpegError
 
     aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
     to_rgb = rgb_scaler(aspect, reading.jpeg_side_px, reading.input.side_px)
-    samples = video.samples(reading.fps, piece.span)
+    samples = video.samples(reading.fps, chunk.span)
     while True:
         with timed(seconds, "decode"):
             sample = next(samples, None)
@@ -117,9 +117,11 @@ def timed(seconds: Seconds, stage: str) -> Iterator[None]:
         seconds[stage] += time.monotonic() - began
 
 
-def _picture(number: int, time_s: float, rgb: NDArray[np.uint8], reading: Reading, seconds: Seconds) -> Picture:
+def _picture(
+    number: int, time_s: float, rgb: NDArray[np.uint8], reading: SamplingSettings, seconds: Seconds
+) -> SampledFrame:
     with timed(seconds, "jpeg"):
         encoded, width_px, height_px = jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality)
     with timed(seconds, "prepare"):
         model_input = reading.input(rgb)
-    return Picture(number, time_s, encoded, width_px, height_px, model_input)
+    return SampledFrame(number, time_s, encoded, width_px, height_px, model_input)

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
-from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
+from pipeline.sampling.types import Chunk, PieceSummary, SampledFrame, SamplingSettings
 
 if TYPE_CHECKING:
     from pipeline.decoding.spans import Span
 
-Order = tuple[Literal["read", "cut"], Piece, Reading]
-Message = list[Picture] | PieceSummary | tuple["Span", ...] | Exception
+Order = tuple[Literal["read", "cut"], Chunk, SamplingSettings]
+Message = list[SampledFrame] | PieceSummary | tuple["Span", ...] | Exception
 """A list of pictures is followed by more messages; all else ends the answer to an order."""
 
 REFERENCE = "pyav"
@@ -61,19 +61,19 @@ class Reader:
         self._limits = limits
         self._child: _Child | None = None
 
-    def cut(self, piece: Piece, reading: Reading) -> tuple[Span, ...]:
+    def cut(self, chunk: Chunk, reading: SamplingSettings) -> tuple[Span, ...]:
         """The spans that a video is cut into; none where it is short or cannot be cut.
 
         What takes the child down here comes to light when the video is read. Raises as `read` otherwise.
         """
         spans: tuple[Span, ...]
         try:
-            (spans,) = self._answer(("cut", piece, reading))
+            (spans,) = self._answer(("cut", chunk, reading))
         except (DecoderDied, DecoderOutOfMemory):
             return ()
         return spans
 
-    def read(self, piece: Piece, reading: Reading) -> Generator[list[Picture] | PieceSummary, None, None]:
+    def read(self, chunk: Chunk, reading: SamplingSettings) -> Generator[list[SampledFrame] | PieceSummary, None, None]:
         """The pictures of a piece in order, at most `reading.batch` at a time, then its summary.
 
         After an error, and when the caller stops early, this object reads the next piece as if nothing had been.
@@ -87,7 +87,7 @@ class Reader:
         """
         given = -1
         try:
-            with closing(self._answer(("read", piece, reading))) as messages:
+            with closing(self._answer(("read", chunk, reading))) as messages:
                 for message in messages:
                     given = message[-1].number if isinstance(message, list) else given
                     yield message
@@ -96,7 +96,7 @@ class Reader:
             if reading.decoder == REFERENCE and not isinstance(error, DecoderDied):
                 raise
             fell_back = None if reading.decoder == REFERENCE else f"{reading.decoder}: {type(error).__name__}"
-        with closing(self._answer(("read", piece, replace(reading, decoder=REFERENCE)))) as messages:
+        with closing(self._answer(("read", chunk, replace(reading, decoder=REFERENCE)))) as messages:
             for message in messages:
                 if isinstance(message, PieceSummary):
                     yield replace(message, fell_back=fell_back)
@@ -111,8 +111,8 @@ class Reader:
 
     def _answer(self, order: Order) -> Generator[Any, None, None]:
         """The child's messages up to the one that ends its answer."""
-        _, piece, reading = order
-        name, patience = piece.identified.source.uri, _Patience(self._limits, piece, reading)
+        _, chunk, reading = order
+        name, patience = chunk.identified.source.uri, _Patience(self._limits, chunk, reading)
         if self._child and not self._child.is_fit():
             self.close()
         child = self._child = self._child or _Child(self._limits.memory_bytes)
@@ -136,10 +136,10 @@ class Reader:
 class _Patience:
     """How long to wait for the child; the time that its parent does other things does not count."""
 
-    def __init__(self, limits: Limits, piece: Piece, reading: Reading) -> None:
-        self._name = piece.identified.source.uri
+    def __init__(self, limits: Limits, chunk: Chunk, reading: SamplingSettings) -> None:
+        self._name = chunk.identified.source.uri
         self._per_video_s = limits.per_video_s
-        extra_s = limits.per_video_s / reading.fps + piece.identified.size_bytes / SLOWEST_DISK_BYTES_S
+        extra_s = limits.per_video_s / reading.fps + chunk.identified.size_bytes / SLOWEST_DISK_BYTES_S
         self._silence_s = limits.silence_s + extra_s
         self._left_s = limits.base_s + extra_s
         self._spent_s = self._seen_s = 0.0

@@ -24,7 +24,7 @@ from pipeline.decoding.spans import SpanDamaged, cut
 from pipeline.errors import DecoderOutOfMemory, PipelineError
 from pipeline.sampling.sample import read_piece
 from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Order
-from pipeline.sampling.types import Picture, PieceSummary
+from pipeline.sampling.types import PieceSummary, SampledFrame
 
 LOOK_AT_MEMORY_S = 0.05
 HOLD_S = 2.0
@@ -50,25 +50,27 @@ def main() -> None:
 
 def _answer(order: Order) -> Iterator[Message]:
     """What was asked for, or why it cannot be had; a programming error ends the process with its traceback."""
-    task, piece, reading = order
+    task, chunk, reading = order
     try:
         if task == "cut":
-            source = piece.identified.source
-            yield cut(Path(piece.identified.path), source.uri, reading.fps, reading.cut_s)
+            source = chunk.identified.source
+            yield cut(Path(chunk.identified.path), source.uri, reading.fps, reading.cut_s)
         else:
-            with closing(read_piece(piece, reading)) as parts:
+            with closing(read_piece(chunk, reading)) as parts:
                 yield from _grouped(parts, reading.batch)
     except (PipelineError, SpanDamaged) as error:
         yield error
     except MemoryError:
-        yield DecoderOutOfMemory(f"{piece.identified.source.uri}: there is no memory left to decode it with")
+        yield DecoderOutOfMemory(f"{chunk.identified.source.uri}: there is no memory left to decode it with")
 
 
-def _grouped(parts: Generator[Picture | PieceSummary, None, None], size: int) -> Iterator[list[Picture] | PieceSummary]:
-    waiting: list[Picture] = []
+def _grouped(
+    parts: Generator[SampledFrame | PieceSummary, None, None], size: int
+) -> Iterator[list[SampledFrame] | PieceSummary]:
+    waiting: list[SampledFrame] = []
     since = time.monotonic()
     for part in parts:
-        if isinstance(part, Picture):
+        if isinstance(part, SampledFrame):
             waiting.append(part)
             if len(waiting) < size and time.monotonic() - since < HOLD_S:
                 continue

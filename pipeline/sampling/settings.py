@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.sampling.types import Picture
+from pipeline.sampling.types import SampledFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,6 @@ class FrameRow:
     vector: NDArray[np.float16]
 
 
-def frame_row(picture: Picture, vector: NDArray[np.float16]) -> FrameRow:
+def frame_row(picture: SampledFrame, vector: NDArray[np.float16]) -> FrameRow:
     """A picture with its vector `[dim]`."""
     return FrameRow(picture.number, picture.time_s, picture.width_px, picture.height_px, picture.jpeg, vector)

@@ -12,7 +12,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.metadata import VideoMetadata
 from pipeline.images.preprocess import ModelInput
 from pipeline.sources.discover import Source, content_id, local_file
 from pipeline.sources.filesystem import attempt, filesystem_of, is_remote
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class FetchedVideo:
     """A source whose bytes lie at the local `path`."""
 
     source: Source
@@ -33,17 +33,17 @@ class Identified:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Chunk:
     """A video (`span` None: whole, in one go), or the part number `index` of the `of` parts that it is cut into."""
 
-    identified: Identified
+    identified: FetchedVideo
     span: Span | None = None
     of: int = 1
     index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SamplingSettings:
     """What is made of each piece.
 
     `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` is what the model sees;
@@ -59,7 +59,7 @@ class Reading:
     batch: int = 16
 
 
-class Picture(NamedTuple):
+class SampledFrame(NamedTuple):
     """One sampled frame: see `FrameRow`; `model_input` is uint8 `[3, h, w]`."""
 
     number: int
@@ -79,7 +79,7 @@ class PieceSummary:
     spent on `decode`, `jpeg`, `prepare` and `subtitles`. `fell_back` says why PyAV read what `decoder` was to read.
     """
 
-    facts: VideoFacts
+    facts: VideoMetadata
     start_s: float
     end_s: float
     decode_errors: int
@@ -90,7 +90,7 @@ class PieceSummary:
     fell_back: str | None = None
 
 
-def identify(source: Source, folder: Path) -> Identified:
+def identify(source: Source, folder: Path) -> FetchedVideo:
     """Say what a source is by its bytes; a remote one is first fetched to a file of its own in `folder`.
 
     Raises:
@@ -98,7 +98,7 @@ def identify(source: Source, folder: Path) -> Identified:
     """
     path = _fetch(source.uri, folder) if is_remote(source.uri) else local_file(source.uri)
     video_id = attempt(source.uri, lambda: content_id(path))
-    return Identified(source, str(path), video_id, path.stat().st_size)
+    return FetchedVideo(source, str(path), video_id, path.stat().st_size)
 
 
 def _fetch(uri: str, folder: Path) -> Path:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pipeline.decoding.metadata import VideoFacts
+from pipeline.decoding.metadata import VideoMetadata
 from pipeline.errors import SourceError, SubtitleError
 from pipeline.sources.discover import Source, read_bytes, sidecar_language
 
@@ -29,7 +29,7 @@ class Line:
     speaker: str | None = None
 
 
-def read_subtitles(path: Path, source: Source, facts: VideoFacts) -> tuple[list[Line], list[str]]:
+def read_subtitles(path: Path, source: Source, facts: VideoMetadata) -> tuple[list[Line], list[str]]:
     """All lines of a video in order of time, each once, and one message for each unreadable file or track."""
     from pipeline.subtitles.embedded import embedded_lines
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipeline.images.preprocess import ModelInput
 from pipeline.sampling.sample import read_piece
-from pipeline.sampling.types import Identified, Picture, Piece, PieceSummary, Reading
+from pipeline.sampling.types import Chunk, FetchedVideo, PieceSummary, SampledFrame, SamplingSettings
 from pipeline.sources.discover import Source, content_id
 
 needs_ffmpeg = pytest.mark.skipif(
@@ -43,20 +43,20 @@ class ColourTower:
         return unit.astype(np.float16)
 
 
-READING = Reading(fps=1.0, jpeg_side_px=512, jpeg_quality=85, decoder="pyav", input=COLOURS)
+READING = SamplingSettings(fps=1.0, jpeg_side_px=512, jpeg_quality=85, decoder="pyav", input=COLOURS)
 
 
-def whole(path: Path, *sidecars: Path) -> Piece:
+def whole(path: Path, *sidecars: Path) -> Chunk:
     """A local video, to be read in one go."""
     source = Source(str(path), path.stem, tuple(map(str, sidecars)))
-    return Piece(Identified(source, str(path), content_id(path), path.stat().st_size))
+    return Chunk(FetchedVideo(source, str(path), content_id(path), path.stat().st_size))
 
 
-def read_whole(path: Path, *sidecars: Path, **changes: Any) -> tuple[PieceSummary, list[Picture]]:
+def read_whole(path: Path, *sidecars: Path, **changes: Any) -> tuple[PieceSummary, list[SampledFrame]]:
     """What reading a local video in one go finds, and its pictures; `changes` to `READING`."""
     *pictures, summary = read_piece(whole(path, *sidecars), replace(READING, **changes))
     assert isinstance(summary, PieceSummary)
-    return summary, [picture for picture in pictures if isinstance(picture, Picture)]
+    return summary, [picture for picture in pictures if isinstance(picture, SampledFrame)]
 
 
 def ffmpeg(*arguments: str | Path) -> bytes:

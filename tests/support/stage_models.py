@@ -20,7 +20,7 @@ from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
 from jobs.ingest.commit import joined
-from jobs.ingest.messages import PieceRead
+from jobs.ingest.messages import ChunkRead
 from pipeline.images.preprocess import ModelInput
 from pipeline.models.audio_windows import RATE_HZ, Sound
 from pipeline.models.hub import import_transformers
@@ -308,13 +308,13 @@ def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
     space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps, window_s=2.0)
     library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)
     for path in paths:
-        piece = whole(path)
+        chunk = whole(path)
         summary, pictures = read_whole(path, fps=fps, input=ModelInput.from_json(space.fingerprint.preprocess))
         inputs = np.stack([picture.model_input for picture in pictures])
         vectors = np.concatenate([space.embed(inputs[at : at + BATCH]) for at in range(0, len(inputs), BATCH)])
         wide, times_s = vectors.astype(np.float64), np.array([picture.time_s for picture in pictures])
         distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
-        video = joined([PieceRead(piece, summary, times_s, distances, vectors[[0, -1]])], settings, "builtin")
+        video = joined([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]])], settings, "builtin")
         video_id = video.row.video_id
         library.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
         library.add_segments({video_id: video.segments})

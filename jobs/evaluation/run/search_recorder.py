@@ -17,7 +17,7 @@ PERCENT = 100.0
 
 
 @dataclass(slots=True)
-class Watcher:
+class SearchRecorder:
     """Takes the events of one question about an environment's videos."""
 
     environment: Environment

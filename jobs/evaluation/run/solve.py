@@ -25,7 +25,7 @@ from index.library import Library
 from jobs.evaluation.run.contenders import Contender
 from jobs.evaluation.run.model_thread import models_on_a_thread
 from jobs.evaluation.run.records import Record
-from jobs.evaluation.run.search_recorder import Watcher
+from jobs.evaluation.run.search_recorder import SearchRecorder
 from jobs.model_choice import LOCAL, ModelChoice, ModelsFor
 from jobs.open_library import library_space
 
@@ -91,7 +91,7 @@ def asking(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget,
 
     async def ask_one(contender: Contender, asked: Asked) -> Outcome:
         environment = environment_of(asked.video_ids)
-        watcher, lines = Watcher(environment), io.BytesIO()
+        watcher, lines = SearchRecorder(environment), io.BytesIO()
         with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace:
 
             def tell(event: Event) -> None:
@@ -106,7 +106,12 @@ def asking(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget,
 
 
 async def _record(
-    contender: Contender, asked: Asked, budget: Budget, watcher: Watcher, models: Models, tell: Callable[[Event], None]
+    contender: Contender,
+    asked: Asked,
+    budget: Budget,
+    watcher: SearchRecorder,
+    models: Models,
+    tell: Callable[[Event], None],
 ) -> Record:
     environment = watcher.environment
     try:

@@ -13,7 +13,7 @@ import pytest
 
 from index.library import Library
 from index.rows import SourceRow
-from index.store.indexes import BESIDE_INGEST, Thresholds
+from index.store.indexes import DURING_RUN, Thresholds
 from tests.support.random_library import SETTINGS, fingerprint, made, unit_vectors, write
 
 ROUNDS = 12
@@ -106,7 +106,7 @@ def test_what_old_readers_may_need_stays(library):
 def test_beside_an_ingest_no_graph_is_built(library):
     for number in range(3):
         write(library, made(f"{number:04d}", 200, seed=number))
-    library.refresh(BESIDE_INGEST)
+    library.refresh(DURING_RUN)
     vectors = next(path for path in Path(library.uri).iterdir() if path.name.startswith("vectors_"))
     assert not (vectors / "_indices").exists()
     library.refresh(EAGER)

@@ -64,9 +64,9 @@ class Dying:
 
 @pytest.fixture(scope="module")
 def crew():
-    from jobs.annotate.ray_executor import ray_crew
+    from jobs.annotate.ray_executor import ray_executor
 
-    with ray_crew(2, None) as begun:
+    with ray_executor(2, None) as begun:
         yield begun
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.decoding.open import open_video
-from pipeline.decoding.packet_plan import Packets, Plan, SurpriseError, list_packets, plan_samples
+from pipeline.decoding.packet_plan import Packets, Plan, PlanViolated, list_packets, plan_samples
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.errors import PipelineError
 from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
@@ -135,7 +135,7 @@ def test_key_frames_that_are_none_are_found_out(media: Path, tmp_path: Path) -> 
     ],
 )
 def test_packets_that_are_no_ground_to_plan_on(media: Path, name: str, message: str) -> None:
-    with pytest.raises(SurpriseError, match=message):
+    with pytest.raises(PlanViolated, match=message):
         PyavReader(media / "awkward" / name, name).packets()
 
 

@@ -21,10 +21,10 @@ from pipeline.decoding.open import open_video
 from pipeline.errors import NotAVideo
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import ModelInput
-from pipeline.prefetch import ahead
+from pipeline.prefetch import prefetch
 from pipeline.sampling.sample import read_piece
 from pipeline.sampling.settings import IngestSettings
-from pipeline.sampling.types import Picture
+from pipeline.sampling.types import SampledFrame
 from pipeline.sources.discover import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
@@ -115,7 +115,7 @@ def test_a_slow_reader_holds_the_decoder_back(media: Path) -> None:
 
     made: list[int] = []
     path = media / "awkward" / "mediabunny__frames.webm"
-    with closing(decoded_numbers(path, made)) as numbers, closing(ahead(numbers, 4)) as waiting:
+    with closing(decoded_numbers(path, made)) as numbers, closing(prefetch(numbers, 4)) as waiting:
         for taken, _ in enumerate(waiting, 1):
             threading.Event().wait(0.01)
             assert len(made) <= taken + 4
@@ -140,7 +140,7 @@ def test_errors_while_preparing_reach_the_caller_and_end_the_threads(media: Path
 def test_a_caller_that_stops_early_ends_the_threads(media: Path) -> None:
     path, threads = media / "clips" / "moviepy__sintel_trailer_52s.mp4", threading.active_count()
     with closing(read_piece(whole(path), READING)) as parts:
-        assert isinstance(next(parts), Picture)
+        assert isinstance(next(parts), SampledFrame)
         assert threading.active_count() > threads
     assert threading.active_count() == threads
 
@@ -157,12 +157,12 @@ def test_ahead_keeps_order_and_stops_when_its_reader_stops() -> None:
         finally:
             closed.set()
 
-    reader = ahead(numbers(), 3)
+    reader = prefetch(numbers(), 3)
     assert [next(reader) for _ in range(5)] == [0, 1, 2, 3, 4]
     reader.close()
     assert closed.is_set()
     assert len(made) <= 5 + 3 + 1
-    assert list(ahead((n for n in range(10)), 3)) == list(range(10))
+    assert list(prefetch((n for n in range(10)), 3)) == list(range(10))
 
 
 MEASURE = """

@@ -21,7 +21,7 @@ import pytest
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
 from pipeline.sampling.sample import read_piece
 from pipeline.sampling.sandbox import Limits, Reader, ReaderBroken
-from pipeline.sampling.types import Picture, Piece, PieceSummary, Reading
+from pipeline.sampling.types import Chunk, PieceSummary, SampledFrame, SamplingSettings
 from tests.support.ffmpeg import READING, whole
 
 SHORT = Limits(base_s=20, silence_s=3)
@@ -31,7 +31,7 @@ EVERYTHING = replace(READING, fps=1000, batch=4)
 
 
 @pytest.fixture
-def sintel(media: Path) -> Piece:
+def sintel(media: Path) -> Chunk:
     return whole(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
 
 
@@ -60,8 +60,8 @@ def children(parent: int) -> list[int]:
     return found
 
 
-def pictures(reader: Reader, piece: Piece, reading: Reading = READING) -> list[Picture]:
-    return [picture for part in reader.read(piece, reading) if isinstance(part, list) for picture in part]
+def pictures(reader: Reader, chunk: Chunk, reading: SamplingSettings = READING) -> list[SampledFrame]:
+    return [picture for part in reader.read(chunk, reading) if isinstance(part, list) for picture in part]
 
 
 def outcome(parts: Any) -> tuple[list[Any], str]:
@@ -70,7 +70,7 @@ def outcome(parts: Any) -> tuple[list[Any], str]:
     try:
         for part in parts:
             for each in part if isinstance(part, list) else [part]:
-                if isinstance(each, Picture):
+                if isinstance(each, SampledFrame):
                     found.append((*each[:-1], each.model_input.tobytes()))
                 else:
                     found.append(replace(each, seconds=dict.fromkeys(each.seconds)))
@@ -83,10 +83,10 @@ def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path
     paths, errors = sorted((media / "awkward").iterdir()), set()
     paths += [media / "no such file.mp4"]
     for path in paths:
-        piece = whole(path) if path.exists() else replace(whole(paths[0]), identified=moved(paths[0], path))
+        chunk = whole(path) if path.exists() else replace(whole(paths[0]), identified=moved(paths[0], path))
         reading = replace(READING, fps=0.5, batch=3)
-        here = outcome(read_piece(piece, reading))
-        assert outcome(reader.read(piece, reading)) == here, path.name
+        here = outcome(read_piece(chunk, reading))
+        assert outcome(reader.read(chunk, reading)) == here, path.name
         errors.add(here[1].partition(" ")[0])
     assert errors >= {"", "NotAVideo", "NoVideoStream", "SourceMissing"}
 
@@ -96,7 +96,7 @@ def moved(path: Path, to: Path) -> Any:
     return replace(identified, path=str(to), source=replace(identified.source, uri=str(to)))
 
 
-def test_pictures_come_in_order_and_in_batches(sintel: Piece, reader: Reader) -> None:
+def test_pictures_come_in_order_and_in_batches(sintel: Chunk, reader: Reader) -> None:
     *batches, summary = reader.read(sintel, READING)
     assert isinstance(summary, PieceSummary)
     assert [len(batch) for batch in batches if isinstance(batch, list)] == [16, 16, 16, 5]
@@ -109,20 +109,20 @@ def test_pictures_come_in_order_and_in_batches(sintel: Piece, reader: Reader) ->
 
 
 def test_spans_give_what_the_whole_gives(media: Path, reader: Reader) -> None:
-    piece = whole(media / "clips" / "moviepy__big_buck_bunny_0_30.webm")
+    chunk = whole(media / "clips" / "moviepy__big_buck_bunny_0_30.webm")
     reading = replace(READING, cut_s=8.0)
-    spans = reader.cut(piece, reading)
+    spans = reader.cut(chunk, reading)
     assert len(spans) > 1
-    parts = [Piece(piece.identified, span, len(spans), index) for index, span in enumerate(spans)]
+    parts = [Chunk(chunk.identified, span, len(spans), index) for index, span in enumerate(spans)]
     found = [outcome(reader.read(part, reading))[0] for part in parts]
-    *expected, summary = outcome(reader.read(piece, reading))[0]
+    *expected, summary = outcome(reader.read(chunk, reading))[0]
     assert [row for rows in found for row in rows[:-1]] == expected
     assert (found[-1][-1].start_s, found[-1][-1].end_s) == (summary.start_s, summary.end_s)
-    assert reader.cut(piece, replace(reading, cut_s=3600.0)) == ()
+    assert reader.cut(chunk, replace(reading, cut_s=3600.0)) == ()
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
-def test_a_video_that_kills_every_child_is_one_failure(sintel: Piece, reader: Reader, name: str) -> None:
+def test_a_video_that_kills_every_child_is_one_failure(sintel: Chunk, reader: Reader, name: str) -> None:
     parts = reader.read(sintel, EVERYTHING)
     with pytest.raises(DecoderDied, match=rf"sintel_trailer_52s\.mp4: .* {name}"):
         for _ in parts:  # some come from the socket after their child is dead
@@ -132,7 +132,7 @@ def test_a_video_that_kills_every_child_is_one_failure(sintel: Piece, reader: Re
 
 
 @pytest.mark.parametrize("decoder", ["pyav", "auto"])
-def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Piece, reader: Reader, decoder: str) -> None:
+def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Chunk, reader: Reader, decoder: str) -> None:
     parts = reader.read(sintel, replace(READING, decoder=decoder, batch=4))
     first = next(parts)
     os.kill(child(), signal.SIGKILL)
@@ -146,18 +146,18 @@ def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Piece, reader
 
 
 @pytest.fixture
-def endless(sintel: Piece) -> Iterator[Piece]:
+def endless(sintel: Chunk) -> Iterator[Chunk]:
     """A video whose subtitles are on a server that takes requests and says nothing: reading it hangs."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         yield with_subtitles(sintel, f"http://127.0.0.1:{silent.getsockname()[1]}/film.srt")
 
 
-def with_subtitles(piece: Piece, uri: str) -> Piece:
-    identified = piece.identified
-    return replace(piece, identified=replace(identified, source=replace(identified.source, sidecars=(uri,))))
+def with_subtitles(chunk: Chunk, uri: str) -> Chunk:
+    identified = chunk.identified
+    return replace(chunk, identified=replace(identified, source=replace(identified.source, sidecars=(uri,))))
 
 
-def test_a_hang_is_one_failure(sintel: Piece, endless: Piece) -> None:
+def test_a_hang_is_one_failure(sintel: Chunk, endless: Chunk) -> None:
     with closing(Reader(SHORT)) as reader:
         began = time.monotonic()
         with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder gave nothing for 5 s"):
@@ -167,7 +167,7 @@ def test_a_hang_is_one_failure(sintel: Piece, endless: Piece) -> None:
         assert len(pictures(reader, sintel, FEW)) == 11
 
 
-def test_a_child_that_stops_is_a_hang(sintel: Piece) -> None:
+def test_a_child_that_stops_is_a_hang(sintel: Chunk) -> None:
     with closing(Reader(SHORT)) as reader:
         parts = reader.read(sintel, EVERYTHING)
         next(parts)
@@ -177,7 +177,7 @@ def test_a_child_that_stops_is_a_hang(sintel: Piece) -> None:
         assert len(pictures(reader, sintel, FEW)) == 11
 
 
-def test_slower_than_allowed_is_a_hang(sintel: Piece) -> None:
+def test_slower_than_allowed_is_a_hang(sintel: Chunk) -> None:
     with (
         closing(Reader(Limits(base_s=0.0, per_video_s=0.001))) as reader,
         pytest.raises(DecoderHung, match="not enough"),
@@ -185,7 +185,7 @@ def test_slower_than_allowed_is_a_hang(sintel: Piece) -> None:
         pictures(reader, sintel)
 
 
-def test_only_waiting_for_the_child_counts(sintel: Piece) -> None:
+def test_only_waiting_for_the_child_counts(sintel: Chunk) -> None:
     with closing(Reader(Limits(base_s=4, per_video_s=0.001, silence_s=4))) as reader:
         parts = reader.read(sintel, replace(FEW, batch=2))
         assert next(parts)
@@ -193,7 +193,7 @@ def test_only_waiting_for_the_child_counts(sintel: Piece) -> None:
         assert sum(len(part) for part in parts if isinstance(part, list)) == 9
 
 
-def test_too_much_memory_is_one_failure(sintel: Piece, tmp_path: Path) -> None:
+def test_too_much_memory_is_one_failure(sintel: Chunk, tmp_path: Path) -> None:
     with closing(Reader(Limits(memory_bytes=180_000_000))) as reader:
         with pytest.raises(DecoderOutOfMemory, match="more than 180 MB"):
             pictures(reader, whole(huge_video(tmp_path / "huge.mkv")))
@@ -216,7 +216,7 @@ def huge_video(path: Path) -> Path:
     return path
 
 
-def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Piece, reader: Reader) -> None:
+def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Chunk, reader: Reader) -> None:
     assert pictures(reader, sintel)
     facts = Path(f"/proc/{child()}")
     assert not [name for name in ("torch", "lance", "arrow") if name in (facts / "maps").read_text().lower()]
@@ -224,7 +224,7 @@ def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Piece, reade
     assert int(peak.split()[1]) < 200 * 1024
 
 
-def test_stopping_early_ends_the_child_and_nothing_else(sintel: Piece, reader: Reader) -> None:
+def test_stopping_early_ends_the_child_and_nothing_else(sintel: Chunk, reader: Reader) -> None:
     parts = reader.read(sintel, EVERYTHING)
     next(parts)
     parts.close()
@@ -232,7 +232,7 @@ def test_stopping_early_ends_the_child_and_nothing_else(sintel: Piece, reader: R
     assert len(pictures(reader, sintel, FEW)) == 11
 
 
-def test_one_child_serves_all_threads_and_survives_them(sintel: Piece, reader: Reader) -> None:
+def test_one_child_serves_all_threads_and_survives_them(sintel: Chunk, reader: Reader) -> None:
     found: list[int] = []
     for _ in range(2):
         thread = threading.Thread(target=lambda: found.append(len(pictures(reader, sintel, FEW))))
@@ -242,7 +242,7 @@ def test_one_child_serves_all_threads_and_survives_them(sintel: Piece, reader: R
     assert found == [11, found[1], 11, found[1]]
 
 
-def test_a_parent_that_is_slow_holds_the_child_back(sintel: Piece, reader: Reader) -> None:
+def test_a_parent_that_is_slow_holds_the_child_back(sintel: Chunk, reader: Reader) -> None:
     parts = reader.read(sintel, replace(EVERYTHING, fps=24))
     next(parts)
     time.sleep(0.5)  # the child fills its side of the socket, then waits
@@ -258,21 +258,21 @@ def cpu_s(pid: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Piece, reader: Reader) -> None:
+def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Chunk, reader: Reader) -> None:
     parts = reader.read(sintel, replace(READING, batch=4))
     assert next(parts)
     os.kill(child(), signal.SIGINT)
     assert sum(len(part) for part in parts if isinstance(part, list)) == 53 - 4
 
 
-def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Piece, reader: Reader) -> None:
+def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Chunk, reader: Reader) -> None:
     wrong: Any = "eighty-five"
     with pytest.raises(ReaderBroken, match=r"(?s)Traceback.*Invalid quality setting"):
         pictures(reader, sintel, replace(READING, jpeg_quality=wrong))
     assert len(pictures(reader, sintel, FEW)) == 11
 
 
-def test_closing_leaves_nothing_behind(sintel: Piece) -> None:
+def test_closing_leaves_nothing_behind(sintel: Chunk) -> None:
     before = open_fds()
     reader = Reader(Limits())
     reader.close()
@@ -300,7 +300,7 @@ for part in reader.read(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), R
 """
 
 
-def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Piece, root: Path) -> None:
+def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Chunk, root: Path) -> None:
     arguments = [endless.identified.path, *endless.identified.source.sidecars]
     command = [sys.executable, "-c", PARENT, *arguments]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as parent:

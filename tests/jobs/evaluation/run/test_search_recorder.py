@@ -13,7 +13,7 @@ from agent.core.question import Question
 from agent.requests.tree import ScoreSegments
 from agent.trace.events import Decided, Event, Expanded, Scored
 from agent.tree_search.reward_fusion import reward_entropy
-from jobs.evaluation.run.search_recorder import Watcher
+from jobs.evaluation.run.search_recorder import SearchRecorder
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -25,8 +25,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory):
     return environment_of(make_library(tmp_path_factory.mktemp("watched"), films))
 
 
-def watched(environment, agent: str, script=explorer, **settings) -> tuple[Watcher, list[Event]]:
-    watcher, events = Watcher(environment), []
+def watched(environment, agent: str, script=explorer, **settings) -> tuple[SearchRecorder, list[Event]]:
+    watcher, events = SearchRecorder(environment), []
 
     def tell(event: Event) -> None:
         watcher(event)

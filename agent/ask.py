@@ -13,7 +13,6 @@ from agent.core.protocol import Models, model_for
 from agent.core.question import Question
 from agent.environment import Environment
 from agent.errors import BadSettings, OutOfBudget
-from agent.models.rulebased.model import BuiltinModel
 from agent.session import Session, at_once
 from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import Seen
@@ -54,7 +53,7 @@ async def ask(
     chosen = variant(agent)
     parameters = _fitting(chosen, parameters, environment)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
-    refuse_unfit(chosen, speechless=isinstance(model_for(models, "policy"), BuiltinModel), unpictured=unpictured)
+    refuse_unfit(chosen, has_language=_has_language(models), unpictured=unpictured)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
@@ -131,6 +130,12 @@ def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
             "leave them out for the defaults"
         )
     return parameters
+
+
+def _has_language(models: Models) -> bool:
+    """False if the policy says that it has no language; a model that says nothing about it has one."""
+    policy = model_for(models, "policy")
+    return policy is None or getattr(policy, "has_language", True)
 
 
 def _names(models: Models) -> Mapping[str, str]:

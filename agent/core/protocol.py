@@ -116,6 +116,11 @@ class Model(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def has_language(self) -> bool:
+        """False for a model that answers from vectors alone: agents that reason in words cannot use it."""
+        ...
+
     async def ask(self, request: Request[R]) -> Exchange[R]: ...
 
 

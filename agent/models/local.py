@@ -32,6 +32,8 @@ class LocalModel:
     too long; a reply that cannot be used is an `Exchange` with `invalid`.
     """
 
+    has_language = True
+
     def __init__(self, name: str, generator: Generator, temperature: float | None = None) -> None:
         self.name = name
         self.generator = generator

@@ -33,6 +33,8 @@ class OpenAIModel:
     Raises `KeyMissing` when it is made; `ask` raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
     """
 
+    has_language = True
+
     def __init__(
         self, role: Role, *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
     ) -> None:

@@ -14,6 +14,7 @@ class ReplayModel:
     """Replies by the content of requests. Raises `NotATrace` for a bad file, `NotInTrace` for an unknown request."""
 
     name = "replay"
+    has_language = True
 
     def __init__(self, path: Path) -> None:
         self.path = path

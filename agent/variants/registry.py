@@ -56,12 +56,12 @@ def named(name: str) -> Variant:
     return found
 
 
-def refuse_unfit(chosen: Variant, *, speechless: bool, unpictured: Sequence[str]) -> None:
+def refuse_unfit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str]) -> None:
     """Refuse at once what would fail after an hour of film was captioned.
 
-    `speechless`: the built-in model is its policy. `unpictured` are titles of videos of which there are words alone.
+    `has_language`: its policy is not the built-in model. `unpictured` are titles of videos of which there are words alone.
     """
-    if chosen.needs_language and speechless:
+    if chosen.needs_language and not has_language:
         raise NeedsLanguage(
             f"the built-in model has no language, and the agent {chosen.name} reasons in words: it needs a language "
             "model; give --model and --base-url, or choose another agent"

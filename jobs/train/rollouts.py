@@ -35,6 +35,7 @@ class SampledMaster:
     generator: Generator
     temperature: float
     name: str = "in training"
+    has_language: bool = True
     tokens: list[int] = field(default_factory=list)
     own: list[int] = field(default_factory=list)
     prompt_length: int = 0

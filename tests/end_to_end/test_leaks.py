@@ -293,6 +293,7 @@ class OverTheWire:
     """The same model behind a server: one request at a time, so that the server knows what to say."""
 
     name = "scripted"
+    has_language = True
 
     def __init__(self, model: OpenAIModel, server: ChatServer, watched: Watched) -> None:
         self.model, self.server, self.watched, self.lock = model, server, watched, asyncio.Lock()

@@ -111,6 +111,7 @@ class ScriptedModel:
     """Answers a request with what `script` returns: JSON values, or text that is not JSON."""
 
     name = "scripted"
+    has_language = True
 
     def __init__(self, script: Callable[[Request[Any]], Any], usage: Usage | None = None) -> None:
         self.script, self.usage = script, usage or Usage()

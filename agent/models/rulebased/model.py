@@ -43,6 +43,7 @@ class BuiltinModel:
     """
 
     name = "builtin"
+    has_language = False
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment

@@ -109,7 +109,7 @@ def _check(contender: Contender, models: Mapping[str, str], videos: Sequence[Vid
     agent = contender.variant()
     changed(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
     speechless = models.get("policy", models.get("default")) == "builtin"
-    refuse_unfit(agent, speechless=speechless, unpictured=[row.title for row in videos if row.frames == 0])
+    refuse_unfit(agent, has_language=not speechless, unpictured=[row.title for row in videos if row.frames == 0])
 
 
 def _check_words(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:

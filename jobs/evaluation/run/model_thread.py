@@ -59,6 +59,10 @@ class _Remote:
     def name(self) -> str:
         return self._model.name
 
+    @property
+    def has_language(self) -> bool:
+        return self._model.has_language
+
     async def ask(self, request: Request[R]) -> Exchange[R]:
         return await _elsewhere(self._wire, self._model.ask(request))
 

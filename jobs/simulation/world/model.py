@@ -41,6 +41,7 @@ class SimulatedModel:
     """Answers requests about one `World`; raises `NeedsLanguage` for those that speak of more than frames."""
 
     name = "simulated"
+    has_language = True
 
     def __init__(self, world: World, noise: Noise, seed: int) -> None:
         self.world, self.noise = world, noise

@@ -83,6 +83,7 @@ class Master:
     """Says these turns, and for the other roles what they would say."""
 
     name = "master"
+    has_language = True
 
     def __init__(self, *turns: str) -> None:
         self.turns = iter(turns)
@@ -158,6 +159,7 @@ def test_only_masters_have_rollouts(kinodex, tmp_path):
 
     class Guesser:
         name = "guesser"
+        has_language = True
 
         async def ask(self, request):
             return Exchange(request.Reply(action="answer", option="B", answer=None, evidence=[]), None)

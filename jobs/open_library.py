@@ -1,10 +1,11 @@
-"""The spaces that a library holds, loaded so that what is embedded can be compared with what is stored."""
+"""Open a library for an agent, and load the spaces that it holds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
+from agent.environment import Environment
 from index.embedding.space import Fingerprint, Space
 from index.errors import SpaceMismatch
 from index.library import Library
@@ -40,3 +41,20 @@ def check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRo
             f"got space {space}, where {len(lacking)} of the {len(videos)} videos asked about, such as "
             f"{lacking[0].title}, have no vectors yet; run `kinodex add vectors`"
         )
+
+
+def open_environment(
+    uri: str, videos: Sequence[str] = (), detector: str | None = None, space: str | None = None
+) -> Environment:
+    """Open the named videos of a library for an agent; no name means all videos.
+
+    `space` is one of the library's spaces by name or digest, None being its own. `detector` is the hub id or folder of
+    a model that looks into stored frames for things that the library's detections do not name.
+    """
+    library, detect = Library.open(uri), None
+    held_space(library, space)
+    if detector is not None:
+        from jobs.annotate.agent_detector import detect_with
+
+        detect = detect_with(library, detector)
+    return Environment.open(library, *videos, detect=detect, space=space)

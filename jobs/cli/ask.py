@@ -56,13 +56,14 @@ def ask(
     from agent.core.budget import Budget
     from agent.core.question import Question
     from jobs.model_choice import ModelChoice
+    from jobs.open_library import open_environment
 
     asked = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
     options.check_cost(choice, max_cost)
     _check_trace(trace, continue_)
-    environment = open_environment(library, video, detector, space)
+    environment = open_environment(library, video or (), detector, space)
     how = _How(agent, _settings(set_ or []), budget, continue_, trace)
     answer = asyncio.run(_answer(asked, environment, choice, how, quiet=json))
     _show(answer, asked, environment, trace, as_json=json)
@@ -77,23 +78,6 @@ class _How:
     budget: Budget
     after: Path | None
     trace: Path | None
-
-
-def open_environment(
-    library: str, videos: list[str] | None = None, detector: str | None = None, space: str | None = None
-) -> Environment:
-    """The named videos of a library (None: all) with the text tower of its own space, or of another that it holds."""
-    from agent.environment import Environment
-    from index.library import Library
-    from jobs.open_library import held_space
-
-    opened, detect = Library.open(library), None
-    held_space(opened, space)
-    if detector is not None:
-        from jobs.annotate.agent_detector import detect_with
-
-        detect = detect_with(opened, detector)
-    return Environment.open(opened, *(videos or ()), detect=detect, space=space)
 
 
 def _settings(given: list[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from jobs.errors import UsageError
 from jobs.mcp import replies
 from jobs.mcp.images import pictures
 from jobs.mcp.replies import fitting, lines_of, page, spread, told
-from jobs.open_library import held_space
+from jobs.open_library import held_space, open_environment
 from jobs.stored_frames import frames_between
 
 VideoName = Annotated[
@@ -56,8 +56,6 @@ class LibraryTools:
 
         Raises SpaceError or SpaceMismatch.
         """
-        from jobs.cli.ask import open_environment
-
         return open_environment(self.library.uri, detector=self._detector, space=self._space)
 
     def environment_of(self, videos: list[str] | None) -> Environment:

@@ -16,7 +16,7 @@ import pytest
 
 from index.embedding.space import load_space
 from index.library import Library
-from jobs.cli.ask import open_environment
+from jobs.open_library import open_environment
 from jobs.viewer.api import Collection
 from jobs.viewer.inputs import told_apart
 from jobs.viewer.timeline import curves

@@ -18,7 +18,7 @@ from agent.session import Session
 from agent.tools.detection import WHOLE, Box, detect, track, zoom
 from index.rows import DetectionRow
 from jobs.annotate.agent_detector import detect_with
-from jobs.cli.ask import open_environment
+from jobs.open_library import open_environment
 from pipeline.errors import ModelMissing, WrongModel
 from tests.support import stage_models as stage_kit
 from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
@@ -193,14 +193,14 @@ def test_impossible_boxes_labels_ranges_and_videos_are_replies_that_are_invalid(
 
 def test_ask_takes_a_detector_and_says_what_is_wrong_with_others(tmp_path, models):
     library = stage_kit.library_of(tmp_path / "library", [stage_kit.tiny_film(tmp_path / "film.mp4", 4, seed=1)])
-    environment = open_environment(library.uri, None, str(models.closed))
+    environment = open_environment(library.uri, (), str(models.closed))
     assert environment.detect is not None
     frame = environment.frames_between(environment.video().video_id, 0, 4, 1)
     assert environment.detect(frame, "red kite") is None
     assert environment.detect(frame, "kite") is not None
     with pytest.raises(ModelMissing):
-        open_environment(library.uri, None, str(tmp_path / "nothing"))
+        open_environment(library.uri, (), str(tmp_path / "nothing"))
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "config.json").write_text('{"model_type": "nothing"}')
     with pytest.raises(WrongModel):
-        open_environment(library.uri, None, str(tmp_path / "foreign"))
+        open_environment(library.uri, (), str(tmp_path / "foreign"))

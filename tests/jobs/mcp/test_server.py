@@ -35,12 +35,12 @@ from agent.models.rulebased.model import BuiltinModel
 from agent.variants.registry import named
 from index.library import Library
 from index.rows import TranscriptRow
-from jobs.cli.ask import open_environment
 from jobs.mcp import ask_tool as mcp_ask
 from jobs.mcp import replies as mcp_replies
 from jobs.mcp.ask_tool import Asking
 from jobs.mcp.server import make_server, serve_http
 from jobs.mcp.tools import LibraryTools
+from jobs.open_library import open_environment
 from jobs.synthetic.world.render import shoot
 from jobs.synthetic.world.script import write_script
 from tests.support.agent_library import make_library

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.stage import Made, check_settings, hub_for
-from jobs.ingest.scratch import scratch_folder
+from jobs.scratch import scratch_folder
 from pipeline.errors import SourceError, SourceMissing
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 from index.library import Library
 from index.rows import FrameVectors, VideoRow
 from jobs.annotate.stage import Made
-from jobs.ingest.tokenizer import prepare_for_words
 from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
+from jobs.tokenizer import fetch_or_note
 from pipeline.prefetch import prefetch
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Vectors:
         from index.embedding.space import fetch_tokenizer
 
         library.add_space(_tower(self.space, self.device).fingerprint)
-        prepare_for_words(partial(fetch_tokenizer, self.space))
+        fetch_or_note(partial(fetch_tokenizer, self.space))
 
     def rows_of(self, library: Library, video: VideoRow) -> Made:
         tower = _tower(self.space, self.device)

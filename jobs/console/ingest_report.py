@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import Any, get_args
+from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,26 +15,12 @@ from jobs.console.escape import visible
 from jobs.console.ingest_progress import duration
 from jobs.console.output import clock, console, counted, plain_table, print_json
 from jobs.errors import UsageError
-from jobs.ingest.outcomes import Outcome, Report, State
+from jobs.ingest.outcomes import STATES, Report, SourceOutcome, summary
 
 MOST_LINES = 50
 """Of outcomes; a million lines tell nobody anything, and the failures stand in the library."""
 
 MOST_RUNS = 20
-STATES: tuple[State, ...] = get_args(State)
-
-
-def summary(report: Report) -> dict[str, Any]:
-    """A report in numbers, as `runs` keeps it: outcomes counted, failures by class."""
-    plain = {each.name: getattr(report, each.name) for each in fields(report) if each.name != "outcomes"}
-    counts = {state: report.count(state) for state in STATES}
-    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
-    return plain | {
-        "counts": counts,
-        "failures_by_class": dict(classes.most_common()),
-        "frames": report.frames,
-        "video_s": report.video_s,
-    }
 
 
 def show_report(report: Report, library: Library, as_json: bool) -> None:
@@ -107,7 +92,7 @@ def _show_run(run: RunRow, out: Console) -> None:
         _show_named("report", run.report, out)
 
 
-def _show_outcomes(outcomes: Sequence[Outcome], out: Console) -> None:
+def _show_outcomes(outcomes: Sequence[SourceOutcome], out: Console) -> None:
     """The failures first, where there are more outcomes than anybody reads."""
     telling = [outcome for outcome in outcomes if outcome.state != "already there"]
     if len(telling) > MOST_LINES:
@@ -118,7 +103,7 @@ def _show_outcomes(outcomes: Sequence[Outcome], out: Console) -> None:
         out.print(f"and {len(telling) - MOST_LINES:,} more; `kinodex info` lists all videos, and what failed")
 
 
-def _outcome_line(outcome: Outcome) -> str:
+def _outcome_line(outcome: SourceOutcome) -> str:
     name = escape(visible(outcome.title))
     if outcome.state == "failed":
         return f"[red]failed[/]         {name}: {escape(outcome.problem or '')}"

@@ -13,7 +13,7 @@ import numpy as np
 from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
 from jobs.ingest.messages import ChunkRead
-from jobs.ingest.outcomes import Outcome, State
+from jobs.ingest.outcomes import SourceOutcome, State
 from pipeline.sampling.settings import IngestSettings
 from pipeline.sampling.types import FetchedVideo
 from pipeline.shot_detection import Segment, find_segments
@@ -84,7 +84,7 @@ class VideoCommitter:
 
     library: Library
     stamps: Mapping[str, Stamp | None]
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[SourceOutcome] = field(default_factory=list)
     states: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     frames: int = 0
@@ -177,7 +177,9 @@ class VideoCommitter:
         self.frames += frames
         self.video_s += duration_s
         self.outcomes.append(
-            Outcome(source.uri, source.title, state, video_id, frames, duration_s, decode_errors, problem, error_class)
+            SourceOutcome(
+                source.uri, source.title, state, video_id, frames, duration_s, decode_errors, problem, error_class
+            )
         )
 
 

@@ -15,9 +15,19 @@ from dataclasses import dataclass, field, replace
 from index.library import Library
 from index.store.leases import Lease
 from jobs.ingest.commit import VideoCommitter, joined
-from jobs.ingest.executor import Executor, Finished, Identify, Read
-from jobs.ingest.messages import ChunkFailed, ChunkRead, ChunkSplit, IdentifyDone, SourceFailed, WorkDone
-from jobs.ingest.outcomes import Outcome, Progress
+from jobs.ingest.messages import (
+    ChunkFailed,
+    ChunkRead,
+    ChunkSplit,
+    Executor,
+    Finished,
+    Identify,
+    IdentifyDone,
+    Read,
+    SourceFailed,
+    WorkDone,
+)
+from jobs.ingest.outcomes import Progress, SourceOutcome
 from jobs.ingest.worker import discard
 from pipeline.errors import DecoderDied
 from pipeline.sampling.settings import IngestSettings
@@ -87,7 +97,7 @@ class Coordinator:
         self.stopped: str | None = None
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[SourceOutcome, ...]:
         return tuple(self._settler.outcomes)
 
     def run(self) -> None:

@@ -7,10 +7,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
-from jobs.ingest.executor import Finished, Identify, Task
-from jobs.ingest.messages import Assignment
-from jobs.ingest.scratch import scratch_folder
+from jobs.ingest.messages import Assignment, Finished, Identify, Task
 from jobs.ingest.worker import Embed, Worker
+from jobs.scratch import scratch_folder
 from pipeline.sampling.types import FetchedVideo
 
 
@@ -26,7 +25,7 @@ def local_executor(assignment: Assignment, workers: int, embed: Embed, device: s
 
 
 class LocalCrew:
-    """See jobs/ingest/executor.py."""
+    """See jobs/ingest/messages.py."""
 
     def __init__(self, workers: Sequence[Worker], embed: Embed) -> None:
         self._workers = workers

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 State = Literal["indexed", "already there", "failed"]
+STATES: tuple[State, ...] = get_args(State)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SourceOutcome:
     """What became of one source. Times are in seconds of video."""
 
     uri: str
@@ -64,7 +66,7 @@ class Report:
     run_id: str
     started_at: datetime
     seconds: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SourceOutcome, ...]
     left_out: int = 0
     """Sources not looked into again: known to the library, or failed before and unchanged."""
     stopped: str | None = None
@@ -90,3 +92,16 @@ class Report:
     @property
     def video_s(self) -> float:
         return sum(outcome.duration_s for outcome in self.outcomes if outcome.state == "indexed")
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """Numbers of a report, as `runs` keeps them: outcomes counted by state, failures by class."""
+    plain = {each.name: getattr(report, each.name) for each in fields(report) if each.name != "outcomes"}
+    counts = {state: report.count(state) for state in STATES}
+    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
+    return plain | {
+        "counts": counts,
+        "failures_by_class": dict(classes.most_common()),
+        "frames": report.frames,
+        "video_s": report.video_s,
+    }

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from jobs.errors import UsageError
-from jobs.ingest.executor import Finished, Identify, Task
-from jobs.ingest.messages import Assignment, IdentifyDone, WorkDone
+from jobs.ingest.messages import Assignment, Finished, Identify, IdentifyDone, Task, WorkDone
 from jobs.ingest.ray_embedders import Embedders, Sizes
-from jobs.ingest.scratch import scratch_folder
 from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, room
+from jobs.scratch import scratch_folder
 from pipeline.sampling.types import Chunk, FetchedVideo
 from pipeline.sources.discover import Source
 
@@ -103,7 +102,7 @@ def ray_executor(space: str, device: str, sizes: Sizes, decoder: str) -> Iterato
 
 
 class RayCrew:
-    """See jobs/ingest/executor.py. Its workers come with `begin`."""
+    """See jobs/ingest/messages.py. Its workers come with `begin`."""
 
     def __init__(self, space: str, device: str, sizes: Sizes, on_device: bool) -> None:
         self._sizes, self._space, self._device = sizes, space, device

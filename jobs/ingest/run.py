@@ -22,15 +22,13 @@ from index.library import Library
 from index.rows import RunRow, SourceRow
 from index.store.indexes import DURING_RUN
 from index.store.leases import Lease
-from jobs.console.ingest_report import summary
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.coordinator import Coordinator, RunLimits, utilisation
-from jobs.ingest.executor import Executor
 from jobs.ingest.library_settings import library_settings
-from jobs.ingest.messages import Assignment
-from jobs.ingest.outcomes import Progress, Report
-from jobs.ingest.tokenizer import prepare_for_words
+from jobs.ingest.messages import Assignment, Executor
+from jobs.ingest.outcomes import Progress, Report, summary
+from jobs.tokenizer import fetch_or_note
 from pipeline.errors import SourceError
 from pipeline.sampling.sandbox import Limits
 from pipeline.sampling.settings import IngestSettings
@@ -170,7 +168,7 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
         from jobs.ingest.local_executor import local_executor
 
         space = load_space(config.space, device=config.device, towers="image")
-        prepare_for_words(partial(fetch_tokenizer, config.space))
+        fetch_or_note(partial(fetch_tokenizer, config.space))
         if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
             raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
         cores = len(os.sched_getaffinity(0))
@@ -191,7 +189,7 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
     name = everywhere(config.space)
     with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as crew:
         fingerprint = crew.fingerprint()
-        prepare_for_words(crew.fetch_tokenizer)
+        fetch_or_note(crew.fetch_tokenizer)
         yield _Ready(fingerprint, crew.is_on_gpu, crew.begin, fed_to_ray())
 
 

@@ -254,8 +254,8 @@ def test_the_dashboard_asks_for_what_is_told(infra: Path) -> None:
 
 
 def test_states_and_stages_that_the_dashboard_picks_exist(infra: Path) -> None:
-    from jobs.console.ingest_report import STATES
     from jobs.ingest.coordinator import READING
+    from jobs.ingest.outcomes import STATES
 
     stages: set[str] = {*READING, "embed", "write"}
     known: dict[str, set[str]] = {"state": set(STATES), "stage": stages, "kind": {"reader", "embedder"}}

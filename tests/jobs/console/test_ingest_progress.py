@@ -19,12 +19,12 @@ from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import RunRow
 from jobs.annotate.stage import Added
-from jobs.cli.interrupts import interruptible
+from jobs.cli.ingest import interruptible
 from jobs.console.add_progress import adding_bar
 from jobs.console.ingest_progress import described, duration, part_done, progress_bar
-from jobs.console.ingest_report import MOST_LINES, show_report, show_runs, summary
+from jobs.console.ingest_report import MOST_LINES, show_report, show_runs
 from jobs.errors import UsageError
-from jobs.ingest.outcomes import Outcome, Progress, Report
+from jobs.ingest.outcomes import Progress, Report, SourceOutcome, summary
 
 HALF = Progress(
     done=1200,
@@ -121,16 +121,18 @@ def library(tmp_path: Path) -> Library:
 
 
 def report(indexed: int, failed: int) -> Report:
-    good = [Outcome(f"/{n}.mp4", f"film {n}", "indexed", str(n), 10, 10.0) for n in range(indexed)]
+    good = [SourceOutcome(f"/{n}.mp4", f"film {n}", "indexed", str(n), 10, 10.0) for n in range(indexed)]
     bad = [
-        Outcome(f"/bad {n}.mp4", f"bad {n}", "failed", problem=f"/bad {n}.mp4: no [video]", error_class="NotAVideo")
+        SourceOutcome(
+            f"/bad {n}.mp4", f"bad {n}", "failed", problem=f"/bad {n}.mp4: no [video]", error_class="NotAVideo"
+        )
         for n in range(failed)
     ]
     return Report(
         run_id="0123456789abcdef",
         started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         seconds=50.0,
-        outcomes=(*good, *bad, Outcome("/again.mp4", "again", "already there", "0")),
+        outcomes=(*good, *bad, SourceOutcome("/again.mp4", "again", "already there", "0")),
         left_out=7,
         stopped="2 sources failed, and 1 were allowed",
         seconds_by_stage={"decode": 75.0, "embed": 25.0, "total": 100.0},

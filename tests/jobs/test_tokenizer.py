@@ -16,7 +16,7 @@ from tests.support.stage_models import library_of, tiny_film
 
 pytestmark = pytest.mark.skipif(
     "KINODEX_HUB_TESTS" not in os.environ,
-    reason="passes alone, not after all other files: KINODEX_HUB_TESTS=1 pytest tests/jobs/ingest/test_tokenizer.py",
+    reason="passes alone, not after all other files: KINODEX_HUB_TESTS=1 pytest tests/jobs/test_tokenizer.py",
 )
 SPACE = "hf-hub:someone/tiny"
 OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"

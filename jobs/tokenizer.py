@@ -1,4 +1,4 @@
-"""What searches by words need besides the weights, had in time: pictures are embedded without it."""
+"""The tokenizer of a space, fetched in time: frames are embedded without it, a search by words needs it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from index.errors import WeightsMissing
 
 
-def prepare_for_words(fetch_tokenizer: Callable[[], None]) -> None:
-    """Have a space's tokenizer fetched; where it cannot be had, say on stderr what will be missing, and go on."""
+def fetch_or_note(fetch_tokenizer: Callable[[], None]) -> None:
+    """Fetch a space's tokenizer; if it cannot be had, print on stderr what will be missing, and go on."""
     try:
         fetch_tokenizer()
     except WeightsMissing as error:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.ingest.scratch import scratch_folder
+from jobs.scratch import scratch_folder
 
 HOLD = """
-from jobs.ingest.run.scratch import scratch_folder
+from jobs.scratch import scratch_folder
 with scratch_folder() as folder:
     (folder / "film.mp4").write_bytes(b"fetched")
     print(folder, flush=True)

@@ -1,0 +1,37 @@
+"""Temporary folders for fetched videos; the next run deletes those of processes that were killed.
+
+`flock` and no library: the lock has to be held before another process can see its file, and deleting must not create one.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import LOCK_EX, LOCK_NB, flock
+from pathlib import Path
+
+PREFIX = "kinodex-"
+LOCK_FILE = ".in-use"
+"""A file in every such folder, locked for as long as the process lives that made it."""
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a temporary folder, deleted at the end; first delete what killed processes left on this machine."""
+    _delete_abandoned()
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name, (Path(name) / "new").open("w") as file:
+        flock(file, LOCK_EX)
+        Path(file.name).rename(Path(name) / LOCK_FILE)  # locked before another process can find it
+        yield Path(name)
+
+
+def _delete_abandoned() -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK_FILE}"):
+        try:
+            with path.open() as file:
+                flock(file, LOCK_EX | LOCK_NB)
+                shutil.rmtree(path.parent)
+        except OSError:
+            continue  # its process is alive, or it is another user's, or another process is deleting it

@@ -1,9 +1,11 @@
-"""Every request that any agent can ask, found in agent/requests: how its words and its frames go over the wire."""
+"""Every request that an agent can ask: its prompt, how its frames are sent, and what cached replies depend on."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
+import json
 import pkgutil
 import re
 import types
@@ -12,10 +14,11 @@ from typing import Any, Literal, Union
 
 import pytest
 
-import agent.requests
+import agent
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Question, Video
 from agent.models.role_config import ROLES
+from agent.models.structured_output import strict_schema, tool_parameters
 from agent.prompts.render import FOLDER, render
 from tests.support.chat_server import ChatServer, SentFrame
 from tests.support.wire import ask, frame
@@ -27,15 +30,15 @@ LABEL = re.compile(r"frame (\d+) at ([\d.]+) s")
 
 
 def kinds() -> list[type[Request[Any]]]:
-    """Every class of request with a template in the modules of agent/requests."""
-    names = [f"agent.requests.{each.name}" for each in pkgutil.iter_modules(agent.requests.__path__)]
-    found = {
-        value: None
-        for name in names
-        for value in vars(importlib.import_module(name)).values()
-        if isinstance(value, type) and issubclass(value, Request) and hasattr(value, "template")
-    }
-    return list(found)
+    """Every class of request with a template in the modules of agent, by name."""
+    for module in pkgutil.walk_packages(agent.__path__, "agent."):
+        importlib.import_module(module.name)
+    found: set[type[Request[Any]]] = set()
+    left: list[type[Request[Any]]] = [Request]
+    while left:
+        left += (subclasses := left.pop().__subclasses__())
+        found |= {each for each in subclasses if each.__module__.startswith("agent.") and hasattr(each, "template")}
+    return sorted(found, key=lambda kind: (kind.__name__, kind.template))
 
 
 def example(kind: Any) -> Any:
@@ -61,7 +64,7 @@ def example(kind: Any) -> Any:
 
 
 def built(kind: Any, **given: Any) -> Any:
-    """A dataclass from examples of its fields; what has a default keeps it."""
+    """A dataclass from examples of its fields; a field with a default keeps it."""
     types_of = typing.get_type_hints(kind)
     needed = [each.name for each in dataclasses.fields(kind) if each.default is each.default_factory]
     return kind(**{name: example(types_of[name]) for name in needed if name not in given}, **given)
@@ -126,3 +129,55 @@ def test_frames_of_several_videos_say_which(kind: type[Request[Any]]) -> None:
     assert [each.label for each in arrived] == [
         f"frame {number} at 5.00 s of video {letter * 12}" for number, letter in enumerate("ab", start=1)
     ]
+
+
+CACHED = {
+    "Act videoseek": "c525ab9e399b",
+    "AdjustPlan videoagent2_adjust_plan": "e0eb496362ef",
+    "AnswerFrames answer_frames": "cab8d00cb426",
+    "AnswerNotes answer_notes": "f9564216d835",
+    "AnswerNow choose_action": "f17c9fa8e659",
+    "AnswerNow videoseek": "4051333200d4",
+    "Assess videoagent2_assess": "19cef3ff2772",
+    "CallTool videoagent2_call_tool": "4824fbae93f7",
+    "CaptionFrames videoagent2_caption": "b665b4c40b52",
+    "ChooseAction choose_action": "6dd32aa2a7e8",
+    "ChooseFrames choose_frames": "c068432d0dd1",
+    "CreatePlan videoagent2_create_plan": "140f22efce45",
+    "Decide decide": "17fffec05a5b",
+    "DescribeSegment describe_segment": "785dbab2aa5c",
+    "DiscoverQueries discover_queries": "380d71a567e8",
+    "FindMissing find_missing": "25f35fa26fa4",
+    "FocusClip videoseek_focus": "0fbed9dc91f7",
+    "Guess guess": "6b493b28623b",
+    "JudgeAnswer judge_answer": "2c93f9f14514",
+    "JudgeRelevance judge_relevance": "96474ae3afd8",
+    "LocateClips locate_clips": "fde524ec704b",
+    "OverviewVideo videoseek_overview": "b47028d18586",
+    "ProposeQueries propose_queries": "9dfd2d39f4ab",
+    "ReadFrames read_frames": "c85325ec069d",
+    "Recall recall": "5eef70d6496e",
+    "ReflectOnAnswer reflect_on_answer": "b2cd7ffbd2d0",
+    "ScoreSegments score_segments": "5ac5830eddaf",
+    "SkimRange videoseek_skim": "83226511fe60",
+    "Summarize summarize": "93bfff12aa81",
+    "Think videoseek": "58d20005ba95",
+}
+"""Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs."""
+
+
+def cached_part(kind: Any) -> str:
+    """A hash of the prompt of an example, the schemas with their descriptions, and how the request is sent."""
+    schemas = strict_schema(kind.Reply), kind.Reply.__name__, tool_parameters(kind.tools) if kind.tools else None
+    options = kind.form, kind.temperature, kind.stop, kind.image_side_px, kind.full_size, kind.role
+    text = json.dumps([*schemas, *options, render(built(kind))], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@by_name
+def test_replies_that_were_cached_before_are_still_found(kind: type[Request[Any]]) -> None:
+    """A prompt, a field, or the docstring of a reply or tool (a schema's description) has changed, else.
+
+    Users then pay for every such reply again: change the value here only if that is what you want.
+    """
+    assert cached_part(kind) == CACHED[f"{kind.__name__} {kind.template}"]

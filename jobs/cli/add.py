@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from jobs.cli.library import JsonOption, LibraryArgument, VideoOption
+from jobs.cli.options.library import JsonOption, LibraryArgument, VideoOption
 from jobs.cli.options.models import InputPriceOption, OutputPriceOption
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.cli.library import JsonOption
+from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
     from agent.variants.base import Variant

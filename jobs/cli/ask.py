@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs.cli.library import JsonOption, LibraryArgument, VideoOption
 from jobs.cli.options import models as options
+from jobs.cli.options.library import JsonOption, LibraryArgument, VideoOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable

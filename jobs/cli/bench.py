@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.cli.library import JsonOption
+from jobs.cli.options.library import JsonOption
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
 

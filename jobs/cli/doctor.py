@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs.cli.library import JsonOption
+from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
     from jobs.doctor.finding import Finding

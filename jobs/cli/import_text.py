@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from jobs.cli.library import JsonOption
+from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
     from index.library import Library
@@ -129,7 +129,7 @@ def _checked(texts: list[Read], duration_s: float | None) -> list[Read]:
 
 
 def _library(uri: str, space: str | None) -> Library:
-    from index.embedding.space import DEFAULT_SPACE
+    from index.embedding.names import DEFAULT_SPACE
     from index.library import Library
     from jobs.annotate.captions import text_tower
     from jobs.ingest.library_settings import library_settings

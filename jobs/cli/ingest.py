@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.cli.library import JsonOption
 from jobs.cli.options import ingest as options
+from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
+    from jobs.console.ingest_progress import Watch
+    from jobs.ingest.outcomes import Progress
     from pipeline.sources.discover import Source
 
 
@@ -77,7 +83,6 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
     from rich.console import Console
 
     from index.library import Library
-    from jobs.cli.interrupts import interruptible
     from jobs.console.ingest_progress import progress_bar
     from jobs.console.ingest_report import show_report
     from jobs.errors import OK, SOME_FAILED
@@ -130,3 +135,29 @@ def _pairs(settings: list[str]) -> dict[str, str]:
         if not equals or not value:
             raise UsageError(f"got --set {name}{equals}; write --set NAME=VALUE, such as --set cut_s=300")
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+@contextmanager
+def interruptible(watch: Watch) -> Iterator[Watch]:
+    """Wrap `watch` so that it raises a KeyboardInterrupt that Python dropped; for runs in the main thread.
+
+    Python drops any exception that is raised in a finalizer or in a callback, such as those of imports, and an ingest
+    imports much while it begins: one Ctrl-C in a few dozen had no effect there.
+    """
+    pressed = False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    def watched(progress: Progress) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        watch(progress)
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield watched
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jobs.cli.options.library import FromOption, JsonOption, LibraryArgument, ToOption
+
 if TYPE_CHECKING:
     from index.library import Library
     from index.rows import StoredFrame, VideoRow
 
 PORTION = 200
 """Frames read at once."""
-
-LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that LanceDB takes.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-VideoOption = Annotated[
-    list[str] | None,
-    typer.Option("--video", help="Only this video: id (or its first digits), title, file, or a glob. May be repeated."),
-]
-FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
-ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
 
 
 def info(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.cli.library import JsonOption, LibraryArgument
+from jobs.cli.options.library import JsonOption, LibraryArgument
 
 if TYPE_CHECKING:
     from rich.console import Console

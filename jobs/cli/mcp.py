@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs.cli.library import LibraryArgument
 from jobs.cli.options import models as options
+from jobs.cli.options.library import LibraryArgument
 
 if TYPE_CHECKING:
     import socket
@@ -49,9 +49,9 @@ def mcp(
     from agent.core.budget import Budget
     from agent.variants.registry import variant
     from index.library import Library
-    from jobs.cli.sockets import listen
     from jobs.mcp.tools import LibraryTools
     from jobs.model_choice import ModelChoice
+    from jobs.server_socket import listen
 
     chosen = variant(agent)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
@@ -85,12 +85,13 @@ async def _serve(
 
 def _tell(library: str, listener: socket.socket | None, host: str) -> None:
     """Say where the server is, on stderr: stdout may be the protocol's."""
-    from jobs.mcp.server import LOOPBACK
+    from jobs.server_socket import LOOPBACK, http_url
 
     if listener is None:
         print(f"serving {library} over stdio", file=sys.stderr)
         return
-    shown, port = f"[{host}]" if ":" in host else host, listener.getsockname()[1]
-    print(f"serving {library} at http://{shown}:{port}/mcp", file=sys.stderr)
+    print(f"serving {library} at {http_url(listener, host)}mcp", file=sys.stderr)
     if host not in LOOPBACK:
-        print(f"warning: whoever reaches {host} can read this library and ask: there is no password", file=sys.stderr)
+        print(
+            f"warning: anyone who reaches {host} can read this library and ask; no password", file=sys.stderr
+        )

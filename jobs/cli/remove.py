@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobs.cli.library import LibraryArgument, VideoOption
+from jobs.cli.options.library import LibraryArgument, VideoOption
 
 if TYPE_CHECKING:
     from index.library import Library

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.cli.library import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+from jobs.cli.options.library import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
 
 if TYPE_CHECKING:
     import numpy as np

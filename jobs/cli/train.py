@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.cli.library import LibraryArgument
+from jobs.cli.options.library import LibraryArgument
 from jobs.cli.options.models import BaseUrlOption, SpaceOption
 
 app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")

@@ -66,15 +66,14 @@ def _write(collection: Collection, out: Path) -> None:
 def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:
     import webbrowser
 
-    from jobs.cli.sockets import listen
-    from jobs.viewer.server import LOOPBACK, serve
+    from jobs.server_socket import LOOPBACK, http_url, listen
+    from jobs.viewer.server import serve
 
     listener = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listener.getsockname()[1]}/"
+    address = http_url(listener, host)
     print(f"{address} (Ctrl-C ends it)", file=sys.stderr)
     if host not in LOOPBACK:
-        print(f"warning: whoever reaches {host} can see all of this: there is no password", file=sys.stderr)
+        print(f"warning: anyone who reaches {host} can see all of this; there is no password", file=sys.stderr)
     if browser:
         webbrowser.open(address)
     serve(collection, listener, _names(host))
@@ -82,7 +81,7 @@ def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:
 
 def _names(host: str) -> list[str]:
     """The hosts that a request may name; on every address, nobody knows how the browser calls this machine."""
-    from jobs.viewer.server import LOOPBACK
+    from jobs.server_socket import LOOPBACK
 
     if host in LOOPBACK:
         return [*LOOPBACK, "[::1]"]

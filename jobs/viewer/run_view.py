@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.benchmarks.item import Item
+from jobs.benchmarks.sample import Sample
 from jobs.evaluation.report.build import Run, read_report
-from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.results import SampleResult
 from jobs.evaluation.run.run_folder import PAGE, REPORT, trace_file
 from jobs.evaluation.score.aggregate import make_report
-from jobs.evaluation.score.report_types import Report
+from jobs.evaluation.score.report import Report
 from jobs.evaluation.score.scorers import judged_score, option_score
 
 
@@ -41,7 +41,7 @@ def run_view(run: Run) -> dict[str, Any]:
     }
 
 
-def truth_of(run: Run, item: Item) -> dict[str, Any]:
+def truth_of(run: Run, item: Sample) -> dict[str, Any]:
     """What is true of a question, with the ranges that show it by video."""
     videos = run.plan.items[item.item_id]
     clip = item.truth.clip if item.truth.clip is not None else videos[0] if len(videos) == 1 else None
@@ -59,7 +59,7 @@ def _questions(run: Run) -> list[dict[str, Any]]:
     records = {(each.contender, each.item_id): each for each in run.records}
     verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
 
-    def answer(contender: str, item: Item) -> dict[str, Any] | None:
+    def answer(contender: str, item: Sample) -> dict[str, Any] | None:
         record = records.get((contender, item.item_id))
         if record is None:
             return None
@@ -80,7 +80,7 @@ def _questions(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(record: Record, score: float | None) -> dict[str, Any]:
+def _answer(record: SampleResult, score: float | None) -> dict[str, Any]:
     return {
         "score": score,
         "option": record.option,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAFE = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.reference import reference
+from docs.commands_page import reference
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")

@@ -37,7 +37,8 @@ from index.library import Library
 from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
 from jobs.viewer.api import Collection
 from jobs.viewer.inputs import told_apart
-from jobs.viewer.server import LOOPBACK, make_app
+from jobs.server_socket import LOOPBACK
+from jobs.viewer.server import make_app
 from pipeline.sampling.settings import FrameRow
 from tests.support.agent_library import ScriptedModel, explorer
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobs.cli.library import JsonOption
+from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jobs.benchmarks.item import Benchmark
+    from jobs.benchmarks.sample import Benchmark
 
 LISTED = 20
 

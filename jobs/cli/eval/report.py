@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.cli.library import JsonOption
+from jobs.cli.options.library import JsonOption
 
 RunArgument = Annotated[Path, typer.Argument(help="The folder of a run, as `kinodex eval` wrote it with --out.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]

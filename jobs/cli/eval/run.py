@@ -9,13 +9,13 @@ import typer
 
 from jobs.cli.eval.check import BenchmarkArgument, IdsOption, MapOption, OnlyOption
 from jobs.cli.eval.report import report
-from jobs.cli.library import LibraryArgument
 from jobs.cli.options import models as options
+from jobs.cli.options.library import LibraryArgument
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from jobs.evaluation.run.solve import Ask, Setting
+    from jobs.evaluation.run.solve import RunContext, Solve
 
 AnnotationsOption = Annotated[
     Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
@@ -85,10 +85,10 @@ def eval_run(
     from jobs.benchmarks.subset import wanted_part
     from jobs.console.output import console
     from jobs.errors import need
-    from jobs.evaluation.run.contenders import contenders
-    from jobs.evaluation.run.make_plan import Wanted, planned
-    from jobs.evaluation.run.run import How, run, under_way
-    from jobs.evaluation.run.solve import Setting
+    from jobs.evaluation.run.make_plan import RunRequest, make_plan
+    from jobs.evaluation.run.run import RunOptions, run, under_way
+    from jobs.evaluation.run.solve import RunContext
+    from jobs.evaluation.run.systems import parse_systems
     from jobs.model_choice import BUILTIN, ModelChoice
 
     need("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
@@ -96,27 +96,27 @@ def eval_run(
     options.check_cost(choice, max_cost, stop_at_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     speechless = models is None and model == BUILTIN
-    entered = contenders(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
-    setting = Setting(library, choice, budget, detector, subtitles, keep_captions, traces, space)
-    wanted = Wanted(benchmark, annotations, entered, map_, limit, seed, wanted_part(only or [], ids))
-    plan, items = planned(wanted, setting)
+    entered = parse_systems(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
+    setting = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space)
+    wanted = RunRequest(benchmark, annotations, entered, map_, limit, seed, wanted_part(only or [], ids))
+    plan, items = make_plan(wanted, setting)
     who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
-    how = How(under_way(at_once), max_errors, retry_errors, stop_at_cost)
+    how = RunOptions(under_way(at_once), max_errors, retry_errors, stop_at_cost)
     run(plan, items, who_asks, out, console(), how)
     report(out, page=page)
 
 
 def _who_asks(
-    setting: Setting, on_ray: bool, workers: int | None, address: str | None
-) -> AbstractAsyncContextManager[Ask]:
+    setting: RunContext, on_ray: bool, workers: int | None, address: str | None
+) -> AbstractAsyncContextManager[Solve]:
     if on_ray:
-        from jobs.evaluation.run.ray_pool import ray_asker
+        from jobs.evaluation.run.ray_pool import ray_solver
 
-        return ray_asker(setting, workers, address)
+        return ray_solver(setting, workers, address)
     if workers is not None and workers > 1:
-        from jobs.evaluation.run.process_pool import process_asker
+        from jobs.evaluation.run.process_pool import process_solver
 
-        return process_asker(setting, workers)
-    from jobs.evaluation.run.solve import asker
+        return process_solver(setting, workers)
+    from jobs.evaluation.run.solve import open_solver
 
-    return asker(setting)
+    return open_solver(setting)

@@ -30,13 +30,13 @@ def simulate(
 
     SIMULATION: the model knows the evidence and errs as it is told to; no figure says anything about a real model.
     """
-    from jobs.evaluation.run.contenders import contenders
+    from jobs.evaluation.run.systems import parse_systems
     from jobs.simulation.questions import made_questions, read_questions
     from jobs.simulation.run import simulate as simulated
     from jobs.simulation.run import write_simulation
     from jobs.simulation.sweeps import check_agents, chosen_sweeps, joined_all
 
-    also = contenders(agent or [], controls=False)
+    also = parse_systems(agent or [], controls=False)
     wanted = joined_all(chosen_sweeps(sweep or []), also)
     asked = read_questions(annotations, questions, seed) if annotations else made_questions(questions, seed)
     check_agents(also, asked)

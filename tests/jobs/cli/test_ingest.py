@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from jobs.cli.ingest import interruptible
+from jobs.ingest.outcomes import Progress
 from tests.support.command import Kinodex, bad, runner
 
 
@@ -107,3 +112,19 @@ def test_bad_settings(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
     bad(kinodex, "ingest", films, *to, "--config", tmp_path / "none.toml", code=2, says="none.toml")
     bad(kinodex, "ingest", tmp_path / "none.csv", *to, code=2, says="none.csv")
     assert not (tmp_path / "library").exists()
+
+
+HALF = Progress(1, 2, 0, 30, 30.0, 5_000, 10_000, {"decode": 0.9}, "decode", "a film")
+
+
+def test_an_interrupt_that_was_dropped_is_raised_with_the_next_progress() -> None:
+    shown: list[Progress] = []
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), interruptible(shown.append) as watch:
+        watch(HALF)
+        with suppress(KeyboardInterrupt):  # as Python does in a finalizer
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.sigtimedwait([], 1.0)
+        watch(HALF)
+    assert shown == [HALF]
+    assert signal.getsignal(signal.SIGINT) is before

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import signal
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +16,6 @@ from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import RunRow
 from jobs.annotate.stage import Added
-from jobs.cli.ingest import interruptible
 from jobs.console.add_progress import adding_bar
 from jobs.console.ingest_progress import described, duration, part_done, progress_bar
 from jobs.console.ingest_report import MOST_LINES, show_report, show_runs
@@ -198,16 +194,3 @@ def test_runs_are_read_back_from_the_library(library: Library, capsys: pytest.Ca
     for wrong in ("aaaa", "bbbb"):
         with pytest.raises(UsageError, match=f"--run {wrong}"):
             show_runs(library, wrong, as_json=False)
-
-
-def test_an_interrupt_that_was_dropped_is_raised_with_the_next_progress() -> None:
-    shown: list[Progress] = []
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), interruptible(shown.append) as watch:
-        watch(HALF)
-        with suppress(KeyboardInterrupt):  # as Python does in a finalizer
-            os.kill(os.getpid(), signal.SIGINT)
-            signal.sigtimedwait([], 1.0)
-        watch(HALF)
-    assert shown == [HALF]
-    assert signal.getsignal(signal.SIGINT) is before

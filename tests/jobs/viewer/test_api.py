@@ -18,8 +18,8 @@ from agent.errors import NotATrace
 from agent.trace.trace import read_trace
 from jobs.cli import view as view_command
 from jobs.cli.main import main
-from jobs.cli.sockets import listen
 from jobs.errors import UsageError
+from jobs.server_socket import listen
 from jobs.viewer.api import Collection
 from jobs.viewer.export import one_file
 from jobs.viewer.html import as_json

@@ -1,4 +1,4 @@
-"""The page of commands, docs/commands.md, made from the commands: `python -m jobs.cli.reference` prints it.
+"""Page of commands, docs/commands.md, made from the commands: `python -m docs.commands_page` prints it.
 
 One section a command, with a row for each argument and option, so that the page can be searched and linked to.
 """

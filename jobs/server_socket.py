@@ -1,0 +1,26 @@
+"""Sockets of the servers that commands start, and the address that users see."""
+
+from __future__ import annotations
+
+import socket
+
+from jobs.errors import UsageError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open a socket that listens on a host and port; port 0 picks a free one. Raises UsageError if that fails."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; give another --host or --port"
+        ) from error
+
+
+def http_url(listener: socket.socket, host: str) -> str:
+    """URL of a server on this socket, under the host that its user named."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}/"

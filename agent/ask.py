@@ -15,7 +15,7 @@ from agent.environment import Environment
 from agent.errors import BadSettings, OutOfBudget
 from agent.session import Session, at_once
 from agent.trace.events import Event, Finished, RunStarted
-from agent.trace.followup import Seen
+from agent.trace.followup import PriorEvidence
 from agent.variants.base import Variant, changed
 from agent.variants.registry import refuse_unfit, variant
 
@@ -37,7 +37,7 @@ async def ask(
     agent: str | Variant = "eea",
     parameters: Any = None,
     budget: Budget = UNLIMITED,
-    seen: Seen | None = None,
+    seen: PriorEvidence | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Answer:
     """Answer a question about the environment's videos; `on_event` sees everything as it happens.

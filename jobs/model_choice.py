@@ -58,9 +58,9 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     if choice.roles_file is None and choice.model == BUILTIN:
         if choice.base_url:
             raise UsageError("got --base-url without --model; name the model that the server serves")
-        from agent.models.rulebased.model import BuiltinModel
+        from agent.models.rulebased.model import RuleBasedModel
 
-        yield BuiltinModel
+        yield RuleBasedModel
     elif choice.roles_file is None and choice.model.startswith(REPLAY):
         from agent.trace.replay_model import ReplayModel
 
@@ -68,10 +68,10 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
         yield lambda environment: replay
     elif choice.roles_file is None and choice.model.startswith(LOCAL):
         from agent.models.local import load_local_model
-        from agent.models.rulebased.model import BuiltinModel
+        from agent.models.rulebased.model import RuleBasedModel
 
         local = load_local_model(choice.model.removeprefix(LOCAL))
-        yield lambda environment: {"policy": local, "default": BuiltinModel(environment)}
+        yield lambda environment: {"policy": local, "default": RuleBasedModel(environment)}
     else:
         async with role_models(choice) as models:
             yield lambda environment: models

@@ -14,7 +14,6 @@ from agent.core.protocol import Exchange, R, Request, Usage
 from agent.models.chat_messages import Message, in_turns, turn_messages, user_message, with_hashes
 from agent.models.completion import Completion
 from agent.models.endpoint import Ask, Endpoint
-from agent.models.pricing import priced
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
 from agent.models.structured_output import read, repair_messages, strict_schema, tool_parameters
@@ -122,7 +121,7 @@ class OpenAIModel:
 
     def _usage(self, completion: Completion) -> Usage:
         tokens = completion.input_tokens, completion.output_tokens, completion.cached_tokens
-        return priced(self.role.price, *tokens)
+        return self.role.price.usage(*tokens)
 
 
 @asynccontextmanager

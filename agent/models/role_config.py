@@ -19,12 +19,34 @@ from pydantic import (
     field_validator,
 )
 
+from agent.core.protocol import Usage
 from agent.errors import BadSettings, KeyMissing
-from agent.models.pricing import Price
 
 DEFAULT_ROLE = "default"
 ROLES = (DEFAULT_ROLE, "policy", "reward", "vision", "grounding", "captioner", "judge")
 NO_KEY = "no-key"
+PRICED_TOKENS = 1_000_000
+
+
+class Price(BaseModel):
+    """Money for a million tokens, in whatever currency the user counts; 0 by default.
+
+    Prices are the user's to give for each role: none are built in, since they change.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: NonNegativeFloat = 0.0
+    output: NonNegativeFloat = 0.0
+    cached_input: NonNegativeFloat | None = None
+    """For input tokens that the server had cached; None: the same as `input`."""
+
+    def usage(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> Usage:
+        """Add up the tokens and their cost; `cached_tokens` are part of `input_tokens`."""
+        cached = min(cached_tokens, input_tokens)
+        cached_price = self.input if self.cached_input is None else self.cached_input
+        cost = (input_tokens - cached) * self.input + cached * cached_price + output_tokens * self.output
+        return Usage(input_tokens, output_tokens, cached, cost / PRICED_TOKENS)
 
 
 class Role(BaseModel):

@@ -19,7 +19,7 @@ NO_ANSWER = "(no answer was found)"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PriorEvidence:
     """The questions answered so far, and the frames and notes that bear on them, by video and in time order."""
 
     earlier: tuple[Earlier, ...]
@@ -27,7 +27,7 @@ class Seen:
     notes: tuple[Note, ...]
 
 
-def read_seen(path: Path, environment: Environment) -> Seen:
+def read_prior_evidence(path: Path, environment: Environment) -> PriorEvidence:
     """What the run behind a trace found: its evidence, else the last of what it was shown.
 
     Raises `NotATrace` if the file is none, if the run did not end, or if it is about other videos.
@@ -45,7 +45,7 @@ def read_seen(path: Path, environment: Environment) -> Seen:
     told = [each for each in _inputs(records, "notes") if each["video_id"] in known]
     frames = _bearing(shown, evidence, "time_s", "time_s")[-MOST_FRAMES:]
     notes = _bearing(told, evidence, "start_s", "end_s")[-MOST_NOTES:]
-    return Seen(
+    return PriorEvidence(
         _earlier(records),
         tuple(_pictures(environment, frames)),
         tuple(sorted((Note(**each) for each in notes), key=lambda note: (note.video_id, note.start_s, note.end_s))),

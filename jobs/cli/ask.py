@@ -104,7 +104,7 @@ async def _answer(question: Question, environment: Environment, choice: ModelCho
 
     from agent.ask import ask as run
     from agent.ask import default_parameters
-    from agent.trace.followup import read_seen
+    from agent.trace.followup import read_prior_evidence
     from agent.trace.trace import trace_to
     from agent.variants.base import changed
     from jobs.console.output import console
@@ -113,7 +113,7 @@ async def _answer(question: Question, environment: Environment, choice: ModelCho
     from jobs.model_choice import chosen_models
 
     parameters = changed(default_parameters(how.agent, environment), how.settings)
-    seen = None if how.after is None else read_seen(how.after, environment)
+    seen = None if how.after is None else read_prior_evidence(how.after, environment)
     watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(console())]
     with ExitStack() as stack:
         if how.trace is not None:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from agent.answer import Answer
 from agent.ask import ask
 from agent.environment import Environment
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.trace.events import Event
 from agent.trace.trace import trace_to
 from index.embedding.space import load_space
@@ -106,7 +106,7 @@ def _ask(known: Known, environment: Environment, trace: Path, out: Console) -> A
             view(event)
             write(event)
 
-        answer = asyncio.run(ask(known.question, environment, BuiltinModel(environment), on_event=tell))
+        answer = asyncio.run(ask(known.question, environment, RuleBasedModel(environment), on_event=tell))
     show_answer(answer, environment.videos, out)
     return answer
 

@@ -14,7 +14,7 @@ from agent.core.protocol import Exchange, Usage
 from agent.core.question import Question
 from agent.core.replies import Queries
 from agent.errors import BadSettings, ModelUnreachable, NeedsLanguage, UnknownAgent
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.requests.answer import AnswerFrames
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.variants.baselines.uniform import UniformParameters
@@ -281,5 +281,5 @@ def test_an_exchange_is_checked_whoever_made_it(environment):
 def test_agents_that_reason_in_words_refuse_the_builtin_model_before_any_work(environment, variant):
     events: list[object] = []
     with pytest.raises(NeedsLanguage, match=f"the agent {variant.name} reasons in words"):
-        asyncio.run(ask(QUESTION, environment, BuiltinModel(environment), agent=variant.name, on_event=events.append))
+        asyncio.run(ask(QUESTION, environment, RuleBasedModel(environment), agent=variant.name, on_event=events.append))
     assert events == []

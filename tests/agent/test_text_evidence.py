@@ -17,7 +17,7 @@ from agent.environment import Environment
 from agent.errors import NeedsPictures
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.prompts.render import render
 from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from agent.requests.describe import DescribeSegment
@@ -145,7 +145,7 @@ def test_who_looks_refuses_at_once(library, variant):
 @pytest.mark.parametrize("agent", ["videoagent", "videotree", "uniform"])
 def test_captions_are_read_never_asked_for(library, agent):
     environment = of(library, "told")
-    answer, events = asked(environment, KITE, BuiltinModel(environment), agent)
+    answer, events = asked(environment, KITE, RuleBasedModel(environment), agent)
     requests = [event.request for event in events if isinstance(event, Exchanged)]
     notes = [note for request in requests if isinstance(request, AnswerNotes) for note in request.notes]
     told = {(note.start_s, note.text) for note in environment.words(text_video_id("told"))}
@@ -249,11 +249,11 @@ def test_uniform_is_given_what_is_said_at_its_frames_times(library):
 def test_the_built_in_model_goes_by_a_line_where_frames_show_nothing_clearly(library):
     environment = of(library, "film")
     question = Question("Which of these appears?", ("velvet", "said at twelve"))
-    answer, _ = asked(environment, question, BuiltinModel(environment), "uniform", UniformParameters(frames=9))
+    answer, _ = asked(environment, question, RuleBasedModel(environment), "uniform", UniformParameters(frames=9))
     assert (answer.text, [part.start_s for part in answer.evidence]) == ("said at twelve", [11.0])
-    seen, _ = asked(environment, KITE, BuiltinModel(environment), "uniform", UniformParameters(frames=9))
+    seen, _ = asked(environment, KITE, RuleBasedModel(environment), "uniform", UniformParameters(frames=9))
     hidden = of(library, "film", subtitles=False)
-    alone, _ = asked(hidden, KITE, BuiltinModel(hidden), "uniform", UniformParameters(frames=9))
+    alone, _ = asked(hidden, KITE, RuleBasedModel(hidden), "uniform", UniformParameters(frames=9))
     assert (seen.status, seen.option, seen.evidence) == (alone.status, alone.option, alone.evidence)
 
 

@@ -22,7 +22,7 @@ from agent.environment import Environment
 from agent.requests.answer import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.trace.events import Acted, Event
-from agent.trace.followup import Seen
+from agent.trace.followup import PriorEvidence
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from index.library import Library
 from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
@@ -110,7 +110,7 @@ def run(
     usage: Usage | None = None,
     detector: Any = None,
     on_event: Callable[[Event], None] | None = None,
-    seen: Seen | None = None,
+    seen: PriorEvidence | None = None,
     question: Question = QUESTION,
     **settings: Any,
 ) -> tuple[Answer, list[Event], ScriptedModel]:

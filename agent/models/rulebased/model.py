@@ -36,7 +36,7 @@ from agent.variants.videotree.requests import JudgeRelevance
 QUERIES = 5
 
 
-class BuiltinModel:
+class RuleBasedModel:
     """Answers from the environment's vectors; its replies cost no tokens.
 
     Raises `NeedsLanguage` for what it cannot answer.

@@ -1,7 +1,7 @@
 """Questions as statements that a text tower can compare with a picture: "what colour is the kite?" + "red"
 = "red kite".
 
-Words and word order only, no grammar: good enough for `BuiltinModel`, which has no language model to ask.
+Words and word order only, no grammar: good enough for `RuleBasedModel`, which has no language model to ask.
 """
 
 from __future__ import annotations

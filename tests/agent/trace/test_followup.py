@@ -13,7 +13,7 @@ from agent.core.question import Question
 from agent.errors import BadSettings, NotATrace
 from agent.requests.answer import Recall
 from agent.trace.events import Event, Finished, RunStarted
-from agent.trace.followup import read_seen
+from agent.trace.followup import read_prior_evidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
 from agent.variants.base import changed
@@ -55,7 +55,7 @@ def forgetful(request):
 
 def test_what_was_seen_is_the_evidence_of_the_answer(environment, first):
     path, answer = first
-    seen = read_seen(path, environment)
+    seen = read_prior_evidence(path, environment)
     assert [(each.question, each.answer) for each in seen.earlier] == [(FIRST.text, answer.text)]
     assert seen.frames
     assert all(any(part.start_s <= frame.time_s < part.end_s for part in answer.evidence) for frame in seen.frames)
@@ -63,7 +63,7 @@ def test_what_was_seen_is_the_evidence_of_the_answer(environment, first):
 
 
 def test_a_follow_up_that_the_evidence_answers_takes_one_call(environment, first, tmp_path):
-    seen = read_seen(first[0], environment)
+    seen = read_prior_evidence(first[0], environment)
     answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen)
     assert (answer.status, answer.text, answer.ledger.calls) == ("answered", "no", 1)
     assert answer.ledger.frames == len(seen.frames)
@@ -72,7 +72,7 @@ def test_a_follow_up_that_the_evidence_answers_takes_one_call(environment, first
 
 
 def test_else_it_searches_on_and_samples_nothing_twice(environment, first, tmp_path):
-    seen = read_seen(first[0], environment)
+    seen = read_prior_evidence(first[0], environment)
     answer, model = run(environment, forgetful, tmp_path / "next.jsonl", NEXT, seen=seen)
     assert answer.ledger.calls > 1
     shown = {(frame.video_id, frame.frame_no) for frame in seen.frames}
@@ -82,17 +82,17 @@ def test_else_it_searches_on_and_samples_nothing_twice(environment, first, tmp_p
 
 
 def test_conversations_go_on_and_replay(environment, first, tmp_path):
-    seen = read_seen(first[0], environment)
+    seen = read_prior_evidence(first[0], environment)
     second, _ = run(environment, forgetful, tmp_path / "second.jsonl", NEXT, seen=seen)
     again, _ = run(environment, ReplayModel(tmp_path / "second.jsonl"), tmp_path / "again.jsonl", NEXT, seen=seen)
     assert (again.text, again.evidence) == (second.text, second.evidence)
-    third = read_seen(tmp_path / "second.jsonl", environment)
+    third = read_prior_evidence(tmp_path / "second.jsonl", environment)
     assert [each.question for each in third.earlier] == [FIRST.text, NEXT.text]
     assert read_trace(tmp_path / "second.jsonl")[0]["question"]["earlier"][0]["question"] == FIRST.text
 
 
 def test_controls_see_nothing_of_it(environment, first, tmp_path):
-    seen = read_seen(first[0], environment)
+    seen = read_prior_evidence(first[0], environment)
     answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen, agent="random")
     assert (model.requests, answer.ledger.frames) == ([], 0)
 
@@ -101,12 +101,12 @@ def test_what_cannot_be_continued_says_why(environment, first, tmp_path):
     lines = first[0].read_text().splitlines()
     (tmp_path / "cut.jsonl").write_text("\n".join(lines[:-1]) + "\n")
     with pytest.raises(NotATrace, match="ends before its answer"):
-        read_seen(tmp_path / "cut.jsonl", environment)
+        read_prior_evidence(tmp_path / "cut.jsonl", environment)
     header = json.loads(lines[0])
     header["videos"] = [{**video, "video_id": "f" * 32} for video in header["videos"]]
     (tmp_path / "foreign.jsonl").write_text("\n".join([json.dumps(header), *lines[1:]]) + "\n")
     with pytest.raises(NotATrace, match="which is not asked about now"):
-        read_seen(tmp_path / "foreign.jsonl", environment)
+        read_prior_evidence(tmp_path / "foreign.jsonl", environment)
 
 
 def test_many_questions_at_once_stay_under_the_limit_and_in_order(environment):

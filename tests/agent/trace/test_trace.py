@@ -13,7 +13,7 @@ from agent.core.budget import Budget
 from agent.core.protocol import Usage
 from agent.core.question import Question
 from agent.errors import NeedsLanguage, NotATrace, NotInTrace
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.requests.tree import Decide
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
@@ -108,7 +108,7 @@ def test_a_run_that_is_refused_leaves_the_trace_of_another(library, recorded, tm
     path, environment = tmp_path / "trace.jsonl", environment_of(library)
     path.write_bytes(recorded[0].read_bytes())
     with pytest.raises(NeedsLanguage), trace_to(path) as write:
-        asyncio.run(ask("Who?", environment, BuiltinModel(environment), agent="videoagent2", on_event=write))
+        asyncio.run(ask("Who?", environment, RuleBasedModel(environment), agent="videoagent2", on_event=write))
     assert path.read_bytes() == recorded[0].read_bytes()
     with trace_to(path) as write:
         asyncio.run(ask("Who?", environment, ScriptedModel(explorer), on_event=write))

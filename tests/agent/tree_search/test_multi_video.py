@@ -16,7 +16,7 @@ from agent.environment import Environment
 from agent.requests.answer import Recall
 from agent.requests.tree import Decide, DiscoverQueries
 from agent.trace.events import Event, Ranked, Remembered
-from agent.trace.followup import Seen
+from agent.trace.followup import PriorEvidence
 from agent.tree_search.anchors import anchors
 from agent.tree_search.multi_video import CLIP_S, matches, new_queries
 from agent.variants.eea import EEAParameters
@@ -128,7 +128,7 @@ def test_what_a_conversation_has_seen_stays_and_begins_the_memory(library, agent
     def forgetful(request):
         return {"action": "insufficient_evidence"} if isinstance(request, Recall) else explorer(request)
 
-    seen = Seen((Earlier("Who was there?", "nobody"),), before, ())
+    seen = PriorEvidence((Earlier("Who was there?", "nobody"),), before, ())
     answer, events, model, titles = run(library, agent, forgetful, parameters, seen)
     assert "none" in ranking(events, titles)[0]
     assert next(event for event in events if isinstance(event, Remembered)).added == before

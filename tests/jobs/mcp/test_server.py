@@ -31,7 +31,7 @@ from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.variants.registry import named
 from index.library import Library
 from index.rows import TranscriptRow
@@ -75,7 +75,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 def server_of(library: Library, budget: Budget | None = None) -> MCPServer:
-    asking = Asking(BuiltinModel, {"default": "builtin"}, named("eea"), budget or Budget())
+    asking = Asking(RuleBasedModel, {"default": "builtin"}, named("eea"), budget or Budget())
     return make_server(LibraryTools(library), asking)
 
 
@@ -216,7 +216,7 @@ def status_for(port: int, **headers: str) -> int:
 
 def test_ask_answers_as_the_library_does(library: Library) -> None:
     environment = open_environment(library.uri)
-    answer = asyncio.run(ask(Question(QUESTION, tuple(OPTIONS)), environment, BuiltinModel(environment)))
+    answer = asyncio.run(ask(Question(QUESTION, tuple(OPTIONS)), environment, RuleBasedModel(environment)))
     steps: list[float] = []
     said: list[str] = []
 

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from agent.core.budget import Budget
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.variants.registry import named
 from index.library import Library
 from index.rows import Scope
@@ -55,7 +55,7 @@ def test_searches_and_questions_are_of_that_space(library: Library) -> None:
             assert "later has no vectors yet" in texts(refused)[0]
 
     async def run() -> None:
-        asking = Asking(BuiltinModel, {"default": "builtin"}, named("eea"), Budget())
+        asking = Asking(RuleBasedModel, {"default": "builtin"}, named("eea"), Budget())
         async with Client(make_server(LibraryTools(library, space=other.name), asking)) as client:
             await use(client)
 

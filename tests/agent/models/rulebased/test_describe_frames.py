@@ -15,7 +15,7 @@ from agent.errors import NeedsLanguage
 from agent.models.rulebased import judge_notes as reading
 from agent.models.rulebased import vocabulary as words
 from agent.models.rulebased.describe_frames import describe
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.requests.answer import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.trace.events import Event, Exchanged
@@ -58,7 +58,7 @@ def elsewhere(tmp_path_factory) -> Environment:
 
 
 def replied(environment, request):
-    return asyncio.run(BuiltinModel(environment).ask(request)).reply
+    return asyncio.run(RuleBasedModel(environment).ask(request)).reply
 
 
 def notes(*texts: str, confidence: float | None = None) -> tuple[Note, ...]:
@@ -144,7 +144,7 @@ def test_it_has_no_words_for_other_spaces(elsewhere):
 def test_agents_that_reason_in_words_are_refused(elsewhere, agent):
     events: list[Event] = []
     with pytest.raises(NeedsLanguage, match="needs a language model; give --model and --base-url"):
-        asyncio.run(ask(KITE, elsewhere, BuiltinModel(elsewhere), agent=agent, on_event=events.append))
+        asyncio.run(ask(KITE, elsewhere, RuleBasedModel(elsewhere), agent=agent, on_event=events.append))
     assert not any(isinstance(event, Exchanged) for event in events)
 
 
@@ -268,7 +268,7 @@ def test_it_plays_the_baselines_in_the_sketch_world(sketch, script, agent):
     right, wrong = 0, 0
     for asked in write_questions(script, "film.mp4", 0)[:8]:
         question = Question(asked.question, asked.options)
-        answer = asyncio.run(ask(question, sketch, BuiltinModel(sketch), agent=agent))
+        answer = asyncio.run(ask(question, sketch, RuleBasedModel(sketch), agent=agent))
         right += answer.option == asked.answer
         wrong += answer.option not in (asked.answer, None)
         assert answer.ledger.invalid_replies == 0

@@ -10,7 +10,7 @@ from agent.ask import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.models.rulebased import judge_frames as seeing
-from agent.models.rulebased.model import BuiltinModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.models.rulebased.statements import statements
 from agent.requests.tree import Decide
 from agent.trace.events import Event, Exchanged
@@ -59,7 +59,7 @@ def answered(environment, text, options=(), agent="eea", **more):
     events: list[Event] = []
     answer = asyncio.run(
         ask(
-            Question(text, options), environment, BuiltinModel(environment), agent=agent, on_event=events.append, **more
+            Question(text, options), environment, RuleBasedModel(environment), agent=agent, on_event=events.append, **more
         )
     )
     return answer, events

@@ -16,7 +16,7 @@ from agent.requests.answer import AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import DiscoverQueries
 from agent.trace.events import Acted, Assessed, Event
-from agent.trace.followup import Seen
+from agent.trace.followup import PriorEvidence
 from agent.variants.videoagent.agent import VideoAgentParameters
 from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
 from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
@@ -229,7 +229,7 @@ def test_a_follow_up_begins_with_what_was_found_before(library):
     environment = environment_of(library)
     (video,) = environment.videos
     told = Note(video.video_id, 40.0, 44.0, "caption", "a kite", 0.7)
-    seen = Seen((Earlier("What is seen?", "a kite"),), environment.frames(video.video_id, [1240.0]), (told,))
+    seen = PriorEvidence((Earlier("What is seen?", "a kite"),), environment.frames(video.video_id, [1240.0]), (told,))
 
     def forgetful(request):
         return {"action": "insufficient_evidence"} if isinstance(request, Recall) else script(confidence=3)(request)

@@ -16,7 +16,7 @@ from agent.errors import BadSettings
 from agent.requests.answer import AnswerNotes
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.trace.events import Assessed, Decided
-from agent.trace.followup import Seen
+from agent.trace.followup import PriorEvidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
 from agent.variants.registry import variant
@@ -256,7 +256,7 @@ def test_of_many_videos_the_nearest_are_captioned_in_parts_that_the_bank_can_hol
 def test_a_follow_up_knows_what_the_tools_returned_before(library: Library) -> None:
     _, events, first = run(library, Script([UNSURE, SURE]))
     notes = first.asked(Assess)[0].notes[:2] + acted(events)[0].notes
-    answer, _, model = run(library, Script([SURE]), seen=Seen((Earlier("Is there a kite?", "yes"),), (), notes))
+    answer, _, model = run(library, Script([SURE]), seen=PriorEvidence((Earlier("Is there a kite?", "yes"),), (), notes))
     (assessed,) = model.asked(Assess)
     assert assessed.notes == first.asked(Assess)[1].notes
     assert [(each.start_s, each.end_s) for each in answer.evidence] == [(40.0, 41.0)]

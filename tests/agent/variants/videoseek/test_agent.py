@@ -18,7 +18,7 @@ from agent.environment import Environment
 from agent.errors import BadSettings
 from agent.models.openai_compatible import OpenAIModel
 from agent.trace.events import Acted, Event
-from agent.trace.followup import Seen
+from agent.trace.followup import PriorEvidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
 from agent.variants.videoseek.agent import VideoSeekParameters
@@ -86,7 +86,7 @@ def run(
     environment: Environment,
     budget: Budget | None = None,
     on_event: Callable[[Event], None] | None = None,
-    seen: Seen | None = None,
+    seen: PriorEvidence | None = None,
     parameters: VideoSeekParameters | None = None,
 ) -> tuple[Answer, list[Acted]]:
     events: list[Event] = []
@@ -342,7 +342,7 @@ def test_a_follow_up_knows_the_notes_of_before(one: Environment) -> None:
 
     seeking = seeker({**ANSWER, "evidence": [1]})
     with ChatServer(reply) as server:
-        answer, _ = run(server, one, seen=Seen((), (), (before,)))
+        answer, _ = run(server, one, seen=PriorEvidence((), (), (before,)))
     assert "1. 701.0 s to 709.0 s (focus): A red kite.\n2. 10.0 s to 12.0 s (subtitle)" in server.seen[1].text
     assert [(each.start_s, each.end_s) for each in answer.evidence] == [(701.0, 709.0)]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from index.errors import BadCheckpoint, UnknownModel, WeightsMissing
 
+DEFAULT_SPACE = "ViT-B-32-SigLIP2-256/webli"
 BUILTIN = Path(__file__).parent / "builtin"
 HUB, LOCAL = "hf-hub:", "local-dir:"
 WEIGHT_SUFFIXES = (".safetensors", ".pt", ".bin", ".pth")

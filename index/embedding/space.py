@@ -38,7 +38,6 @@ from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 if TYPE_CHECKING:
     import torch
 
-DEFAULT_SPACE = "ViT-B-32-SigLIP2-256/webli"
 TEXT_BATCH = 64
 TWO_WAYS = (
     "; give a local checkpoint (--space local-dir:PATH, a copy of the model's repository with its tokenizer), "

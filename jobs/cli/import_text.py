@@ -132,8 +132,8 @@ def _library(uri: str, space: str | None) -> Library:
     from index.embedding.names import DEFAULT_SPACE
     from index.library import Library
     from jobs.annotate.captions import text_tower
-    from jobs.ingest.library_settings import library_settings
-    from pipeline.sampling.settings import IngestSettings
+    from jobs.ingest.config import library_settings
+    from pipeline.sampling.types import IngestSettings
 
     if Library.exists(uri):
         library = Library.open(uri)

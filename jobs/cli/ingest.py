@@ -19,55 +19,25 @@ if TYPE_CHECKING:
     from pipeline.sources.discover import Source
 
 
+@options.with_setting_options
 def ingest(
     sources: options.SourcesArgument = None,
     library: options.LibraryOption = None,
     manifest: options.ManifestOption = None,
-    space: options.SpaceOption = None,
-    fps: options.FpsOption = None,
-    jpeg_side: options.JpegSideOption = None,
-    device: options.DeviceOption = None,
-    decoder: options.DecoderOption = None,
-    batch_size: options.BatchOption = None,
-    ray: options.RayOption = None,
-    ray_address: options.RayAddressOption = None,
-    workers: options.WorkersOption = None,
-    embedders: options.EmbeddersOption = None,
-    retry_failed: options.RetryFailedOption = None,
-    fail_fast: options.FailFastOption = None,
-    max_failures: options.MaxFailuresOption = None,
-    check_content: options.CheckContentOption = None,
-    metrics_port: options.MetricsOption = None,
+    *,
     setting: options.SetOption = None,
     config: options.ConfigOption = None,
     print_config: options.PrintConfigOption = False,
     json: JsonOption = False,
+    **settings: Any,
 ) -> None:
     """Index videos: sampled frames, their embeddings, shots and subtitles. Run again, it does only what is new."""
     import os
 
     from jobs.errors import UsageError
-    from jobs.ingest.config import as_toml, resolve
-    from jobs.ingest.library_settings import held_settings
+    from jobs.ingest.config import as_toml, held_settings, resolve
 
-    flags = {
-        "space": space,
-        "fps": fps,
-        "jpeg_side_px": jpeg_side,
-        "device": device,
-        "decoder": decoder,
-        "batch_size": batch_size,
-        "ray": ray,
-        "ray_address": ray_address,
-        "workers": workers,
-        "embedders": embedders,
-        "retry_failed": retry_failed,
-        "fail_fast": fail_fast,
-        "max_failures": max_failures,
-        "check_content": check_content,
-        "metrics_port": metrics_port,
-    }
-    resolved = resolve(flags, _pairs(setting or []), os.environ, config, held_settings(library))
+    resolved = resolve(settings, _pairs(setting or []), os.environ, config, held_settings(library))
     if print_config:
         print(as_toml(resolved))
         return

@@ -1,4 +1,4 @@
-"""Models: the built-in one really loaded, and what the hub's cache holds."""
+"""Models: the built-in one is loaded, those in the hub's cache are listed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from index.errors import KinodexError
-from jobs.doctor.finding import Finding
+from jobs.doctor import Finding
 from jobs.doctor.machine import gigabytes
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
-def models() -> list[Finding]:
-    builtin = _builtin()
-    cached = _cached()
-    return [builtin, _hub(), *_listed(cached), _default_space(cached)]
+def check_models() -> list[Finding]:
+    """Check the built-in model, the hub, its cache, and the default space."""
+    builtin = _check_builtin()
+    cached = _cached_models()
+    return [builtin, _check_hub(), *_list_cached(cached), _check_default_space(cached)]
 
 
-def _builtin() -> Finding:
+def _check_builtin() -> Finding:
     from index.embedding.space import load_space
 
     try:
@@ -37,7 +38,7 @@ def _builtin() -> Finding:
     return Finding(SECTION, "builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows only the sketch world")
 
 
-def _hub() -> Finding:
+def _check_hub() -> Finding:
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
     from index.embedding.hub import quick_hub
@@ -51,8 +52,8 @@ def _hub() -> Finding:
     return Finding(SECTION, "hub", "missing", f"{ENDPOINT} is not reached", f"{only}; or set HF_ENDPOINT to a mirror")
 
 
-def _cached() -> list[CachedRepoInfo]:
-    """The models in the hub's cache, the largest first."""
+def _cached_models() -> list[CachedRepoInfo]:
+    """Models in the hub's cache, the largest first."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -63,27 +64,27 @@ def _cached() -> list[CachedRepoInfo]:
     return sorted((each for each in repos if each.repo_type == "model"), key=lambda each: -each.size_on_disk)
 
 
-def _listed(cached: Iterable[CachedRepoInfo]) -> list[Finding]:
-    found = [_model(each) for each in cached]
+def _list_cached(cached: Iterable[CachedRepoInfo]) -> list[Finding]:
+    found = [_describe(each) for each in cached]
     if len(found) > LISTED:
-        rest = Finding(SECTION, "further", "ok", f"{len(found) - LISTED} smaller models in the cache")
-        return [*found[:LISTED], rest]
+        others = Finding(SECTION, "further", "ok", f"{len(found) - LISTED} smaller models in the cache")
+        return [*found[:LISTED], others]
     if not found:
-        todo = "they are fetched when first named; or copy them here, and name folders"
+        todo = "they are fetched when first used; or copy them here and name folders"
         return [Finding(SECTION, "cached", "missing", "none in the hub's cache", todo)]
     return found
 
 
-def _model(repo: CachedRepoInfo) -> Finding:
-    """Which kind of model it is, and whether its weights came with it."""
+def _describe(repo: CachedRepoInfo) -> Finding:
+    """Describe a cached model by its kind and size; one without weights is missing."""
     files = {file.file_name: file for revision in repo.revisions for file in revision.files}
     kind = "open_clip" if "open_clip_config.json" in files else "other"
     if kind == "other" and "config.json" in files:
         kind = f"transformers, {_architecture(files['config.json'].file_path)}"
-    said = f"{gigabytes(repo.size_on_disk)} ({kind})"
+    size = f"{gigabytes(repo.size_on_disk)} ({kind})"
     if not any(name.endswith(WEIGHTS) for name in files):
-        return Finding(SECTION, repo.repo_id, "missing", f"{said} without weights", "it is fetched when first used")
-    return Finding(SECTION, repo.repo_id, "ok", said)
+        return Finding(SECTION, repo.repo_id, "missing", f"{size} without weights", "it is fetched when first used")
+    return Finding(SECTION, repo.repo_id, "ok", size)
 
 
 def _names(repo: CachedRepoInfo) -> set[str]:
@@ -92,25 +93,28 @@ def _names(repo: CachedRepoInfo) -> set[str]:
 
 def _architecture(config: Path) -> str:
     try:
-        told = json.loads(config.read_text(encoding="utf-8"))
+        settings = json.loads(config.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "config unreadable"
-    return str((told.get("architectures") or [told.get("model_type", "unknown")])[0])
+    return str((settings.get("architectures") or [settings.get("model_type", "unknown")])[0])
 
 
-def _default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
-    """Whether its weights are here, which an ingest needs, and its tokenizer, which a search by words needs too."""
-    from index.embedding.space import DEFAULT_SPACE, import_open_clip
+def _check_default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
+    """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
+    from index.embedding.names import DEFAULT_SPACE
+    from index.embedding.space import import_open_clip
 
     architecture, _, tag = DEFAULT_SPACE.partition("/")
     open_clip = import_open_clip()
     repo = str(open_clip.get_pretrained_cfg(architecture, tag).get("hf_hub", "")).strip("/")
-    speaks = str(open_clip.get_model_config(architecture)["text_cfg"].get("hf_tokenizer_name", ""))
+    tokenizer = str(open_clip.get_model_config(architecture)["text_cfg"].get("hf_tokenizer_name", ""))
     held = {each.repo_id: _names(each) for each in cached}
     if any(name.endswith(WEIGHTS) for name in held.get(repo, ())):
-        if not speaks or held.get(speaks, set()).intersection(TOKENIZERS):
+        if not tokenizer or held.get(tokenizer, set()).intersection(TOKENIZERS):
             return Finding(SECTION, "default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
-        said = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
-        return Finding(SECTION, "default space", "missing", said, f"the next ingest fetches it from the hub ({speaks})")
+        message = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
+        return Finding(
+            SECTION, "default space", "missing", message, f"the next ingest fetches {tokenizer} from the hub"
+        )
     todo = f"the first ingest fetches it from the hub ({repo}); without one, name another with --space"
     return Finding(SECTION, "default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)

@@ -14,11 +14,11 @@ from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
 from jobs.ingest.messages import ChunkRead
 from jobs.ingest.outcomes import SourceOutcome, State
-from pipeline.sampling.settings import IngestSettings
-from pipeline.sampling.types import FetchedVideo
+from pipeline.sampling.types import IngestSettings
 from pipeline.shot_detection import Segment, find_segments
 from pipeline.sources.discover import Source, Stamp
-from pipeline.subtitles.sidecar import Line
+from pipeline.sources.fetch import FetchedVideo
+from pipeline.subtitles.cues import Line
 
 VIDEOS_AT_ONCE = 32
 LONGEST_WAIT_S = 3.0
@@ -44,17 +44,17 @@ def joined(parts: Sequence[ChunkRead], settings: IngestSettings, space: str) -> 
     times_s = np.concatenate([part.times_s for part in with_frames]).tolist()
     distances = _distances(with_frames)
     segments = tuple(find_segments(times_s, distances, last.end_s, settings.window_s))
-    source, facts = identified.source, first.facts
+    source, metadata = identified.source, first.metadata
     row = VideoRow(
         video_id=identified.video_id,
         uri=source.uri,
         title=source.title,
         start_s=first.start_s,
         duration_s=last.end_s - first.start_s,
-        fps=facts.fps,
-        width_px=facts.width_px,
-        height_px=facts.height_px,
-        codec=facts.codec,
+        fps=metadata.fps,
+        width_px=metadata.width_px,
+        height_px=metadata.height_px,
+        codec=metadata.codec,
         frames=len(times_s),
         segments=len(segments),
         transcript_lines=len(first.transcript),

@@ -30,9 +30,9 @@ from jobs.ingest.messages import (
 from jobs.ingest.outcomes import Progress, SourceOutcome
 from jobs.ingest.worker import discard
 from pipeline.errors import DecoderDied
-from pipeline.sampling.settings import IngestSettings
-from pipeline.sampling.types import Chunk, FetchedVideo
+from pipeline.sampling.types import Chunk, IngestSettings
 from pipeline.sources.discover import Source, Stamp
+from pipeline.sources.fetch import FetchedVideo
 from pipeline.sources.filesystem import is_remote
 
 LOSSES = 3

@@ -10,7 +10,7 @@ from typing import Any
 from jobs.ingest.messages import Assignment, Finished, Identify, Task
 from jobs.ingest.worker import Embed, Worker
 from jobs.scratch import scratch_folder
-from pipeline.sampling.types import FetchedVideo
+from pipeline.sources.fetch import FetchedVideo
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jobs.errors import UsageError
-from pipeline.sources.discover import Source, local_copy
+from pipeline.sources.discover import Source
+from pipeline.sources.fetch import local_copy
 from pipeline.sources.filesystem import is_remote
 
 SUFFIXES = (".csv", ".parquet", ".jsonl")

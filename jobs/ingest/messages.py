@@ -9,10 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.spans import Span
+from pipeline.decoding.base import Span
 from pipeline.sampling.sandbox import Limits
-from pipeline.sampling.types import Chunk, FetchedVideo, PieceSummary, SamplingSettings
+from pipeline.sampling.types import Chunk, ChunkSummary, SamplingSettings
 from pipeline.sources.discover import Source
+from pipeline.sources.fetch import FetchedVideo
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class ChunkRead:
     """
 
     chunk: Chunk
-    summary: PieceSummary
+    summary: ChunkSummary
     times_s: NDArray[np.float64]
     distances: NDArray[np.float64]
     ends: NDArray[np.float16]

@@ -24,8 +24,9 @@ from jobs.ingest.ray_embedders import Embedders, Sizes
 from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, room
 from jobs.scratch import scratch_folder
-from pipeline.sampling.types import Chunk, FetchedVideo
+from pipeline.sampling.types import Chunk
 from pipeline.sources.discover import Source
+from pipeline.sources.fetch import FetchedVideo
 
 LOOK_EVERY_S = 15.0
 """How often the cluster is asked whether it has grown."""

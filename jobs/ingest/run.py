@@ -23,15 +23,14 @@ from index.rows import RunRow, SourceRow
 from index.store.indexes import DURING_RUN
 from index.store.leases import Lease
 from jobs.errors import UsageError
-from jobs.ingest.config import IngestConfig
+from jobs.ingest.config import IngestConfig, library_settings
 from jobs.ingest.coordinator import Coordinator, RunLimits, utilisation
-from jobs.ingest.library_settings import library_settings
 from jobs.ingest.messages import Assignment, Executor
 from jobs.ingest.outcomes import Progress, Report, summary
 from jobs.tokenizer import fetch_or_note
 from pipeline.errors import SourceError
 from pipeline.sampling.sandbox import Limits
-from pipeline.sampling.settings import IngestSettings
+from pipeline.sampling.types import IngestSettings
 from pipeline.sources.discover import Source, Stamp, stamp
 
 LEASE = "ingest"
@@ -90,7 +89,7 @@ def _under_lease(
     assignment = Assignment(
         library_uri=library.uri,
         lease=(LEASE, lease.token),
-        reading=config.reading(ready.fingerprint.preprocess, ready.on_gpu),
+        reading=config.sampling(ready.fingerprint.preprocess, ready.on_gpu),
         limits=_limits(config),
         frames_a_commit=config.frames_a_commit,
     )

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead, ChunkSplit, IdentifyDone, SourceFailed, WorkDone
-from pipeline.decoding.spans import Span, SpanDamaged
+from pipeline.decoding.base import Span, SpanDamaged
 from pipeline.errors import PipelineError
 from pipeline.prefetch import prefetch
-from pipeline.sampling.gpu_sampler import DevicePieces
+from pipeline.sampling.gpu_sampler import GpuSampler
 from pipeline.sampling.sample import timed
 from pipeline.sampling.sandbox import Reader
-from pipeline.sampling.settings import FrameRow, frame_row
-from pipeline.sampling.types import Chunk, FetchedVideo, PieceSummary, SampledFrame, SamplingSettings, identify
+from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow, SampledFrame, SamplingSettings, frame_row
 from pipeline.sources.discover import Source
+from pipeline.sources.fetch import FetchedVideo, identify
 from pipeline.sources.filesystem import is_remote
 
 EMBEDDED_AHEAD = 2
@@ -45,10 +45,10 @@ Embed = Callable[[Any], NDArray[np.float16]]
 
 
 class PieceReader(Protocol):
-    """pipeline.sampling.sandbox.Reader, or pipeline.sampling.gpu_sampler.DevicePieces."""
+    """pipeline.sampling.sandbox.Reader, or pipeline.sampling.gpu_sampler.GpuSampler."""
 
     def cut(self, chunk: Chunk, reading: SamplingSettings) -> tuple[Span, ...]: ...
-    def read(self, chunk: Chunk, reading: SamplingSettings) -> Iterator[list[SampledFrame] | PieceSummary]: ...
+    def read(self, chunk: Chunk, reading: SamplingSettings) -> Iterator[list[SampledFrame] | ChunkSummary]: ...
     def close(self) -> None: ...
 
 
@@ -60,7 +60,7 @@ class _Gathered:
     distances: list[float] = field(default_factory=list)
     first: NDArray[np.float16] | None = None
     last: NDArray[np.float16] | None = None
-    end: PieceSummary | ChunkFailed | ChunkSplit | None = None
+    end: ChunkSummary | ChunkFailed | ChunkSplit | None = None
     appended: int = 0
 
     def add(self, times_s: list[float], vectors: NDArray[np.float16]) -> None:
@@ -81,7 +81,7 @@ class Worker:
         self._folder = folder
         self._library = Library.open(assignment.library_uri)
         on_device = assignment.reading.decoder == "nvdec"
-        self._reader: PieceReader = DevicePieces(device) if on_device else Reader(assignment.limits)
+        self._reader: PieceReader = GpuSampler(device) if on_device else Reader(assignment.limits)
         self.frames = 0
         self.video_s = 0.0
 
@@ -162,7 +162,7 @@ class Worker:
 
     def _parts(
         self, chunks: Sequence[Chunk], may_cut: bool
-    ) -> Iterator[tuple[int, list[SampledFrame] | PieceSummary | ChunkFailed | ChunkSplit]]:
+    ) -> Iterator[tuple[int, list[SampledFrame] | ChunkSummary | ChunkFailed | ChunkSplit]]:
         """Every piece's pictures, then how it ended."""
         for index, chunk in enumerate(chunks):
             here = chunk
@@ -243,7 +243,7 @@ class Worker:
             raise RuntimeError(f"the reader gave {chunk.identified.source.uri} no end")
         if isinstance(end, ChunkFailed) and gathered.appended:
             discard(self._library, chunk)
-        if not isinstance(end, PieceSummary):
+        if not isinstance(end, ChunkSummary):
             return end
         ends = list(chain(*(each for each in (gathered.first, gathered.last) if each is not None)))
         return ChunkRead(chunk, end, np.array(gathered.times_s), np.array(gathered.distances), np.array(ends))

@@ -9,9 +9,9 @@ import pytest
 from mktestdocs import check_md_file
 from PIL import Image
 
-from index.embedding.names import BUILTIN
+from index.embedding.names import BUILTIN, DEFAULT_SPACE
 from index.embedding.precision import LEAST_COSINE, LONG_RUN_BATCHES, SMALL_TOWER_PARAMETERS, WORTH_IT
-from index.embedding.space import DEFAULT_SPACE, import_open_clip
+from index.embedding.space import import_open_clip
 from index.library import Library
 from jobs.annotate.vectors import Vectors
 from jobs.ingest.config import CPU_BATCH, GPU_BATCH

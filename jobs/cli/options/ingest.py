@@ -1,14 +1,14 @@
-"""The options of `kinodex ingest`. What is not given here is looked for elsewhere: see jobs/ingest/config.py."""
+"""Options of `kinodex ingest`: its own, and one for each setting that has a `Flag` in jobs/ingest/config.py."""
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_origin
 
 import typer
-
-OWN = "Default: the library's own, else"
 
 SourcesArgument = Annotated[
     list[str] | None,
@@ -18,43 +18,6 @@ LibraryOption = Annotated[str | None, typer.Option("--library", help="The librar
 ManifestOption = Annotated[
     list[str] | None,
     typer.Option(help="A list of videos: CSV, Parquet or JSON lines with uri, and id, title, sidecars if wanted."),
-]
-SpaceOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Embedding space: MODEL/PRETRAINED of open_clip, hf-hub:ID, local-dir:PATH, ARCH/CHECKPOINT, or builtin "
-        f"(knows only the sketch world). {OWN} ViT-B-32-SigLIP2-256/webli."
-    ),
-]
-FpsOption = Annotated[float | None, typer.Option(help=f"Frames sampled a second. {OWN} 1.")]
-JpegSideOption = Annotated[int | None, typer.Option(help=f"Longest side of stored frames in px. {OWN} 512.")]
-DeviceOption = Annotated[str | None, typer.Option(help="Where the model runs: auto, cpu, cuda.")]
-DecoderOption = Annotated[str | None, typer.Option(help="auto, pyav, decord, torchcodec or nvdec.")]
-BatchOption = Annotated[int | None, typer.Option("--batch-size", help="Frames embedded at a time.")]
-RayOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--ray/--local",
-        help="On Ray: --ray [ADDRESS], such as auto, HOST:PORT or ray://HOST:PORT (none: RAY_ADDRESS, else a cluster "
-        "of its own); or in this process.",
-    ),
-]
-RayAddressOption = Annotated[str | None, typer.Option(help="The Ray cluster; implies --ray.")]
-WorkersOption = Annotated[int | None, typer.Option(help="Processes that decode. Default: one a core.")]
-EmbeddersOption = Annotated[int | None, typer.Option(help="Embed actors on Ray.")]
-RetryFailedOption = Annotated[
-    bool | None,
-    typer.Option("--retry-failed", help="Try again what failed before; without SOURCES, only that."),
-]
-FailFastOption = Annotated[bool | None, typer.Option("--fail-fast", help="Stop at the first failure.")]
-MaxFailuresOption = Annotated[int | None, typer.Option(help="Stop when more sources than this have failed.")]
-CheckContentOption = Annotated[
-    bool | None,
-    typer.Option("--check-content", help="Read known sources again, though size and time of change are as before."),
-]
-MetricsOption = Annotated[
-    int | None,
-    typer.Option("--metrics-port", help="Serve metrics for Prometheus here while this runs. Default: not at all."),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -80,3 +43,29 @@ def spread_ray(arguments: list[str]) -> list[str]:
         else:
             spread.append(argument)
     return spread
+
+
+def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Put an option for each setting that has a `Flag` in the place of a command's `**settings`.
+
+    In `--help` they stand after the command's positional parameters and before its keyword-only ones.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    before = [each for each in own if each.kind is each.POSITIONAL_OR_KEYWORD]
+    after = [each for each in own if each.kind is each.KEYWORD_ONLY]
+    vars(command)["__signature__"] = inspect.Signature([*before, *_setting_options(), *after])
+    return command
+
+
+def _setting_options() -> list[inspect.Parameter]:
+    """Parameters that Typer makes options of; None stands for an option that is not given."""
+    from jobs.ingest.config import IngestConfig, command_options
+
+    options = []
+    for name, flag in command_options().items():
+        kind: Any = IngestConfig.model_fields[name].annotation
+        kind = str if get_origin(kind) is Literal else kind  # the model's own message names the nearest choice
+        spelling = flag.name or f"--{name.replace('_', '-')}"
+        annotation = Annotated[kind | None, typer.Option(spelling, help=flag.help)]
+        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    return options

@@ -18,9 +18,9 @@ import pytest
 import torch
 from PIL import Image
 
-from index.embedding.names import BUILTIN, model_name
+from index.embedding.names import BUILTIN, DEFAULT_SPACE, model_name
 from index.embedding.precision import compiled_tower, quick_tower
-from index.embedding.space import DEFAULT_SPACE, Space, import_open_clip, load_space
+from index.embedding.space import Space, import_open_clip, load_space
 from index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import ModelInput

@@ -44,6 +44,21 @@ class ModelChoice:
     share: int = 1
     charge_cached: bool = False
 
+    @property
+    def has_language(self) -> bool:
+        """False if the rule-based model alone answers: agents and judges that need sentences cannot use it."""
+        return self.roles_file is not None or self.model != BUILTIN
+
+    @property
+    def is_replay(self) -> bool:
+        """True if a recorded trace answers."""
+        return self.roles_file is None and self.model.startswith(REPLAY)
+
+    @property
+    def is_local(self) -> bool:
+        """True if the policy is a language model in this process."""
+        return self.roles_file is None and self.model.startswith(LOCAL)
+
 
 ModelsFor = Callable[[Environment], Models]
 """The models that answer about an environment: endpoints are the same for all, the built-in model is not."""
@@ -55,18 +70,18 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
 
     Raises UsageError or an AgentError if the choice makes no sense or a key is missing.
     """
-    if choice.roles_file is None and choice.model == BUILTIN:
+    if not choice.has_language:
         if choice.base_url:
             raise UsageError("got --base-url without --model; name the model that the server serves")
         from agent.models.rulebased.model import RuleBasedModel
 
         yield RuleBasedModel
-    elif choice.roles_file is None and choice.model.startswith(REPLAY):
+    elif choice.is_replay:
         from agent.trace.replay_model import ReplayModel
 
         replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
         yield lambda environment: replay
-    elif choice.roles_file is None and choice.model.startswith(LOCAL):
+    elif choice.is_local:
         from agent.models.local import load_local_model
         from agent.models.rulebased.model import RuleBasedModel
 
@@ -109,9 +124,9 @@ def cache_file() -> Path:
 
 def named_models(choice: ModelChoice) -> dict[str, str]:
     """Who answers for each role, where, and with which settings that are not the default: what answers hang on."""
-    if choice.roles_file is None and choice.model.startswith(LOCAL):
+    if choice.is_local:
         return {"policy": choice.model, "default": BUILTIN}
-    if choice.roles_file is None and (choice.model == BUILTIN or choice.model.startswith(REPLAY)):
+    if choice.is_replay or not choice.has_language:
         return {"default": choice.model}
     sample = {"sample": choice.sample} if choice.sample else {}
     named = {}
@@ -124,7 +139,7 @@ def named_models(choice: ModelChoice) -> dict[str, str]:
 
 def has_prices(choice: ModelChoice) -> bool:
     """Whether anything that this choice asks costs money as far as it says: no price is built in."""
-    if choice.roles_file is None and (choice.model == BUILTIN or choice.model.startswith((REPLAY, LOCAL))):
+    if choice.is_replay or choice.is_local or not choice.has_language:
         return False
     prices = [role.price for role in _roles(choice).values() if not role.model.startswith(LOCAL)]
     return any(price.input or price.output or price.cached_input for price in prices)

@@ -24,10 +24,10 @@ from agent.core.budget import Budget
 from index.library import Library
 from jobs.bench.fake_llm_server import MODEL, PLAYED, StandIn, stand_in
 from jobs.errors import UsageError
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.make_plan import Wanted, planned
-from jobs.evaluation.run.run import How, run, under_way
-from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting
+from jobs.evaluation.run.make_plan import RunRequest, make_plan
+from jobs.evaluation.run.run import RunOptions, run, under_way
+from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample
+from jobs.evaluation.run.systems import System
 from jobs.ingest.config import IngestConfig
 from jobs.model_choice import ModelChoice
 
@@ -129,11 +129,11 @@ class _Clock:
 
 
 @asynccontextmanager
-async def _timed(who_asks: AbstractAsyncContextManager[Ask], clock: _Clock) -> AsyncIterator[Ask]:
+async def _timed(who_asks: AbstractAsyncContextManager[Solve], clock: _Clock) -> AsyncIterator[Solve]:
     async with who_asks as ask:
         clock.opened_s = time.perf_counter()
 
-        async def timed(contender: Contender, asked: Asked) -> Outcome:
+        async def timed(contender: System, asked: SampleInput) -> SolvedSample:
             outcome = await ask(contender, asked)
             clock.answered_s = time.perf_counter()
             return outcome
@@ -143,8 +143,8 @@ async def _timed(who_asks: AbstractAsyncContextManager[Ask], clock: _Clock) -> A
 
 def _measured(agent: str, library: Path, questions: Path, server: StandIn, load: Load) -> EvalFigures:
     choice = ModelChoice(MODEL, server.base_url, at_once=load.at_once)
-    setting = Setting(str(library), choice, Budget())
-    plan, items = planned(Wanted("sketch", questions, (Contender(agent, agent),)), setting)
+    setting = RunContext(str(library), choice, Budget())
+    plan, items = make_plan(RunRequest("sketch", questions, (System(agent, agent),)), setting)
     clock = _Clock()
     out = questions.parent / f"run-{agent}"
     run(
@@ -153,7 +153,7 @@ def _measured(agent: str, library: Path, questions: Path, server: StandIn, load:
         _timed(_who_asks(setting, load.processes), clock),
         out,
         Console(file=io.StringIO()),
-        How(under_way(load.at_once)),
+        RunOptions(under_way(load.at_once)),
     )
     calls = server.calls()
     depths = [calls[item.question.text].in_sequence for item in items]
@@ -174,14 +174,14 @@ def _measured(agent: str, library: Path, questions: Path, server: StandIn, load:
     )
 
 
-def _who_asks(setting: Setting, processes: int) -> AbstractAsyncContextManager[Ask]:
+def _who_asks(setting: RunContext, processes: int) -> AbstractAsyncContextManager[Solve]:
     if processes > 1:
-        from jobs.evaluation.run.process_pool import process_asker
+        from jobs.evaluation.run.process_pool import process_solver
 
-        return process_asker(setting, processes)
-    from jobs.evaluation.run.solve import asker
+        return process_solver(setting, processes)
+    from jobs.evaluation.run.solve import open_solver
 
-    return asker(setting)
+    return open_solver(setting)
 
 
 def ideal(questions: Sequence[tuple[int, int]], load: Load) -> float:

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from index.rows import VideoRow
-from jobs.benchmarks.item import Item
 from jobs.benchmarks.parse_rows import csv_table, json_file
+from jobs.benchmarks.sample import Missing, Sample
 from jobs.errors import UsageError
-from jobs.evaluation.run.plan import Missing
 from pipeline.sources.discover import VIDEO_SUFFIXES
 
 URI_PARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class VideoMatches:
     """`videos` has the library's video ids for every name of the benchmark that was found: one, or an episode's all."""
 
     videos: Mapping[str, tuple[str, ...]]
@@ -27,8 +26,8 @@ class Matching:
 
 
 def match(
-    items: Sequence[Item], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
-) -> Matching:
+    items: Sequence[Sample], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
+) -> VideoMatches:
     """Finds each video of the items by what `id_map` calls it, else by its own name.
 
     A library's video goes by its id, its title, and the last one to three parts of its URI, with and without the file
@@ -51,7 +50,7 @@ def match(
             found[video] = tuple(row.video_id for row in same or parts)
         else:
             missing.append(Missing(video, _why(wanted, same), questions))
-    return Matching(found, tuple(missing))
+    return VideoMatches(found, tuple(missing))
 
 
 def read_id_map(path: Path) -> dict[str, str]:

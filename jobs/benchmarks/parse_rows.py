@@ -16,30 +16,30 @@ from pydantic_core import ErrorDetails
 
 from agent.core.question import Question
 from agent.errors import BadQuestion
-from jobs.benchmarks.item import Item, Problem
+from jobs.benchmarks.sample import Problem, Sample
 from jobs.errors import UsageError
 
 AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
 """How rows are checked: fields beyond the named ones are left aside, and an id may be a number."""
 
 Row = TypeVar("Row", bound=BaseModel)
-Note = Callable[[str], None]
+AddNote = Callable[[str], None]
 """Takes down what is wrong with a row that is kept all the same."""
 Raw = tuple[str, Any]
 """Where a row stands, and what stands there: an object of JSON or CSV, or a `BadRow`."""
-Items = tuple[tuple[Item, ...], tuple[Problem, ...]]
+ParsedRows = tuple[tuple[Sample, ...], tuple[Problem, ...]]
 
 
 class BadRow(ValueError):
     """This row cannot be a question. Never seen outside: it becomes a `Problem`."""
 
 
-def items_of(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, Note], Item]) -> Items:
+def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Sample]) -> ParsedRows:
     """The questions of the rows that have the published shape, in their order, and the problems of the others.
 
     A second row of an id is left out.
     """
-    items: dict[str, Item] = {}
+    items: dict[str, Sample] = {}
     problems: list[Problem] = []
     for where, raw in rows:
 
@@ -61,7 +61,7 @@ def items_of(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, Note
     return tuple(items.values()), tuple(problems)
 
 
-def question(text: str, options: Iterable[str], note: Note) -> Question:
+def question(text: str, options: Iterable[str], note: AddNote) -> Question:
     """The question as it is asked. Options of one text, which some published rows have, are told apart by letters.
 
     So these rows stay in the count that others report, and are scored by the official letter.

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from jobs.benchmarks.datasets import custom as own
-from jobs.benchmarks.datasets import egoschema, longtvqa, longvideobench, lvbench, mmbench_video, nextqa, video_mme
-from jobs.benchmarks.datasets import synthetic as sketch
-from jobs.benchmarks.item import Benchmark, Item, Problem, Scoring
-from jobs.benchmarks.parse_rows import Items
+from jobs.benchmarks.datasets import (
+    custom,
+    egoschema,
+    longtvqa,
+    longvideobench,
+    lvbench,
+    mmbench_video,
+    nextqa,
+    synthetic,
+    video_mme,
+)
+from jobs.benchmarks.parse_rows import ParsedRows
+from jobs.benchmarks.sample import Benchmark, Problem, Sample, Scoring
 from jobs.errors import UsageError
 
 
@@ -20,7 +28,7 @@ class UnknownBenchmark(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BenchmarkInfo:
     """A benchmark. `files` are the names of its annotation file, the usual first; `beside` those read with it.
 
     `sizes` are the (questions, videos) of each published part, by its name; a file should have one of them. The number
@@ -28,7 +36,7 @@ class Entry:
     """
 
     title: str
-    read: Callable[[Path], Items]
+    read: Callable[[Path], ParsedRows]
     files: tuple[str, ...]
     sizes: Mapping[str, tuple[int, int | None]]
     had_from: str
@@ -38,8 +46,8 @@ class Entry:
     episodes: bool = False
 
 
-BENCHMARKS: Mapping[str, Entry] = {
-    "egoschema": Entry(
+BENCHMARKS: Mapping[str, BenchmarkInfo] = {
+    "egoschema": BenchmarkInfo(
         "EgoSchema (500)",
         egoschema.read_subset,
         egoschema.FILES,
@@ -48,7 +56,7 @@ BENCHMARKS: Mapping[str, Entry] = {
         "Ego4D licence",
         beside=(egoschema.ANSWERS,),
     ),
-    "egoschema-full": Entry(
+    "egoschema-full": BenchmarkInfo(
         "EgoSchema",
         egoschema.read_full,
         ("questions.json",),
@@ -57,7 +65,7 @@ BENCHMARKS: Mapping[str, Entry] = {
         "Ego4D licence",
         beside=(egoschema.ANSWERS,),
     ),
-    "nextqa": Entry(
+    "nextqa": BenchmarkInfo(
         "NExT-QA",
         nextqa.read_nextqa,
         ("val.csv", "test.csv"),
@@ -65,7 +73,7 @@ BENCHMARKS: Mapping[str, Entry] = {
         "dataset/nextqa of https://github.com/doc-doc/NExT-QA",
         "MIT",
     ),
-    "intentqa": Entry(
+    "intentqa": BenchmarkInfo(
         "IntentQA",
         nextqa.read_intentqa,
         ("test.csv", "val.csv"),
@@ -73,77 +81,77 @@ BENCHMARKS: Mapping[str, Entry] = {
         "https://github.com/JoseponLee/IntentQA",
         "see its page",
     ),
-    "lvbench": Entry(
+    "lvbench": BenchmarkInfo(
         "LVBench",
-        lvbench.read,
+        lvbench.read_lvbench,
         ("video_info.meta.jsonl",),
         {"all": (1549, 103)},
         "https://huggingface.co/datasets/zai-org/LVBench",
         "CC-BY-NC-SA-4.0",
     ),
-    "video-mme": Entry(
+    "video-mme": BenchmarkInfo(
         "Video-MME",
-        video_mme.read,
+        video_mme.read_video_mme,
         ("test-00000-of-00001.parquet", "videomme/test-00000-of-00001.parquet"),
         {"all": (2700, 900)},
         "https://huggingface.co/datasets/lmms-lab/Video-MME",
         "academic use; not to be handed on without approval",
     ),
-    "mmbench-video": Entry(
+    "mmbench-video": BenchmarkInfo(
         "MMBench-Video",
-        mmbench_video.read,
+        mmbench_video.read_mmbench_video,
         ("MMBench-Video.tsv",),
         {"all": (1998, 609)},
         "https://huggingface.co/datasets/opencompass/MMBench-Video",
         "CC-BY-4.0",
         scoring="judge",
     ),
-    "longvideobench": Entry(
+    "longvideobench": BenchmarkInfo(
         "LongVideoBench",
-        longvideobench.read,
+        longvideobench.read_longvideobench,
         ("lvb_val.json", "validation-00000-of-00001.parquet"),
         {"val": (1337, None), "test": (5341, None)},
         "https://huggingface.co/datasets/longvideobench/LongVideoBench, after asking there",
         "CC-BY-NC-SA-4.0",
     ),
-    "longtvqa": Entry(
+    "longtvqa": BenchmarkInfo(
         "LongTVQA",
-        longtvqa.read,
+        longtvqa.read_longtvqa,
         ("LongTVQA_val.jsonl", "LongTVQA_val.json"),
         {"val": (15253, None)},
         "https://huggingface.co/datasets/longvideoagent/LongTVQA",
         "see its page",
         episodes=True,
     ),
-    "longtvqa-plus": Entry(
+    "longtvqa-plus": BenchmarkInfo(
         "LongTVQA+",
-        longtvqa.read,
+        longtvqa.read_longtvqa,
         ("LongTVQA_plus_val.json", "LongTVQA_plus_train.json"),
         {"val": (3017, 188), "train": (23545, None)},
         "https://huggingface.co/datasets/longvideoagent/LongTVQA_plus",
         "see its page",
         episodes=True,
     ),
-    "own": Entry(
+    "own": BenchmarkInfo(
         "Questions of one's own",
-        own.read_chosen,
+        custom.read_multiple_choice,
         ("questions.jsonl",),
         {},
         "you: a line of JSON a question, with id, video, question, options and answer",
         "yours",
     ),
-    "own-open": Entry(
+    "own-open": BenchmarkInfo(
         "Open questions of one's own",
-        own.read_open,
+        custom.read_open_ended,
         ("questions.jsonl",),
         {},
         "you: a line of JSON a question, with id, video, question and answer",
         "yours",
         scoring="judge",
     ),
-    "sketch": Entry(
+    "sketch": BenchmarkInfo(
         "Sketch world",
-        sketch.read,
+        synthetic.read_synthetic,
         ("questions.jsonl",),
         {},
         "kinodex sample FOLDER --hours 4",
@@ -152,7 +160,7 @@ BENCHMARKS: Mapping[str, Entry] = {
 }
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> BenchmarkInfo:
     """The benchmark of this name; raises `UnknownBenchmark` naming the nearest."""
     if name in BENCHMARKS:
         return BENCHMARKS[name]
@@ -194,7 +202,7 @@ def read_benchmark(name: str, path: Path) -> Benchmark:
     return Benchmark(name, wanted.title, items, problems, wanted.scoring, wanted.episodes)
 
 
-def _sizes(wanted: Entry, items: tuple[Item, ...]) -> tuple[Problem, ...]:
+def _sizes(wanted: BenchmarkInfo, items: tuple[Sample, ...]) -> tuple[Problem, ...]:
     questions, videos = len(items), len({item.video for item in items})
     if not wanted.sizes or any(
         questions == expected[0] and expected[1] in (None, videos) for expected in wanted.sizes.values()

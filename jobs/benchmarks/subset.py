@@ -1,13 +1,15 @@
-"""A part of a benchmark as papers report it: by the groups that a question counts in, or by a list of ids."""
+"""Subsets of a benchmark: groups of questions as papers report them, lists of ids, and random draws."""
 
 from __future__ import annotations
 
 import hashlib
+import heapq
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.benchmarks.item import Item
+from jobs.benchmarks.sample import Sample
 from jobs.errors import UsageError
 
 WHOLE = "all"
@@ -15,60 +17,85 @@ MOST_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Questions in one of the named groups of every breakdown of `only`, and among `ids` where those are given."""
+class Subset:
+    """Choice of questions: in one of the named groups of every breakdown of `only`, and among `ids` if not None."""
 
     only: Mapping[str, frozenset[str]] = field(default_factory=dict)
     ids: frozenset[str] | None = None
 
     def __str__(self) -> str:
-        """In words, the same for the same part; ids by their number and digest."""
-        told = [f"{breakdown} = {' or '.join(sorted(names))}" for breakdown, names in sorted(self.only.items())]
+        """Describe the subset in words, equal for equal subsets; ids by their number and digest."""
+        words = [f"{breakdown} = {' or '.join(sorted(names))}" for breakdown, names in sorted(self.only.items())]
         if self.ids is not None:
             digest = hashlib.sha256("\n".join(sorted(self.ids)).encode()).hexdigest()[:12]
-            told.append(f"{len(self.ids):,} ids of sha256 {digest}")
-        return "; ".join(told) or WHOLE
+            words.append(f"{len(self.ids):,} ids of sha256 {digest}")
+        return "; ".join(words) or WHOLE
 
 
-def wanted_part(only: Sequence[str], ids: Path | None) -> Part:
-    """The part that GROUP=VALUE words and a file with an id a line name; raises `UsageError` for anything else."""
+def parse_subset(only: Sequence[str], ids: Path | None) -> Subset:
+    """Parse GROUP=VALUE options and a file with one id a line; raise `UsageError` for anything else."""
     groups: dict[str, frozenset[str]] = {}
     for word in only:
         breakdown, equals, name = word.partition("=")
         if not (equals and breakdown and name):
             raise UsageError(f"got --only {word!r}; give GROUP=VALUE, such as duration=long")
         groups[breakdown] = groups.get(breakdown, frozenset()) | {name}
-    return Part(groups, None if ids is None else _read_ids(ids))
+    return Subset(groups, None if ids is None else _read_ids(ids))
 
 
-def of_part(items: Sequence[Item], part: Part) -> tuple[Item, ...]:
-    """The questions of a part, in the order given.
+def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, ...]:
+    """Select the samples of a subset, in the order given.
 
     Raises `UsageError` for a breakdown, group or id that no question has, and where no question is left.
     """
-    for breakdown, names in part.only.items():
-        _check_groups(items, breakdown, names)
-    unknown = sorted((part.ids or frozenset()) - {item.item_id for item in items})
+    for breakdown, names in subset.only.items():
+        _check_groups(samples, breakdown, names)
+    unknown = sorted((subset.ids or frozenset()) - {sample.item_id for sample in samples})
     if unknown:
-        known = _named([item.item_id for item in items])
+        known = _named([sample.item_id for sample in samples])
         raise UsageError(f"--ids has {len(unknown):,} that no question has: {_named(unknown)}; there are {known}")
-    found = tuple(item for item in items if _is_in(item, part))
+    found = tuple(sample for sample in samples if _is_in(sample, subset))
     if not found:
-        raise UsageError(f"no question is in the part {part}; give fewer of --only and --ids together")
+        raise UsageError(f"no question is in the part {subset}; give fewer of --only and --ids together")
     return found
 
 
-def _is_in(item: Item, part: Part) -> bool:
-    grouped = all(names & set(item.groups.get(breakdown, ())) for breakdown, names in part.only.items())
-    return grouped and (part.ids is None or item.item_id in part.ids)
+def draw_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tuple[Sample, ...]:
+    """Draw at most `limit` samples and keep their order; None keeps all.
+
+    The categories of the first breakdown keep their shares (Sainte-Lague). In each category the videos with the fewest
+    drawn samples come first. The draw depends on the seed and the ids alone, so that anyone can repeat it.
+    """
+    if limit is None or limit >= len(samples):
+        return tuple(samples)
+    waiting: dict[tuple[str, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
+    for number, sample in enumerate(samples):
+        drawn = hashlib.sha256(f"{seed} {sample.item_id}".encode()).digest()
+        heapq.heappush(waiting[next(iter(sample.groups.values()), ())], (0, drawn, number))
+    size = {category: len(held) for category, held in waiting.items()}
+    taken = dict.fromkeys(waiting, 0)
+    by_video: Counter[str] = Counter()
+    numbers = []
+    for _ in range(limit):
+        category = min(filter(waiting.get, waiting), key=lambda each: ((2 * taken[each] + 1) / size[each], each))
+        number = _next(waiting[category], samples, by_video)
+        taken[category] += 1
+        by_video[samples[number].video] += 1
+        numbers.append(number)
+    return tuple(samples[number] for number in sorted(numbers))
 
 
-def _check_groups(items: Sequence[Item], breakdown: str, names: Collection[str]) -> None:
-    known = {each: None for item in items for each in item.groups}
+def _is_in(sample: Sample, subset: Subset) -> bool:
+    grouped = all(names & set(sample.groups.get(breakdown, ())) for breakdown, names in subset.only.items())
+    return grouped and (subset.ids is None or sample.item_id in subset.ids)
+
+
+def _check_groups(samples: Sequence[Sample], breakdown: str, names: Collection[str]) -> None:
+    known = {each: None for sample in samples for each in sample.groups}
     if breakdown not in known:
         there = f"it is one of {_named(known)}" if known else "these questions have no groups"
         raise UsageError(f"got --only {breakdown}=...; {there}")
-    groups = sorted({each for item in items for each in item.groups.get(breakdown, ())})
+    groups = sorted({each for sample in samples for each in sample.groups.get(breakdown, ())})
     unknown = [name for name in sorted(names) if name not in groups]
     if unknown:
         raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {_named(groups)}")
@@ -88,3 +115,15 @@ def _read_ids(path: Path) -> frozenset[str]:
 def _named(names: Collection[str]) -> str:
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(list(names)[:MOST_NAMED]) + more
+
+
+def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Sample], by_video: Counter[str]) -> int:
+    """Pop the sample whose video has the fewest drawn samples; of several, the one with the lowest hash."""
+    while True:
+        count, drawn, number = waiting[0]
+        # A count in the heap may be older than the last draws from this video; counts only grow.
+        now = by_video[samples[number].video]
+        if now == count:
+            heapq.heappop(waiting)
+            return number
+        heapq.heapreplace(waiting, (now, drawn, number))

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.evaluation.score.report_types import Estimate
-from jobs.evaluation.score.statistics import estimate
+from jobs.evaluation.score.statistics import Estimate, estimate
 from jobs.simulation.sweeps import Sweep
-from jobs.simulation.trial import FRAMES_AT_MOST, Outcome
+from jobs.simulation.trial import FRAMES_AT_MOST, TrialResult
 
 FIGURES = ("found", "frames_to_evidence", "accuracy", "frames", "rounds")
 
@@ -53,7 +52,7 @@ class Swept:
 Values = dict[str, list[float]]
 
 
-def summed(sweep: Sweep, outcomes: Sequence[Sequence[Outcome]]) -> Swept:
+def summed(sweep: Sweep, outcomes: Sequence[Sequence[TrialResult]]) -> Swept:
     """The figures of a sweep, from the outcomes of its trials in order."""
     values = [_values(each) for each in outcomes]
     places = {(trial.x, trial.series): at for at, trial in enumerate(sweep.trials)}
@@ -70,7 +69,7 @@ def summed(sweep: Sweep, outcomes: Sequence[Sequence[Outcome]]) -> Swept:
     return Swept(sweep.name, sweep.title, sweep.axis, sweep.kind, sweep.against, tuple(points), pooled)
 
 
-def _values(outcomes: Sequence[Outcome]) -> Values:
+def _values(outcomes: Sequence[TrialResult]) -> Values:
     return {
         "found": [float(each.frames_to_evidence is not None) for each in outcomes],
         "frames_to_evidence": [float(_frames_to_evidence(each)) for each in outcomes],
@@ -80,7 +79,7 @@ def _values(outcomes: Sequence[Outcome]) -> Values:
     }
 
 
-def _frames_to_evidence(outcome: Outcome) -> int:
+def _frames_to_evidence(outcome: TrialResult) -> int:
     return FRAMES_AT_MOST if outcome.frames_to_evidence is None else outcome.frames_to_evidence
 
 

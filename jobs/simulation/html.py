@@ -9,7 +9,7 @@ from jobs.evaluation.report.plot_style import for_page
 from jobs.simulation.plots import plot_sweep, shown
 
 if TYPE_CHECKING:
-    from jobs.evaluation.score.report_types import Estimate
+    from jobs.evaluation.score.statistics import Estimate
     from jobs.simulation.aggregate import Means
     from jobs.simulation.run import Simulation
 

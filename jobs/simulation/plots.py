@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.evaluation.report.plot_style import INK, MUTED, PAGE_IN, colour, marker, save_plot
-from jobs.evaluation.score.report_types import Estimate
+from jobs.evaluation.score.statistics import Estimate
 from jobs.simulation.aggregate import Swept
 
 if TYPE_CHECKING:

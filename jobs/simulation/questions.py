@@ -49,7 +49,7 @@ def read_questions(annotations: Path, count: int, seed: int) -> tuple[Sought, ..
 
     items = [
         item
-        for item in read_benchmark("lvbench", annotations).items
+        for item in read_benchmark("lvbench", annotations).samples
         if item.duration_s and item.truth.evidence and item.truth.option is not None
     ]
     if not items:

@@ -15,12 +15,12 @@ from pydantic import TypeAdapter
 from jobs.simulation.aggregate import Swept, summed
 from jobs.simulation.questions import described
 from jobs.simulation.sweeps import Sweep
-from jobs.simulation.trial import Outcome, Trial, run_trial
+from jobs.simulation.trial import Trial, TrialResult, run_trial
 from jobs.simulation.world.assumptions import Noise, Scenery
 from jobs.simulation.world.world import Sought
 
 RESULTS = "simulate.json"
-Map = Callable[[Callable[[Trial], list[Outcome]], Sequence[Trial]], Iterator[list[Outcome]]]
+Map = Callable[[Callable[[Trial], list[TrialResult]], Sequence[Trial]], Iterator[list[TrialResult]]]
 
 
 @dataclass(frozen=True, slots=True)

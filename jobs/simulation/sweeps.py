@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from agent.environment import HALFWAY
+from agent.environment import SIMILARITY_MIDPOINT
 from agent.tree_search.reward_fusion import REWARD_TEMPERATURE
 from agent.variants.eea import EEA, EEAParameters
 from jobs.errors import UsageError
-from jobs.evaluation.run.contenders import Contender
+from jobs.evaluation.run.systems import System
 from jobs.simulation.trial import Trial, run_trial
 from jobs.simulation.world.assumptions import Noise, Scenery
 from jobs.simulation.world.world import Sought
@@ -97,7 +97,7 @@ def all_sweeps() -> tuple[Sweep, ...]:
             "Calibration of similarities",
             "deviations that become 0.5",
             (1.5, 3, 6, 12),
-            HALFWAY,
+            SIMILARITY_MIDPOINT,
             _calibrated,
         ),
     )
@@ -112,7 +112,7 @@ def chosen_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
     return tuple(known[name] for name in names or known)
 
 
-def check_agents(also: Sequence[Contender], questions: Sequence[Sought]) -> None:
+def check_agents(also: Sequence[System], questions: Sequence[Sought]) -> None:
     """Have each answer one question: what cannot work should not show after minutes of sweeps.
 
     Raises `UsageError` for an agent that reads words, and whatever else asking it raises.
@@ -127,7 +127,7 @@ def check_agents(also: Sequence[Contender], questions: Sequence[Sought]) -> None
         run_trial(Trial(0.0, each.name, each.agent, each.settings), questions[:1], seed=0)
 
 
-def joined_all(sweeps: Sequence[Sweep], also: Sequence[Contender]) -> list[Sweep]:
+def joined_all(sweeps: Sequence[Sweep], also: Sequence[System]) -> list[Sweep]:
     """Some sweeps with further agents as `joined` has them; raises `UsageError` if none of them takes any."""
     if also and all(sweep.kind == "choice" for sweep in sweeps):
         conditions = ", ".join(each.name for each in all_sweeps() if each.kind == "conditions")
@@ -138,7 +138,7 @@ def joined_all(sweeps: Sequence[Sweep], also: Sequence[Contender]) -> list[Sweep
     return [joined(each, also) for each in sweeps]
 
 
-def joined(sweep: Sweep, also: Sequence[Contender]) -> Sweep:
+def joined(sweep: Sweep, also: Sequence[System]) -> Sweep:
     """A sweep of conditions with further agents in all its places; a choice of EEA's as it is.
 
     Raises `UsageError` for one that is compared anyway.

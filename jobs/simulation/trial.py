@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.ask import ask
-from agent.environment import HALFWAY
+from agent.environment import SIMILARITY_MIDPOINT
 from agent.trace.events import Event, Exchanged
 from jobs.simulation.world.assumptions import Noise, Scenery
 from jobs.simulation.world.model import SimulatedModel
@@ -31,13 +31,13 @@ class Trial:
     settings: Mapping[str, Any] = field(default_factory=dict)
     scenery: Scenery = field(default_factory=Scenery)
     noise: Noise = field(default_factory=Noise)
-    halfway: float = HALFWAY
+    halfway: float = SIMILARITY_MIDPOINT
     duration_s: float | None = None
     longer: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialResult:
     """What came of one question.
 
     `frames_to_evidence` counts the different frames shown until a request held one in the evidence, all frames of that
@@ -51,7 +51,7 @@ class Outcome:
     rounds: int
 
 
-def run_trial(trial: Trial, questions: Sequence[Sought], seed: int) -> list[Outcome]:
+def run_trial(trial: Trial, questions: Sequence[Sought], seed: int) -> list[TrialResult]:
     """The outcome of every question, in order; the same for the same arguments."""
     return asyncio.run(_all(trial, [_stretched(each, trial) for each in questions], seed))
 
@@ -67,13 +67,13 @@ def _stretched(sought: Sought, trial: Trial) -> Sought:
     return replace(sought, duration_s=duration_s, evidence=tuple(evidence))
 
 
-async def _all(trial: Trial, questions: Sequence[Sought], seed: int) -> list[Outcome]:
+async def _all(trial: Trial, questions: Sequence[Sought], seed: int) -> list[TrialResult]:
     return [await _one(trial, sought, seed) for sought in questions]
 
 
-async def _one(trial: Trial, sought: Sought, seed: int) -> Outcome:
+async def _one(trial: Trial, sought: Sought, seed: int) -> TrialResult:
     world = made_world(sought, trial.scenery, seed)
-    world.environment.halfway = trial.halfway
+    world.environment.similarity_midpoint = trial.halfway
     watch = _Watch(world)
     answer = await ask(
         world.question,
@@ -84,7 +84,7 @@ async def _one(trial: Trial, sought: Sought, seed: int) -> Outcome:
         on_event=watch.see,
     )
     right = answer.option == sought.option
-    return Outcome(sought.video, right, watch.frames_to_evidence, answer.ledger.frames, answer.rounds)
+    return TrialResult(sought.video, right, watch.frames_to_evidence, answer.ledger.frames, answer.rounds)
 
 
 @dataclass(slots=True)

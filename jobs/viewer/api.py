@@ -18,8 +18,7 @@ from agent.trace.trace import read_trace
 from index.errors import KinodexError, TimeOutside
 from index.library import Library
 from jobs.errors import UsageError
-from jobs.evaluation.report.build import Run
-from jobs.evaluation.run.run_folder import trace_file
+from jobs.evaluation.run.run_folder import Run, trace_file
 from jobs.open_library import held_space
 from jobs.viewer.inputs import Given
 from jobs.viewer.library_view import Asked, failures_page, found, video_view, videos_page
@@ -93,8 +92,7 @@ class Collection:
         if seen_in is None:
             return []
         environment = self._environment(number, seen_in.digest)
-        rows = [environment.library.video(video["video_id"]) for video in view.videos]
-        alone = Environment(environment.library, rows, environment.embed_texts, space=seen_in.digest)
+        alone = environment.only([video["video_id"] for video in view.videos])
         return list(curves(view, alone))
 
     def run(self, number: int) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from index.library import Library
 from jobs.errors import UsageError
-from jobs.evaluation.report.build import Run, read_run
-from jobs.evaluation.run.run_folder import PLAN
+from jobs.evaluation.run.run_folder import PLAN, Run, read_run
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.benchmarks.sample import Sample
-from jobs.evaluation.report.build import Run, read_report
 from jobs.evaluation.run.results import SampleResult
-from jobs.evaluation.run.run_folder import PAGE, REPORT, trace_file
-from jobs.evaluation.score.aggregate import make_report
-from jobs.evaluation.score.report import Report
+from jobs.evaluation.run.run_folder import PAGE, REPORT, Run, trace_file
+from jobs.evaluation.score.report import Report, make_report, read_report
 from jobs.evaluation.score.scorers import judged_score, option_score
 
 

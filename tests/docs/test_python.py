@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.variants.registry import variant
-from jobs.evaluation.run.contenders import contenders
+from jobs.evaluation.run.systems import parse_systems
 from tests.support.chat_server import ChatServer
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```(?:\n\n```text\n(?P<printed>.*?)^```)?", re.MULTILINE | re.DOTALL)
@@ -66,5 +66,5 @@ def test_a_variant_of_ones_own(root: Path, folder: Path) -> None:
     assert len(first["code"].splitlines()) < 40
     run(page)
     assert variant("topk.py:TOPK").needs_pictures
-    names = [each.name for each in contenders(["topk.py:beside-s=0", "eea"], ablations=True, controls=False)]
+    names = [each.name for each in parse_systems(["topk.py:beside-s=0", "eea"], ablations=True, controls=False)]
     assert names[:2] == ["topk:beside-s=0", "topk:beside-s=0, nothing beside"]

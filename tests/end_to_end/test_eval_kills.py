@@ -24,12 +24,12 @@ from agent.core.budget import Budget
 from agent.core.protocol import Exchange, Request
 from agent.environment import Environment
 from index.library import Library
-from jobs.evaluation.run.contenders import contenders
-from jobs.evaluation.run.make_plan import Wanted, planned
-from jobs.evaluation.run.records import Record
-from jobs.evaluation.run.run import How, run
+from jobs.evaluation.run.make_plan import RunRequest, make_plan
+from jobs.evaluation.run.results import SampleResult
+from jobs.evaluation.run.run import RunOptions, run
 from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_records, trace_file
-from jobs.evaluation.run.solve import Ask, Setting, asking
+from jobs.evaluation.run.solve import RunContext, Solve, make_solver
+from jobs.evaluation.run.systems import parse_systems
 from jobs.model_choice import ModelChoice
 from tests.support.agent_library import ScriptedModel, embed_words, explorer, film, make_library
 from tests.support.eval_runs import FILMS, write_questions
@@ -48,20 +48,20 @@ class Slow(ScriptedModel):
 
 
 @asynccontextmanager
-async def slowly(library: Library) -> AsyncIterator[Ask]:
+async def slowly(library: Library) -> AsyncIterator[Solve]:
     def environment_of(video_ids: tuple[str, ...]) -> Environment:
-        return Environment(library, [library.video(each) for each in video_ids], embed_words)
+        return Environment.of(library, [library.video(each) for each in video_ids], embed_words)
 
-    yield asking(environment_of, lambda environment: Slow(explorer), Budget(rounds=2), traces=True)
+    yield make_solver(environment_of, lambda environment: Slow(explorer), Budget(rounds=2), traces=True)
 
 
 def evaluate(folder: Path, out: Path) -> None:
     """What the child process does."""
     library = Library.open(str(folder / "library"))
-    entered = contenders(["eea", "vca"], ablations=False, language=False)
-    setting = Setting(library.uri, ModelChoice(), Budget(rounds=2))
-    plan, items = planned(Wanted("sketch", folder / "questions.jsonl", entered), setting)
-    run(plan, items, slowly(library), out, Console(quiet=True), How(questions=3))
+    entered = parse_systems(["eea", "vca"], ablations=False, language=False)
+    setting = RunContext(library.uri, ModelChoice(), Budget(rounds=2))
+    plan, items = make_plan(RunRequest("sketch", folder / "questions.jsonl", entered), setting)
+    run(plan, items, slowly(library), out, Console(quiet=True), RunOptions(questions=3))
 
 
 def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
@@ -70,7 +70,7 @@ def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
 
 
-def without_times(out: Path) -> dict[tuple[str, str], Record]:
+def without_times(out: Path) -> dict[tuple[str, str], SampleResult]:
     records = read_records(out)
     untimed = [replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in records]
     return {(each.contender, each.item_id): each for each in untimed}

@@ -40,13 +40,13 @@ from agent.variants.videoseek import requests as videoseek
 from agent.variants.videotree.requests import JudgeRelevance
 from index.library import Library
 from index.rows import TranscriptRow
-from jobs.benchmarks.item import Item, Truth
 from jobs.benchmarks.registry import BENCHMARKS, read_benchmark
-from jobs.evaluation.run.contenders import Contender, contenders
-from jobs.evaluation.run.make_plan import Wanted, planned
-from jobs.evaluation.run.run import How, run
+from jobs.benchmarks.sample import Sample, Target
+from jobs.evaluation.run.make_plan import RunRequest, make_plan
+from jobs.evaluation.run.run import RunOptions, run
 from jobs.evaluation.run.run_folder import ANSWERS, TRACES, read_records
-from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asking
+from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample, make_solver
+from jobs.evaluation.run.systems import System, parse_systems
 from jobs.model_choice import ModelChoice
 from tests.agent.prompts.test_templates import KINDS
 from tests.support import benchmark_files as kit
@@ -113,7 +113,7 @@ FILMS = (
 )
 SHORT = {"videoagent2": "videoagent2:rounds=6,segment_s=15", "videotree": "videotree:max_breadth=4,breadth=4"}
 SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
-EVERYONE = contenders(SPECS)
+EVERYONE = parse_systems(SPECS)
 CALLS: list[dict[str, Any]] = [
     {"tool": "detect", "start_s": 8.0, "label": "kite"},
     {"tool": "track", "start_s": 5.0, "end_s": 12.0, "label": "kite"},
@@ -245,7 +245,7 @@ def found(*roots: object) -> list[object]:
 
 
 def true_ones(objects: Sequence[object]) -> list[object]:
-    return [each for each in objects if isinstance(each, Truth | Item) or secret(each)]
+    return [each for each in objects if isinstance(each, Target | Sample) or secret(each)]
 
 
 def secret(value: object) -> bool:
@@ -311,38 +311,38 @@ def put(
     name: str,
     row: Mapping[str, Any],
     folder: Path,
-    everyone: Sequence[Contender] = EVERYONE,
+    everyone: Sequence[System] = EVERYONE,
     server: ChatServer | None = None,
     looking: bool = True,
 ) -> Watched:
     """Put the question of a published row to contenders, as a run does; over the wire if there is a server."""
     folder.mkdir()
-    setting = Setting(library.uri, ModelChoice("scripted", "http://127.0.0.1:9/v1"), Budget())
-    plan, items = planned(Wanted(name, published(folder, name, row), tuple(everyone)), setting)
+    setting = RunContext(library.uri, ModelChoice("scripted", "http://127.0.0.1:9/v1"), Budget())
+    plan, items = make_plan(RunRequest(name, published(folder, name, row), tuple(everyone)), setting)
     rows = {each.video_id: each for each in library.videos()}
     watched = Watched(looking, crossed=[setting])
 
     @cache
     def shared(video_ids: tuple[str, ...]) -> Environment:
-        return Environment(library, [rows[each] for each in video_ids], lambda texts: embed_words(texts))
+        return Environment.of(library, [rows[each] for each in video_ids], lambda texts: embed_words(texts))
 
     @asynccontextmanager
-    async def who_asks() -> AsyncIterator[Ask]:
+    async def who_asks() -> AsyncIterator[Solve]:
         async with AsyncExitStack() as stack:
             model: Model = ScriptedModel(watched.reply)
             if server is not None:
                 wired = await stack.enter_async_context(OpenAIModel(Role(base_url=server.base_url, model="tester")))
                 model = OverTheWire(wired, server, watched)
-            ask = asking(lambda ids: shared(ids).by_itself(), lambda environment: model, Budget(), traces=looking)
+            ask = make_solver(lambda ids: shared(ids).without_shared_captions(), lambda environment: model, Budget(), traces=looking)
 
-            async def asked(contender: Contender, question: Asked) -> Outcome:
+            async def asked(contender: System, question: SampleInput) -> SolvedSample:
                 watched.agent = contender.name
                 watched.crossed += [contender, question]
                 return await ask(contender, question)
 
             yield asked
 
-    run(plan, items, who_asks(), folder / "run", Console(quiet=True), How(questions=1))
+    run(plan, items, who_asks(), folder / "run", Console(quiet=True), RunOptions(questions=1))
     assert {each.contender for each in read_records(folder / "run") if not each.error} == {c.name for c in everyone}
     return watched
 
@@ -357,16 +357,16 @@ def kept(folder: Path) -> Iterator[str]:
 def test_the_forms_are_all_there_is_and_hold_what_is_looked_for(tmp_path: Path) -> None:
     assert set(TRUTHS) == set(BENCHMARKS)
     for name, (planted, another) in TRUTHS.items():
-        read: list[Item] = []
+        read: list[Sample] = []
         for row in (planted, another):
             folder = tmp_path / f"{name}-{len(read)}"
             folder.mkdir()
-            read += read_benchmark(name, published(folder, name, row)).items
+            read += read_benchmark(name, published(folder, name, row)).samples
         one, other = read
         assert one.question == other.question and one.truth != other.truth
         assert one.truth in found({"a": [lambda hidden=one: hidden]})
         assert found(planted)
-    assert found(Asked("1", one.question, ("v",)), Question("31 kites at 31.3 s?")) == []
+    assert found(SampleInput("1", one.question, ("v",)), Question("31 kites at 31.3 s?")) == []
     assert secret("a kite at 31.42 s") and secret("[1, 42.4242]") and secret(f"from {CLOCK.partition('-')[0]}")
 
 
@@ -384,7 +384,7 @@ def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_noth
 
 
 def test_ablations_and_every_tool_say_nothing_of_it_either(library: Library, tmp_path: Path) -> None:
-    watched = put(library, "longtvqa", TRUTHS["longtvqa"][0], tmp_path / "run", contenders(SPECS, ablations=True))
+    watched = put(library, "longtvqa", TRUTHS["longtvqa"][0], tmp_path / "run", parse_systems(SPECS, ablations=True))
     assert watched.reached == found(*watched.crossed, *watched.requests) == []
     assert {type(each).__name__ for each in watched.requests} == {kind.__name__ for kind in KINDS} - NOT_OF_A_RUN
     traces = "".join(kept(tmp_path / "run"))
@@ -404,11 +404,12 @@ def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library,
 
 
 def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
-    code = "import sys, jobs.evaluation.run.solve, jobs.evaluation.run.process_pool, agent.variants.registry; print(*sys.modules)"
+    modules = "jobs.evaluation.run.solve, jobs.evaluation.run.process_pool, agent.variants.registry"
+    code = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     knowing = {
-        "jobs.benchmarks.item",
-        "jobs.evaluation.run.plan",
+        "jobs.benchmarks.sample",
+        "jobs.evaluation.run.run_folder",
         "jobs.evaluation.score.scorers",
         "jobs.synthetic.known_answers",
     }

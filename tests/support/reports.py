@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.benchmarks.item import Problem
-from jobs.evaluation.run.plan import IndexCost, Missing
-from jobs.evaluation.score.report_types import Depth, Estimate, Pair, Report, Standing
-from jobs.evaluation.score.statistics import estimate, p_value, spread
+from jobs.benchmarks.sample import Missing, Problem
+from jobs.evaluation.run.run_folder import IndexCost
+from jobs.evaluation.score.report import Depth, Pair, Report, Standing
+from jobs.evaluation.score.statistics import Estimate, estimate, p_value, spread
 
 KINDS = ("entity recognition", "event understanding", "key information retrieval", "reasoning", "temporal grounding")
 LENGTHS = ("< 5 min", "5 to 30 min", "30 to 60 min", "60 to 100 min", "> 100 min")

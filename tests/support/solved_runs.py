@@ -8,31 +8,30 @@ from pathlib import Path
 from agent.answer import Evidence
 from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
-from jobs.benchmarks.item import Item, Truth
-from jobs.evaluation.run.contenders import contenders
-from jobs.evaluation.run.plan import IndexCost, Plan
-from jobs.evaluation.run.records import Judgement, Record
-from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, appending, begin_run
-from jobs.evaluation.score.report_types import Estimate
+from jobs.benchmarks.sample import Sample, Target
+from jobs.evaluation.run.results import Judgement, SampleResult
+from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, appending, begin_run
+from jobs.evaluation.run.systems import parse_systems
+from jobs.evaluation.score.statistics import Estimate
 
 FOUR = ("red", "blue", "green", "yellow")
 LIBRARY = "library:"
 """What the library calls a video: this, and the benchmark's name of it."""
 
 
-def item(name: str, video: str = "v1", option: int | None = 0, options=FOUR, **others) -> Item:
+def item(name: str, video: str = "v1", option: int | None = 0, options=FOUR, **others) -> Sample:
     """A question with four options of which the first is right; truth and other fields as named."""
     fields = {key: others.pop(key) for key in ("text", "evidence", "clip") if key in others}
-    return Item(name, video, Question(f"What of {name}?", options), Truth(option, **fields), **others)
+    return Sample(name, video, Question(f"What of {name}?", options), Target(option, **fields), **others)
 
 
-def spoken(name: str, video: str = "v1", **others) -> Item:
+def spoken(name: str, video: str = "v1", **others) -> Sample:
     """A free-form question."""
     return item(name, video, None, (), text="a kite", **others)
 
 
-def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) -> Plan:
-    entered = contenders(names, controls=False)
+def plan_of(asked: Sequence[Sample], names: Sequence[str] = ("eea",), **others) -> Plan:
+    entered = parse_systems(names, controls=False)
     fields = {
         "benchmark": "made-up",
         "title": "Made up",
@@ -58,7 +57,7 @@ def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) ->
     return Plan(**{**fields, **others})
 
 
-def answer(name: str, option: int | None = 0, contender: str = "eea", **others) -> Record:
+def answer(name: str, option: int | None = 0, contender: str = "eea", **others) -> SampleResult:
     """What a contender answered to the question of a name; the option is the first if nothing is said."""
     fields = {
         "status": "insufficient_evidence" if option is None else "answered",
@@ -68,10 +67,10 @@ def answer(name: str, option: int | None = 0, contender: str = "eea", **others) 
         "ledger": Ledger(),
         "evidence": (),
     }
-    return Record(contender, name, option=option, **{**fields, **others})
+    return SampleResult(contender, name, option=option, **{**fields, **others})
 
 
-def said(name: str, text: str | None, contender: str = "eea", **others) -> Record:
+def said(name: str, text: str | None, contender: str = "eea", **others) -> SampleResult:
     """A free-form answer."""
     return answer(name, None, contender, text=text, **others)
 
@@ -82,8 +81,8 @@ def seen(start_s: float, end_s: float, video: str = "v1") -> Evidence:
 
 def write_run(
     folder: Path,
-    items: Sequence[Item],
-    answers: Sequence[Record],
+    items: Sequence[Sample],
+    answers: Sequence[SampleResult],
     judgements: Sequence[Judgement] = (),
     names: Sequence[str] = ("eea",),
     **others,

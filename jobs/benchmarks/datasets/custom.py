@@ -12,8 +12,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, json_lines, parse_samples, question
+from jobs.benchmarks.sample import Sample, Target
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Range = tuple[float, float]
@@ -35,28 +35,28 @@ class _Chosen(_Row):
     options: tuple[str, ...] = Field(min_length=2)
 
 
-def read_chosen(path: Path) -> Items:
+def read_multiple_choice(path: Path) -> ParsedRows:
     """Questions with options; `answer` is the right option's own words or its letter."""
-    return items_of(json_lines(path), _Chosen, _chosen)
+    return parse_samples(json_lines(path), _Chosen, _chosen)
 
 
-def read_open(path: Path) -> Items:
+def read_open_ended(path: Path) -> ParsedRows:
     """Questions without options; `answer` is the text that a judge holds replies against."""
-    return items_of(json_lines(path), _Row, lambda row, note: _item(row, (), Truth(text=row.answer), note))
+    return parse_samples(json_lines(path), _Row, lambda row, note: _item(row, (), Target(text=row.answer), note))
 
 
-def _chosen(row: _Chosen, note: Note) -> Item:
-    return _item(row, row.options, Truth(None if row.answer is None else _option(row.options, row.answer)), note)
+def _chosen(row: _Chosen, note: AddNote) -> Sample:
+    return _item(row, row.options, Target(None if row.answer is None else _option(row.options, row.answer)), note)
 
 
-def _item(row: _Row, options: tuple[str, ...], truth: Truth, note: Note) -> Item:
+def _item(row: _Row, options: tuple[str, ...], truth: Target, note: AddNote) -> Sample:
     for start_s, end_s in row.evidence:
         if not start_s < end_s:
             raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
     categories = (row.category,) if isinstance(row.category, str) else row.category
     asked = question(row.question, options, note)
-    true = Truth(truth.option, truth.text, row.evidence)
-    return Item(row.id, row.video, asked, true, {"category": categories} if categories else {})
+    true = Target(truth.option, truth.text, row.evidence)
+    return Sample(row.id, row.video, asked, true, {"category": categories} if categories else {})
 
 
 def _option(options: tuple[str, ...], answer: str) -> int:

@@ -12,8 +12,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_file, question
+from jobs.benchmarks.parse_rows import (
+    AS_PUBLISHED,
+    AddNote,
+    BadRow,
+    ParsedRows,
+    Raw,
+    json_file,
+    parse_samples,
+    question,
+)
+from jobs.benchmarks.sample import Sample, Target
 from jobs.errors import UsageError
 
 FILES = ("subset_anno.json", "questions.json")
@@ -34,27 +43,27 @@ class _Row(BaseModel):
     truth: Annotated[int | None, Field(ge=0, le=4)] = None
 
 
-def read_subset(path: Path) -> Items:
+def read_subset(path: Path) -> ParsedRows:
     """The 500 questions whose answers are published: `subset_anno.json`, or `questions.json` beside their answers."""
     answers = _answers(path)
     rows = [(where, raw) for where, raw in _rows(path, answers) if not answers or raw.get("q_uid") in answers]
 
-    def scored(row: _Row, note: Note) -> Item:
+    def scored(row: _Row, note: AddNote) -> Sample:
         if row.truth is None:
             raise BadRow(f"no truth; give {ANSWERS} beside {path.name}, or ask for egoschema-full")
         return _item(row, note)
 
-    return items_of(rows, _Row, scored)
+    return parse_samples(rows, _Row, scored)
 
 
-def read_full(path: Path) -> Items:
+def read_full(path: Path) -> ParsedRows:
     """All 5,031 questions: the answers of most are known only to the benchmark's server."""
-    return items_of(_rows(path, _answers(path)), _Row, _item)
+    return parse_samples(_rows(path, _answers(path)), _Row, _item)
 
 
-def _item(row: _Row, note: Note) -> Item:
+def _item(row: _Row, note: AddNote) -> Sample:
     options = (row.option_0, row.option_1, row.option_2, row.option_3, row.option_4)
-    return Item(row.q_uid, row.q_uid, question(row.question, options, note), Truth(row.truth), duration_s=LENGTH_S)
+    return Sample(row.q_uid, row.q_uid, question(row.question, options, note), Target(row.truth), duration_s=LENGTH_S)
 
 
 def _rows(path: Path, answers: Mapping[str, Any]) -> list[Raw]:

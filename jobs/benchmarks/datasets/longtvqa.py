@@ -12,8 +12,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, Items, Note, items_of, json_rows, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, json_rows, parse_samples, question
+from jobs.benchmarks.sample import Sample, Target
 
 _PAIR: TypeAdapter[tuple[float, float]] = TypeAdapter(tuple[float, float], config=AS_PUBLISHED)
 
@@ -34,21 +34,21 @@ class _Row(BaseModel):
     ts: object = None
 
 
-def read(path: Path) -> Items:
+def read_longtvqa(path: Path) -> ParsedRows:
     """Grouped by the episode's season. `ts` counts from the start of the clip."""
-    return items_of(json_rows(path), _Row, _item)
+    return parse_samples(json_rows(path), _Row, _item)
 
 
-def _item(row: _Row, note: Note) -> Item:
+def _item(row: _Row, note: AddNote) -> Sample:
     if not row.occur_clip.startswith(row.episode_name):
         note(f"occur_clip: got {row.occur_clip}, which is not of episode {row.episode_name}; the question is kept")
     asked = question(row.q, (row.a0, row.a1, row.a2, row.a3, row.a4), note)
-    truth = Truth(int(row.answer[1]), evidence=_evidence(row.ts, note), clip=row.occur_clip)
+    truth = Target(int(row.answer[1]), evidence=_evidence(row.ts, note), clip=row.occur_clip)
     season = re.sub(r"e\d+$", "", row.episode_name)
-    return Item(row.qid, row.episode_name, asked, truth, {"season": (season,)})
+    return Sample(row.qid, row.episode_name, asked, truth, {"season": (season,)})
 
 
-def _evidence(ts: object, note: Note) -> tuple[tuple[float, float], ...]:
+def _evidence(ts: object, note: AddNote) -> tuple[tuple[float, float], ...]:
     """The range that `[12.3, 20.11]` or TVQA's `"12.3-20.11"` tells."""
     try:
         start_s, end_s = _PAIR.validate_python(ts.split("-") if isinstance(ts, str) else ts)

@@ -11,8 +11,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_rows, parquet_rows, question
+from jobs.benchmarks.parse_rows import (
+    AS_PUBLISHED,
+    AddNote,
+    BadRow,
+    ParsedRows,
+    json_rows,
+    parquet_rows,
+    parse_samples,
+    question,
+)
+from jobs.benchmarks.sample import Sample, Target
 
 
 class _Row(BaseModel):
@@ -39,13 +48,13 @@ class _Row(BaseModel):
         return {**row, "candidates": [option for option in options if option not in (None, "N/A")]}
 
 
-def read(path: Path) -> Items:
+def read_longvideobench(path: Path) -> ParsedRows:
     """Grouped by duration, category of question, level and topic. Rows of the test set have no truth."""
     rows = parquet_rows(path) if path.suffix == ".parquet" else json_rows(path)
-    return items_of(rows, _Row, _item)
+    return parse_samples(rows, _Row, _item)
 
 
-def _item(row: _Row, note: Note) -> Item:
+def _item(row: _Row, note: AddNote) -> Sample:
     truth = None if row.correct_choice == -1 else row.correct_choice
     if truth is not None and not 0 <= truth < len(row.candidates):
         raise BadRow(f"correct_choice: got {truth}; there are {len(row.candidates)} candidates, counted from 0")
@@ -56,4 +65,4 @@ def _item(row: _Row, note: Note) -> Item:
         "topic": (row.topic_category,),
     }
     video = PurePosixPath(row.video_path).stem
-    return Item(row.id, video, question(row.question, row.candidates, note), Truth(truth), groups, row.duration)
+    return Sample(row.id, video, question(row.question, row.candidates, note), Target(truth), groups, row.duration)

@@ -14,8 +14,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, Raw, items_of, json_lines, question
+from jobs.benchmarks.parse_rows import (
+    AS_PUBLISHED,
+    AddNote,
+    BadRow,
+    ParsedRows,
+    Raw,
+    json_lines,
+    parse_samples,
+    question,
+)
+from jobs.benchmarks.sample import Sample, Target
 
 _OPTION = re.compile(r"^\s*\(([A-Z])\)", re.MULTILINE)
 _RANGE = re.compile(r"\s*((?:\d+:)?\d+:\d+)\s*-\s*((?:\d+:)?\d+:\d+)\s*")
@@ -42,9 +51,9 @@ class _Row(BaseModel):
     qa: _Question
 
 
-def read(path: Path) -> Items:
+def read_lvbench(path: Path) -> ParsedRows:
     """Grouped by type of question and of video; the time that a question refers to is its evidence."""
-    return items_of(_questions(path), _Row, _item)
+    return parse_samples(_questions(path), _Row, _item)
 
 
 def _questions(path: Path) -> Iterator[Raw]:
@@ -58,16 +67,16 @@ def _questions(path: Path) -> Iterator[Raw]:
             yield f"{where}, question {number}", {**video, "qa": asked}
 
 
-def _item(row: _Row, note: Note) -> Item:
+def _item(row: _Row, note: AddNote) -> Sample:
     text, options = _split(row.qa.question)
     answer = string.ascii_uppercase.index(row.qa.answer)
     if answer >= len(options):
         raise BadRow(f"answer: got {row.qa.answer}; there are {len(options)} options")
-    return Item(
+    return Sample(
         row.qa.uid,
         row.key,
         question(text, options, note),
-        Truth(answer, evidence=_evidence(row.qa.time_reference, note)),
+        Target(answer, evidence=_evidence(row.qa.time_reference, note)),
         {"question_type": tuple(dict.fromkeys(row.qa.question_type)), "video_type": (row.type,)},
         row.video_info.duration_minutes * 60,
     )
@@ -82,7 +91,7 @@ def _split(text: str) -> tuple[str, list[str]]:
     return asked, parts[1::2]
 
 
-def _evidence(time_reference: str, note: Note) -> tuple[tuple[float, float], ...]:
+def _evidence(time_reference: str, note: AddNote) -> tuple[tuple[float, float], ...]:
     """A range of whole seconds, of which the last may be the first."""
     match = _RANGE.fullmatch(time_reference)
     start_s, end_s = map(_seconds, match.groups()) if match else (0.0, -1.0)

@@ -13,8 +13,8 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from agent.core.question import Question
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, csv_rows, items_of
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, csv_rows, parse_samples
+from jobs.benchmarks.sample import Sample, Target
 
 # fmt: off
 PERCEPTION = {
@@ -50,19 +50,19 @@ class _Row(BaseModel):
     dimensions: str
 
 
-def read(path: Path) -> Items:
+def read_mmbench_video(path: Path) -> ParsedRows:
     """Grouped by leaf, branch, and perception or reasoning."""
-    return items_of(csv_rows(path, "\t"), _Row, _item)
+    return parse_samples(csv_rows(path, "\t"), _Row, _item)
 
 
-def _item(row: _Row, note: Note) -> Item:
+def _item(row: _Row, note: AddNote) -> Sample:
     leaves = _leaves(row.dimensions)
     groups = {
         "dimension": leaves,
         "ability": tuple(dict.fromkeys(BRANCHES[leaf][0] for leaf in leaves)),
         "perception/reasoning": tuple(dict.fromkeys(BRANCHES[leaf][1] for leaf in leaves)),
     }
-    return Item(row.index, row.video, Question(row.question.strip()), Truth(text=row.answer), groups)
+    return Sample(row.index, row.video, Question(row.question.strip()), Target(text=row.answer), groups)
 
 
 def _leaves(dimensions: str) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, Items, Note, csv_rows, items_of, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, csv_rows, parse_samples, question
+from jobs.benchmarks.sample import Sample, Target
 
 
 class _NextQa(BaseModel):
@@ -35,27 +35,27 @@ class _IntentQa(_NextQa):
     video: Annotated[str, Field(alias="video_id")]
 
 
-def read_nextqa(path: Path) -> Items:
+def read_nextqa(path: Path) -> ParsedRows:
     """`val.csv` or `test.csv`: all eight types, the seven official ones, and C, T, D."""
 
-    def item(row: _NextQa, note: Note) -> Item:
+    def item(row: _NextQa, note: AddNote) -> Sample:
         official = "TN" if row.type == "TP" else row.type
         return _item(row, {"type": row.type, "official_type": official, "C/T/D": row.type[0]}, note)
 
-    return items_of(csv_rows(path), _NextQa, item)
+    return parse_samples(csv_rows(path), _NextQa, item)
 
 
-def read_intentqa(path: Path) -> Items:
+def read_intentqa(path: Path) -> ParsedRows:
     """`test.csv` or `val.csv`: the four types in the file, and the three official ones."""
 
-    def item(row: _IntentQa, note: Note) -> Item:
+    def item(row: _IntentQa, note: AddNote) -> Sample:
         official = "TP&TN" if row.type in ("TP", "TN") else row.type
         return _item(row, {"type": row.type, "official_type": official}, note)
 
-    return items_of(csv_rows(path), _IntentQa, item)
+    return parse_samples(csv_rows(path), _IntentQa, item)
 
 
-def _item(row: _NextQa, groups: Mapping[str, str], note: Note) -> Item:
+def _item(row: _NextQa, groups: Mapping[str, str], note: AddNote) -> Sample:
     asked = question(row.question, (row.a0, row.a1, row.a2, row.a3, row.a4), note)
     in_each = {breakdown: (group,) for breakdown, group in groups.items()}
-    return Item(f"{row.video}_{row.qid}", row.video, asked, Truth(row.answer), in_each)
+    return Sample(f"{row.video}_{row.qid}", row.video, asked, Target(row.answer), in_each)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, json_lines, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, json_lines, parse_samples, question
+from jobs.benchmarks.sample import Sample, Target
 
 
 class _Row(BaseModel):
@@ -22,16 +22,18 @@ class _Row(BaseModel):
     evidence: tuple[float, float]
 
 
-def read(path: Path) -> Items:
+def read_synthetic(path: Path) -> ParsedRows:
     """Grouped by the kind of moment that is asked for."""
-    return items_of(json_lines(path), _Row, _item)
+    return parse_samples(json_lines(path), _Row, _item)
 
 
-def _item(row: _Row, note: Note) -> Item:
+def _item(row: _Row, note: AddNote) -> Sample:
     if not 0 <= row.answer < len(row.options):
         raise BadRow(f"answer: got {row.answer}; there are {len(row.options)} options, counted from 0")
     start_s, end_s = row.evidence
     if not 0 <= start_s < end_s:
         raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
     asked = question(row.question, row.options, note)
-    return Item(row.question_id, row.video, asked, Truth(row.answer, evidence=(row.evidence,)), {"kind": (row.kind,)})
+    return Sample(
+        row.question_id, row.video, asked, Target(row.answer, evidence=(row.evidence,)), {"kind": (row.kind,)}
+    )

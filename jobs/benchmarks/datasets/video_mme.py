@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.item import Item, Truth
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, BadRow, Items, Note, items_of, parquet_rows, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, parquet_rows, parse_samples, question
+from jobs.benchmarks.sample import Sample, Target
 
 _LETTER = re.compile(r"\s*([A-Z])[.:)]\s*")
 
@@ -32,12 +32,12 @@ class _Row(BaseModel):
     answer: Annotated[str, Field(pattern="^[A-Z]$")]
 
 
-def read(path: Path) -> Items:
+def read_video_mme(path: Path) -> ParsedRows:
     """Grouped by duration, domain, sub-category and task. A video is known by its YouTube id, as its file is."""
-    return items_of(parquet_rows(path), _Row, _item)
+    return parse_samples(parquet_rows(path), _Row, _item)
 
 
-def _item(row: _Row, note: Note) -> Item:
+def _item(row: _Row, note: AddNote) -> Sample:
     answer = string.ascii_uppercase.index(row.answer)
     if answer >= len(row.options):
         raise BadRow(f"answer: got {row.answer}; there are {len(row.options)} options")
@@ -48,7 +48,7 @@ def _item(row: _Row, note: Note) -> Item:
         "task_type": (row.task_type,),
     }
     asked = question(row.question, _bare(row.options), note)
-    return Item(row.question_id, row.video, asked, Truth(answer), groups)
+    return Sample(row.question_id, row.video, asked, Target(answer), groups)
 
 
 def _bare(options: tuple[str, ...]) -> list[str]:

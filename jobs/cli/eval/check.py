@@ -48,12 +48,12 @@ def check(
 ) -> None:
     """Read a benchmark, and say what it holds, which rows are wrong, and which videos a library lacks."""
     from jobs.benchmarks.registry import annotation_files, entry, read_benchmark
-    from jobs.benchmarks.subset import of_part, wanted_part
+    from jobs.benchmarks.subset import parse_subset, select_samples
     from jobs.console.output import console, print_json
 
-    part = wanted_part(only or [], ids)
+    part = parse_subset(only or [], ids)
     read = read_benchmark(benchmark, annotations)
-    read = replace(read, items=of_part(read.items, part))
+    read = replace(read, samples=select_samples(read.samples, part))
     found: dict[str, Any] = {
         "benchmark": read.name,
         "title": read.title,
@@ -74,16 +74,16 @@ def check(
 
 def _counts(read: Benchmark) -> dict[str, Any]:
     groups: dict[str, Counter[str]] = {}
-    for item in read.items:
+    for item in read.samples:
         for breakdown, names in item.groups.items():
             groups.setdefault(breakdown, Counter()).update(names)
     return {
-        "questions": len(read.items),
-        "videos": len({item.video for item in read.items}),
-        "with_truth": sum(item.truth.known for item in read.items),
-        "with_evidence": sum(bool(item.truth.evidence) for item in read.items),
+        "questions": len(read.samples),
+        "videos": len({item.video for item in read.samples}),
+        "with_truth": sum(item.truth.known for item in read.samples),
+        "with_evidence": sum(bool(item.truth.evidence) for item in read.samples),
         "scoring": read.scoring,
-        "options": dict(sorted(Counter(len(item.question.options) for item in read.items).items())),
+        "options": dict(sorted(Counter(len(item.question.options) for item in read.samples).items())),
         "groups": {breakdown: dict(counts.most_common()) for breakdown, counts in groups.items()},
     }
 
@@ -95,11 +95,11 @@ def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str,
     from jobs.benchmarks.match_videos import match, read_id_map
 
     names = read_id_map(id_map) if id_map else None
-    matching = match(read.items, Library.open(library).videos(), names, read.episodes)
+    matching = match(read.samples, Library.open(library).videos(), names, read.episodes)
     return {
         "uri": library,
         "found": len(matching.videos),
-        "questions": len(read.items) - sum(each.questions for each in matching.missing),
+        "questions": len(read.samples) - sum(each.questions for each in matching.missing),
         "missing": [asdict(each) for each in matching.missing],
     }
 

@@ -21,9 +21,8 @@ def report(
     page: PageOption = True,
 ) -> None:
     """Print how a run's agents did, finished or not, and make its report anew."""
-    from jobs.evaluation.report.build import as_json, report_run
-    from jobs.evaluation.report.table_format import print_all
-    from jobs.evaluation.report.tables import NOTES, facts, tables
+    from jobs.evaluation.report.tables import NOTES, facts, print_all, tables
+    from jobs.evaluation.score.report import as_json, report_run
 
     made = report_run(run)
     if json:
@@ -50,10 +49,8 @@ def compare(
     from dataclasses import asdict
 
     from jobs.console.output import print_json
-    from jobs.evaluation.report.build import read_run
-    from jobs.evaluation.report.compare_tables import comparison_facts, comparison_table
-    from jobs.evaluation.report.table_format import print_all
-    from jobs.evaluation.report.tables import NOTES
+    from jobs.evaluation.report.tables import NOTES, comparison_facts, comparison_table, print_all
+    from jobs.evaluation.run.run_folder import read_run
     from jobs.evaluation.score import compare as comparing
 
     compared = comparing.compare(read_run(run), read_run(other), every=every)

@@ -82,7 +82,7 @@ def eval_run(
     Whatever ends it, the same command goes on with it: answers are kept as they come. Kept replies cost as if anew.
     """
     from agent.core.budget import Budget
-    from jobs.benchmarks.subset import wanted_part
+    from jobs.benchmarks.subset import parse_subset
     from jobs.console.output import console
     from jobs.errors import need
     from jobs.evaluation.run.make_plan import RunRequest, make_plan
@@ -98,7 +98,7 @@ def eval_run(
     speechless = models is None and model == BUILTIN
     entered = parse_systems(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
     setting = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space)
-    wanted = RunRequest(benchmark, annotations, entered, map_, limit, seed, wanted_part(only or [], ids))
+    wanted = RunRequest(benchmark, annotations, entered, map_, limit, seed, parse_subset(only or [], ids))
     plan, items = make_plan(wanted, setting)
     who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
     how = RunOptions(under_way(at_once), max_errors, retry_errors, stop_at_cost)

@@ -13,7 +13,7 @@ from jobs.evaluation.report.plots import Plot, plots
 from jobs.evaluation.report.plots_accuracy import p_text
 from jobs.evaluation.report.tables import FEW_VIDEOS
 from jobs.evaluation.run.run_folder import FIGURES, PAGE, write_whole
-from jobs.evaluation.score.report_types import Pair, Report, Standing
+from jobs.evaluation.score.report import Pair, Report, Standing
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jobs.evaluation.report.plot_style import COLOURS, MARKERS, MUTED, PAPER, colour, marker
-from jobs.evaluation.score.report_types import Report, Standing
+from jobs.evaluation.score.report import Report, Standing
 from jobs.evaluation.score.scorers import BEST_JUDGED
 
 MOST_COMPARED = 8
@@ -37,7 +37,7 @@ def scale_of(report: Report) -> Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SeriesStyle:
     """The colour, marker and line of a contender in every plot of a report; where colours repeat, `inside` differs."""
 
     colour: str
@@ -46,16 +46,16 @@ class Look:
     inside: str | None = None
 
 
-def looks(report: Report) -> dict[str, Look]:
+def looks(report: Report) -> dict[str, SeriesStyle]:
     """Every contender's look by its name: agents in colours, controls in grey."""
     agents = [each.name for each in agents_of(report)]
     controls = [each.name for each in report.standings if each.is_control]
     insides = (None, PAPER)
     drawn = {
-        name: Look(colour(n), marker(n), inside=insides[n // len(COLOURS) % len(insides)])
+        name: SeriesStyle(colour(n), marker(n), inside=insides[n // len(COLOURS) % len(insides)])
         for n, name in enumerate(agents)
     }
-    return drawn | {name: Look(MUTED, MARKERS[n % len(MARKERS)], "--") for n, name in enumerate(controls)}
+    return drawn | {name: SeriesStyle(MUTED, MARKERS[n % len(MARKERS)], "--") for n, name in enumerate(controls)}
 
 
 def agents_of(report: Report) -> list[Standing]:

@@ -20,7 +20,7 @@ from jobs.evaluation.report.plot_series import (
 )
 from jobs.evaluation.report.plot_style import COLUMN_IN, PAGE_IN
 from jobs.evaluation.run.run_folder import slug
-from jobs.evaluation.score.report_types import Report, Standing
+from jobs.evaluation.score.report import Report, Standing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jobs.evaluation.report.plot_series import Look, Scale, agents_of, looks, scale_of
+from jobs.evaluation.report.plot_series import Scale, SeriesStyle, agents_of, looks, scale_of
 from jobs.evaluation.report.plot_style import INK, MUTED, PAPER, only_grid, wrapped
-from jobs.evaluation.score.report_types import Estimate, Pair, Report, Standing
+from jobs.evaluation.score.report import Pair, Report, Standing
+from jobs.evaluation.score.statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,7 +124,7 @@ def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
     for y, pair in enumerate(pairs):
         low, high = pair.difference.low, pair.difference.high
         sure = low is not None and high is not None and (low > 0 or high < 0)
-        _interval(axes, scale, pair.difference, y, Look(INK if sure else MUTED, "s"), across=True)
+        _interval(axes, scale, pair.difference, y, SeriesStyle(INK if sure else MUTED, "s"), across=True)
         # Spaces as wide as a digit, so that the p-values stand under each other.
         text = f"{scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)}   {p_text(pair.p_value)}"
         _beside(axes, y, text, INK if sure else MUTED)
@@ -141,7 +142,7 @@ def p_text(p_value: float | None) -> str:
 
 
 def _interval(
-    axes: Axes, scale: Scale, estimate: Estimate, at: float, look: Look, across: bool = False, label: str = ""
+    axes: Axes, scale: Scale, estimate: Estimate, at: float, look: SeriesStyle, across: bool = False, label: str = ""
 ) -> None:
     """A mean with its interval at a place of the other axis."""
     mean = estimate.mean * scale.factor

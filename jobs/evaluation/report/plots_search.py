@@ -9,7 +9,7 @@ import numpy as np
 
 from jobs.evaluation.report.plot_series import looks, scale_of
 from jobs.evaluation.report.plot_style import COLOURS, INK, MUTED, PAPER, only_grid, wrapped
-from jobs.evaluation.score.report_types import Report, Standing
+from jobs.evaluation.score.report import Report, Standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

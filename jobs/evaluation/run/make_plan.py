@@ -12,15 +12,14 @@ from agent.variants.base import changed
 from agent.variants.registry import refuse_unfit
 from index.library import Library
 from index.rows import VideoRow
-from jobs.benchmarks.item import Item
 from jobs.benchmarks.match_videos import match, read_id_map
 from jobs.benchmarks.registry import annotation_files, read_benchmark
-from jobs.benchmarks.sampling import chosen
-from jobs.benchmarks.subset import Part, of_part
+from jobs.benchmarks.sample import Sample
+from jobs.benchmarks.subset import Subset, draw_samples, select_samples
 from jobs.errors import UsageError
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.plan import IndexCost, Plan
-from jobs.evaluation.run.solve import Setting
+from jobs.evaluation.run.run_folder import IndexCost, Plan
+from jobs.evaluation.run.solve import RunContext
+from jobs.evaluation.run.systems import System
 from jobs.model_choice import named_models
 from jobs.open_library import check_vectors, held_space
 
@@ -29,19 +28,19 @@ ASIDE = {"title", "annotations", "questions", "missing", "problems", "index_cost
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunRequest:
     """Which questions of which benchmark, and of whom. `id_map` is a file that says how the library names videos."""
 
     benchmark: str
     annotations: Path
-    contenders: tuple[Contender, ...]
+    contenders: tuple[System, ...]
     id_map: Path | None = None
     limit: int | None = None
     seed: int = 0
-    part: Part = field(default_factory=Part)
+    part: Subset = field(default_factory=Subset)
 
 
-def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
+def make_plan(wanted: RunRequest, setting: RunContext) -> tuple[Plan, tuple[Sample, ...]]:
     """The plan of a run, and the questions that it asks, in the benchmark's order.
 
     Where the benchmark tells no `duration_s` it is the library's, and the clip of a truth goes by the id of its video
@@ -52,9 +51,9 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
     library = Library.open(setting.library)
     rows = {row.video_id: row for row in library.videos()}
     id_map = None if wanted.id_map is None else read_id_map(wanted.id_map)
-    asked_for = of_part(benchmark.items, wanted.part)
+    asked_for = select_samples(benchmark.samples, wanted.part)
     matching = match(asked_for, list(rows.values()), id_map, benchmark.episodes)
-    items = chosen([item for item in asked_for if item.video in matching.videos], wanted.limit, wanted.seed)
+    items = draw_samples([item for item in asked_for if item.video in matching.videos], wanted.limit, wanted.seed)
     if not items:
         raise _nothing_left(wanted, setting.library, len(matching.missing))
     about = {item.item_id: matching.videos[item.video] for item in items}
@@ -82,7 +81,7 @@ def planned(wanted: Wanted, setting: Setting) -> tuple[Plan, tuple[Item, ...]]:
         keep_captions=setting.keep_captions,
         limit=wanted.limit,
         seed=wanted.seed,
-        questions=len(benchmark.items),
+        questions=len(benchmark.samples),
         items=about,
         missing=matching.missing,
         problems=benchmark.problems,
@@ -104,7 +103,7 @@ def check_same(begun: Plan, now: Plan, run: Path) -> None:
         )
 
 
-def _check(contender: Contender, models: Mapping[str, str], videos: Sequence[VideoRow]) -> None:
+def _check(contender: System, models: Mapping[str, str], videos: Sequence[VideoRow]) -> None:
     """Refuse at once what would end the run in the middle of it."""
     agent = contender.variant()
     changed(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
@@ -122,7 +121,7 @@ def _check_words(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> Non
         )
 
 
-def _nothing_left(wanted: Wanted, library: str, missing: int) -> UsageError:
+def _nothing_left(wanted: RunRequest, library: str, missing: int) -> UsageError:
     return UsageError(
         f"{library} holds none of the {missing} videos that {wanted.annotations} asks about; "
         f"`kinodex eval check {wanted.benchmark} {wanted.annotations} {library}` says why, and --map FILE can name them"
@@ -130,11 +129,11 @@ def _nothing_left(wanted: Wanted, library: str, missing: int) -> UsageError:
 
 
 def _known_here(
-    items: Sequence[Item],
+    items: Sequence[Sample],
     about: Mapping[str, tuple[str, ...]],
     rows: Mapping[str, VideoRow],
     id_map: Mapping[str, str] | None,
-) -> tuple[Item, ...]:
+) -> tuple[Sample, ...]:
     """The items with what the library knows of their videos."""
     clips = [replace(item, video=item.truth.clip) for item in items if item.truth.clip is not None]
     ids = {name: found[0] for name, found in match(clips, list(rows.values()), id_map, episodes=False).videos.items()}

@@ -19,10 +19,10 @@ from typing import Any
 
 from index.errors import KinodexError
 from jobs.errors import UsageError
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asker, unanswered
+from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample, failed_result, open_solver
+from jobs.evaluation.run.systems import System
 
-Job = tuple[int, Contender, Asked]
+Job = tuple[int, System, SampleInput]
 
 
 GRACE_S = 5.0
@@ -74,8 +74,8 @@ class _Member:
 
 
 @asynccontextmanager
-async def process_asker(setting: Setting, count: int, grace_s: float = GRACE_S) -> AsyncIterator[Ask]:
-    """Give a function as `asker` does, of `count` processes; the limits of requests to models are shared out to them.
+async def process_solver(setting: RunContext, count: int, grace_s: float = GRACE_S) -> AsyncIterator[Solve]:
+    """Give a function as `open_solver` does, of `count` processes; the limits of requests to models are shared out to them.
 
     At the end what is under way is given up; a process that does not end within `grace_s` is killed. It raises what
     ends a run. Questions of a process that ended by itself are records with an error.
@@ -84,7 +84,7 @@ async def process_asker(setting: Setting, count: int, grace_s: float = GRACE_S) 
     members = [_begun(setting) for _ in range(count)]
     numbers = count_from(OPENED + 1)
 
-    async def ask(contender: Contender, asked: Asked) -> Outcome:
+    async def ask(contender: System, asked: SampleInput) -> SolvedSample:
         alive = [each for each in members if not each.ended]
         if not alive:
             raise UsageError(
@@ -95,11 +95,11 @@ async def process_asker(setting: Setting, count: int, grace_s: float = GRACE_S) 
         future = member.waited_for[number] = asyncio.get_running_loop().create_future()
         with suppress(BrokenPipeError):  # it ended just now, and `heard` will say so
             member.pipe.send((number, contender, asked))
-        outcome: Outcome | None = await future
+        outcome: SolvedSample | None = await future
         if outcome is not None:
             return outcome
         ended = f"the process that asked ended with status {await member.status()} (out of memory?)"
-        return Outcome(unanswered(contender, asked, ended))
+        return SolvedSample(failed_result(contender, asked, ended))
 
     try:
         await asyncio.gather(*(member.waited_for[OPENED] for member in members))
@@ -108,7 +108,7 @@ async def process_asker(setting: Setting, count: int, grace_s: float = GRACE_S) 
         await asyncio.gather(*(member.end(grace_s) for member in members))
 
 
-def _begun(setting: Setting) -> _Member:
+def _begun(setting: RunContext) -> _Member:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(setting, theirs), daemon=True)
@@ -120,26 +120,26 @@ def _begun(setting: Setting) -> _Member:
     return member
 
 
-def _work(setting: Setting, pipe: Connection) -> None:
+def _work(setting: RunContext, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it closes the pipe
     asyncio.run(_serve(setting, pipe))
 
 
-async def _serve(setting: Setting, pipe: Connection) -> None:
+async def _serve(setting: RunContext, pipe: Connection) -> None:
     """Answer questions until the pipe is closed at the other end."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     tasks: set[asyncio.Task[None]] = set()
     async with AsyncExitStack() as stack:
         try:
-            ask = await stack.enter_async_context(asker(setting))
+            ask = await stack.enter_async_context(open_solver(setting))
         except KinodexError as error:
             with suppress(ConnectionError):
                 pipe.send((OPENED, error))
             return
 
-        async def answer(number: int, contender: Contender, asked: Asked) -> None:
+        async def answer(number: int, contender: System, asked: SampleInput) -> None:
             try:
-                result: Outcome | Exception = await ask(contender, asked)
+                result: SolvedSample | Exception = await ask(contender, asked)
             except Exception as error:  # whatever it is, it is raised where the answer is waited for
                 error.add_note(traceback.format_exc())  # which does not cross over by itself
                 result = error

@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from jobs.console.ingest_progress import LINE_EVERY_S, duration
-from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.results import SampleResult
 
-Tell = Callable[[Record], None]
+Tell = Callable[[SampleResult], None]
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Tally:
     cost: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
-    def count(self, record: Record) -> None:
+    def count(self, record: SampleResult) -> None:
         self.done[record.contender] += 1
         self.fresh += 1
         self.errors += bool(record.error)
@@ -75,7 +75,7 @@ def _bars(console: Console, tally: Tally) -> Iterator[Tell]:
         }
         whole = bar.add_task("all", total=sum(tally.total.values()), completed=tally.done.total(), text="")
 
-        def tell(record: Record) -> None:
+        def tell(record: SampleResult) -> None:
             tally.count(record)
             bar.start_task(rows[record.contender])
             bar.update(rows[record.contender], completed=tally.done[record.contender])
@@ -88,7 +88,7 @@ def _bars(console: Console, tally: Tally) -> Iterator[Tell]:
 def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[Tell]:
     shown = tally.began
 
-    def tell(record: Record) -> None:
+    def tell(record: SampleResult) -> None:
         nonlocal shown
         tally.count(record)
         now = time.monotonic()

@@ -12,26 +12,26 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asker, unanswered
+from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample, failed_result, open_solver
+from jobs.evaluation.run.systems import System
 from jobs.ray_cluster import actor_of, connected, reraise, room
 
 TRIES = 3
 
 
-class AskWorker:
+class SolveWorker:
     """Asks many questions side by side; runs as an actor, which opens the library with the first one."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: RunContext) -> None:
         self._setting = setting
         self._opening = asyncio.Lock()
         self._opened = AsyncExitStack()
-        self._ask: Ask | None = None
+        self._ask: Solve | None = None
 
-    async def ask(self, contender: Contender, asked: Asked) -> Outcome:
+    async def ask(self, contender: System, asked: SampleInput) -> SolvedSample:
         async with self._opening:
             if self._ask is None:
-                self._ask = await self._opened.enter_async_context(asker(self._setting))
+                self._ask = await self._opened.enter_async_context(open_solver(self._setting))
         return await self._ask(contender, asked)
 
 
@@ -44,8 +44,8 @@ class _Member:
 
 
 @asynccontextmanager
-async def ray_asker(setting: Setting, workers: int | None, address: str | None) -> AsyncIterator[Ask]:
-    """Give a function as `asker` does, of so many actors (None: one a core) at `address`, or on a Ray started here.
+async def ray_solver(setting: RunContext, workers: int | None, address: str | None) -> AsyncIterator[Solve]:
+    """Give a function as `open_solver` does, of so many actors (None: one a core) at `address`, or on a Ray started here.
 
     The limits of requests to models are shared out to them.
     """
@@ -59,12 +59,12 @@ async def ray_asker(setting: Setting, workers: int | None, address: str | None) 
 
 
 class _Crew:
-    def __init__(self, setting: Setting, size: int) -> None:
+    def __init__(self, setting: RunContext, size: int) -> None:
         self._setting = setting
         self._members = [_Member(self._actor()) for _ in range(size)]
         self._alone = asyncio.Lock()
 
-    async def ask(self, contender: Contender, asked: Asked) -> Outcome:
+    async def ask(self, contender: System, asked: SampleInput) -> SolvedSample:
         for _ in range(TRIES - 1):
             member = min(self._members, key=lambda each: each.load)
             outcome = await self._asked(member, contender, asked)
@@ -76,19 +76,19 @@ class _Crew:
             outcome = await self._asked(member, contender, asked)
             self._kill(member)
         lost = f"{TRIES} workers were lost over it; look for their ends in Ray's logs (out of memory?)"
-        return outcome or Outcome(unanswered(contender, asked, lost))
+        return outcome or SolvedSample(failed_result(contender, asked, lost))
 
     def close(self) -> None:
         for member in self._members:
             self._kill(member)
 
-    async def _asked(self, member: _Member, contender: Contender, asked: Asked) -> Outcome | None:
+    async def _asked(self, member: _Member, contender: System, asked: SampleInput) -> SolvedSample | None:
         """What a member makes of a question; None if it was lost. Raises the KinodexError that ends its work."""
         import ray
 
         member.load += 1
         try:
-            outcome: Outcome = await member.actor.ask.remote(contender, asked)
+            outcome: SolvedSample = await member.actor.ask.remote(contender, asked)
         except ray.exceptions.RayTaskError as error:
             reraise(error)
         except ray.exceptions.RayError:
@@ -105,7 +105,7 @@ class _Crew:
 
     def _actor(self) -> Any:
         # It reserves no CPU: it mostly waits for models, and one that waits for a CPU would hold its questions up.
-        worker = actor_of(AskWorker).options(
+        worker = actor_of(SolveWorker).options(
             num_cpus=0, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
         )
         return worker.remote(self._setting)

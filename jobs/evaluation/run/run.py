@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING
 
 from agent.errors import ModelRejected
 from agent.session import at_once
-from jobs.benchmarks.item import Item
+from jobs.benchmarks.sample import Sample
 from jobs.errors import CostReached
-from jobs.evaluation.run.contenders import Contender
 from jobs.evaluation.run.make_plan import check_same
-from jobs.evaluation.run.plan import Plan
 from jobs.evaluation.run.progress import Tally, Tell, asking_progress
-from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.results import SampleResult
 from jobs.evaluation.run.run_folder import (
     ANSWERS,
+    Plan,
     appending,
     begin_run,
     plan_or_none,
@@ -35,7 +34,8 @@ from jobs.evaluation.run.run_folder import (
     trace_file,
     write_whole,
 )
-from jobs.evaluation.run.solve import Ask, Asked, Outcome
+from jobs.evaluation.run.solve import SampleInput, Solve, SolvedSample
+from jobs.evaluation.run.systems import System
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 MOST_FRAMES = 256
 Key = tuple[str, str]
 """A contender's name and a question's id."""
-Job = tuple[Contender, Asked]
+Job = tuple[System, SampleInput]
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class RunOptions:
     """`questions` are under way together. After `max_errors` that got no answer the run ends.
 
     `retry_errors` asks those of earlier runs once more. When answers have cost `stop_at_cost` since it began, no other
@@ -67,11 +67,11 @@ def under_way(requests: int) -> int:
 
 def run(
     plan: Plan,
-    items: Sequence[Item],
-    who_asks: AbstractAsyncContextManager[Ask],
+    items: Sequence[Sample],
+    who_asks: AbstractAsyncContextManager[Solve],
     out: Path,
     console: Console,
-    how: How,
+    how: RunOptions,
 ) -> None:
     """Ask all that is planned and not yet answered, keep the records in the folder `out`, and report.
 
@@ -106,14 +106,14 @@ def _told_at_the_end(console: Console, tally: Tally, out: Path) -> Iterator[None
 class _Asking:
     """Where answers go: into `done` by contender and question, to the file, to whoever watches."""
 
-    how: How
+    how: RunOptions
     out: Path
-    done: dict[Key, Record]
-    append: Callable[[Record], None]
+    done: dict[Key, SampleResult]
+    append: Callable[[SampleResult], None]
     tell: Tell
     tally: Tally
 
-    def keep(self, outcome: Outcome) -> None:
+    def keep(self, outcome: SolvedSample) -> None:
         """Keep an answer; raises `ModelRejected` if it is one more error than is borne."""
         record = outcome.record
         if outcome.trace is not None:
@@ -141,9 +141,9 @@ class _Asking:
 
 
 async def _ask_all(
-    plan: Plan, items: Sequence[Item], who_asks: AbstractAsyncContextManager[Ask], asking: _Asking
+    plan: Plan, items: Sequence[Sample], who_asks: AbstractAsyncContextManager[Solve], asking: _Asking
 ) -> None:
-    questions = [Asked(item.item_id, item.question, plan.items[item.item_id]) for item in items]
+    questions = [SampleInput(item.item_id, item.question, plan.items[item.item_id]) for item in items]
     async with who_asks as ask:
         for must_wait in (False, True):
             contenders = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
@@ -153,7 +153,7 @@ async def _ask_all(
             asking.check_cost()
 
 
-def _equalled(contender: Contender, done: dict[Key, Record]) -> Contender:
+def _equalled(contender: System, done: dict[Key, SampleResult]) -> System:
     """A contender with the frames that it is to get: as many as the other one needed on average.
 
     Those behind kept captions count, whoever paid for them; of videos without pictures, captions count as frames. An
@@ -166,7 +166,7 @@ def _equalled(contender: Contender, done: dict[Key, Record]) -> Contender:
     return replace(contender, settings={**contender.settings, "frames": min(max(1, round(needed)), MOST_FRAMES)})
 
 
-def _jobs(contenders: Sequence[Contender], questions: Sequence[Asked], asking: _Asking) -> list[Job]:
+def _jobs(contenders: Sequence[System], questions: Sequence[SampleInput], asking: _Asking) -> list[Job]:
     return [
         (contender, asked)
         for contender in contenders
@@ -175,7 +175,7 @@ def _jobs(contenders: Sequence[Contender], questions: Sequence[Asked], asking: _
     ]
 
 
-async def _ask_some(ask: Ask, jobs: Sequence[Job], asking: _Asking) -> None:
+async def _ask_some(ask: Solve, jobs: Sequence[Job], asking: _Asking) -> None:
     waiting: Iterator[Job] = iter(jobs)
 
     async def work() -> None:
@@ -185,7 +185,7 @@ async def _ask_some(ask: Ask, jobs: Sequence[Job], asking: _Asking) -> None:
     await at_once([work() for _ in range(min(asking.how.questions, len(jobs)))])
 
 
-def _write_submissions(plan: Plan, items: Sequence[Item], records: Sequence[Record], out: Path) -> None:
+def _write_submissions(plan: Plan, items: Sequence[Sample], records: Sequence[SampleResult], out: Path) -> None:
     """Where a benchmark keeps its answers to itself, a file a contender as its server takes it."""
     if all(item.truth.known for item in items):
         return

@@ -9,24 +9,91 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from jobs.benchmarks.item import Item
+from agent.core.budget import Budget
+from jobs.benchmarks.sample import Missing, Problem, Sample, Scoring
+from jobs.benchmarks.subset import WHOLE
 from jobs.errors import UsageError
-from jobs.evaluation.run.plan import Plan
-from jobs.evaluation.run.records import Judgement, Record
+from jobs.evaluation.run.results import Judgement, SampleResult
+from jobs.evaluation.run.systems import System
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
 REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"
 SLUG_CHARACTERS = 60
 
 T = TypeVar("T")
-Line = Record | Judgement
+Line = SampleResult | Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCost:
+    """What indexing the asked-about videos took, to be amortised: `frames` embedded, `captions` kept, in `videos`."""
+
+    videos: int
+    hours: float
+    frames: int
+    captions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The questions, contenders and models of a run; two runs of equal plans ask the same.
+
+    `items` maps ids to the library's videos that each is asked about, and `space` is the one of the library's that is
+    searched. `questions` is how many the benchmark has, before `part`, `limit` and missing videos; `part` says in words
+    which of them are meant. `models` says by role who answers (with endpoint, without any key). With `keep_captions`
+    what agents have captioned is kept for later questions, so that what those cost hangs on the order.
+    """
+
+    benchmark: str
+    title: str
+    annotations: str
+    annotations_sha256: str
+    scoring: Scoring
+    library: str
+    space: str
+    contenders: tuple[System, ...]
+    models: Mapping[str, str]
+    budget: Budget
+    subtitles: bool
+    keep_captions: bool
+    limit: int | None
+    seed: int
+    questions: int
+    items: Mapping[str, tuple[str, ...]]
+    missing: tuple[Missing, ...]
+    problems: tuple[Problem, ...]
+    index_cost: IndexCost
+    version: str
+    part: str = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All that a run's folder holds of it, but for its traces."""
+
+    folder: Path
+    plan: Plan
+    items: tuple[Sample, ...]
+    records: tuple[SampleResult, ...]
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def judge(self) -> str | None:
+        """The judge whose scores count: the last to begin."""
+        return self.judgements[-1].judge if self.judgements else None
+
+
+def read_run(folder: Path) -> Run:
+    """A run from its folder, finished or not; raises `UsageError` if it holds none, or one that cannot be read."""
+    return Run(folder, read_plan(folder), read_items(folder), read_records(folder), read_judgements(folder))
 
 
 def read_plan(run: Path) -> Plan:
@@ -42,14 +109,14 @@ def plan_or_none(run: Path) -> Plan | None:
     return read_plan(run) if (run / PLAN).exists() else None
 
 
-def read_items(run: Path) -> tuple[Item, ...]:
+def read_items(run: Path) -> tuple[Sample, ...]:
     """The questions of a run with what is true of them, in the order of the benchmark."""
-    return _lines(run / ITEMS, Item)
+    return _lines(run / ITEMS, Sample)
 
 
-def read_records(run: Path) -> tuple[Record, ...]:
+def read_records(run: Path) -> tuple[SampleResult, ...]:
     """The records of a run in the order in which they came; of one asked again the last counts."""
-    lines = _lines(run / ANSWERS, Record) if (run / ANSWERS).exists() else ()
+    lines = _lines(run / ANSWERS, SampleResult) if (run / ANSWERS).exists() else ()
     return tuple({(each.contender, each.item_id): each for each in lines}.values())
 
 
@@ -59,9 +126,9 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
     return tuple({(each.contender, each.item_id, each.judge): each for each in lines}.values())
 
 
-def begin_run(run: Path, plan: Plan, items: Sequence[Item]) -> None:
+def begin_run(run: Path, plan: Plan, items: Sequence[Sample]) -> None:
     """Write down what a run asks. The plan is written last: where it is, the questions are too."""
-    adapter = TypeAdapter(Item)
+    adapter = TypeAdapter(Sample)
     write_whole(run / ITEMS, b"".join(adapter.dump_json(item) + b"\n" for item in items))
     write_whole(run / PLAN, TypeAdapter(Plan).dump_json(plan, indent=2) + b"\n")
 

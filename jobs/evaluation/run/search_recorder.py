@@ -11,7 +11,7 @@ from agent.core.question import Note, Segment
 from agent.environment import Environment
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.tree_search.reward_fusion import reward_entropy
-from jobs.evaluation.run.records import Round
+from jobs.evaluation.run.results import Round
 
 PERCENT = 100.0
 

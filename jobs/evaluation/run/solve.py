@@ -17,15 +17,16 @@ from agent.ask import ask
 from agent.core.budget import Budget, Ledger
 from agent.core.protocol import Models
 from agent.core.question import Question
-from agent.environment import EmbedText, Environment
+from agent.environment import Environment
 from agent.errors import AllRejected, ModelRejected
+from agent.library_videos import EmbedText
 from agent.trace.events import Event
 from agent.trace.trace import record as trace_line
 from index.library import Library
-from jobs.evaluation.run.contenders import Contender
 from jobs.evaluation.run.model_thread import models_on_a_thread
-from jobs.evaluation.run.records import Record
+from jobs.evaluation.run.results import SampleResult
 from jobs.evaluation.run.search_recorder import SearchRecorder
+from jobs.evaluation.run.systems import System
 from jobs.model_choice import LOCAL, ModelChoice, ModelsFor
 from jobs.open_library import library_space
 
@@ -36,7 +37,7 @@ TEXTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SampleInput:
     """A question as it is put to an agent, and the library's videos that it is about."""
 
     item_id: str
@@ -45,7 +46,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RunContext:
     """What is the same for all questions of a run. Whoever asks needs no more than this, on whatever machine.
 
     `space` is one of the library's, by name or digest; None is its own.
@@ -62,20 +63,20 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SolvedSample:
     """A question's record, and its trace as compressed JSON lines where one is wanted, else None."""
 
-    record: Record
+    record: SampleResult
     trace: bytes | None = None
 
 
-Ask = Callable[[Contender, Asked], Awaitable[Outcome]]
+Solve = Callable[[System, SampleInput], Awaitable[SolvedSample]]
 EnvironmentOf = Callable[[tuple[str, ...]], Environment]
 """The environment of some of a library's videos, by their ids."""
 
 
 @asynccontextmanager
-async def asker(setting: Setting) -> AsyncIterator[Ask]:
+async def open_solver(setting: RunContext) -> AsyncIterator[Solve]:
     """Give a function that puts a question to a contender, in this process.
 
     It raises `ModelError` where the endpoint is gone, lets nobody in without a key or has no such model. A request that
@@ -83,13 +84,13 @@ async def asker(setting: Setting) -> AsyncIterator[Ask]:
     """
     environment_of = environments(setting)
     async with models_on_a_thread(setting.choice) as models_for:
-        yield asking(environment_of, models_for, setting.budget, traces=setting.traces)
+        yield make_solver(environment_of, models_for, setting.budget, traces=setting.traces)
 
 
-def asking(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget, *, traces: bool = False) -> Ask:
+def make_solver(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget, *, traces: bool = False) -> Solve:
     """The same function for models that are open already."""
 
-    async def ask_one(contender: Contender, asked: Asked) -> Outcome:
+    async def ask_one(contender: System, asked: SampleInput) -> SolvedSample:
         environment = environment_of(asked.video_ids)
         watcher, lines = SearchRecorder(environment), io.BytesIO()
         with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace:
@@ -100,19 +101,19 @@ def asking(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget,
                     trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 
             record = await _record(contender, asked, budget, watcher, models_for(environment), tell)
-        return Outcome(record, lines.getvalue() if traces else None)
+        return SolvedSample(record, lines.getvalue() if traces else None)
 
     return ask_one
 
 
 async def _record(
-    contender: Contender,
-    asked: Asked,
+    contender: System,
+    asked: SampleInput,
     budget: Budget,
     watcher: SearchRecorder,
     models: Models,
     tell: Callable[[Event], None],
-) -> Record:
+) -> SampleResult:
     environment = watcher.environment
     try:
         answer = await ask(
@@ -127,11 +128,11 @@ async def _record(
     except AllRejected:
         raise
     except ModelRejected as error:
-        return unanswered(contender, asked, str(error))
+        return failed_result(contender, asked, str(error))
     except Exception as error:
         error.add_note(f"{contender.name} was asked {asked.item_id}: {asked.question.text[:200]}")
         raise
-    return Record(
+    return SampleResult(
         contender.name,
         asked.item_id,
         answer.status,
@@ -146,7 +147,7 @@ async def _record(
     )
 
 
-def environments(setting: Setting) -> EnvironmentOf:
+def environments(setting: RunContext) -> EnvironmentOf:
     """A function that gives the environment of some of the library's videos; those used last are kept."""
     library = Library.open(setting.library)
     tower = library_space(library, setting.space, "text")
@@ -164,9 +165,9 @@ def environments(setting: Setting) -> EnvironmentOf:
     @lru_cache(ENVIRONMENTS)
     def shared(video_ids: tuple[str, ...]) -> Environment:
         videos = [rows[each] for each in video_ids]
-        return Environment(library, videos, embed_text, detect, subtitles=setting.subtitles, space=setting.space)
+        return Environment.of(library, videos, embed_text, detect, subtitles=setting.subtitles, space=setting.space)
 
-    return shared if setting.keep_captions else lambda video_ids: shared(video_ids).by_itself()
+    return shared if setting.keep_captions else lambda video_ids: shared(video_ids).without_shared_captions()
 
 
 def _use_one_thread() -> None:
@@ -192,7 +193,7 @@ def _one_by_one(embed_text: EmbedText) -> EmbedText:
     return lambda texts: np.stack([vector_of(text) for text in texts])
 
 
-def unanswered(contender: Contender, asked: Asked, error: str) -> Record:
+def failed_result(contender: System, asked: SampleInput, error: str) -> SampleResult:
     """The record of a question that got no answer at all."""
     line = " ".join(error.split())
-    return Record(contender.name, asked.item_id, None, None, None, "", 0, Ledger(), (), error=line)
+    return SampleResult(contender.name, asked.item_id, None, None, None, "", 0, Ledger(), (), error=line)

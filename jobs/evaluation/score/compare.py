@@ -7,12 +7,11 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import product
 from typing import Any
 
-from jobs.benchmarks.item import Item, Scoring
+from jobs.benchmarks.sample import Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.report.build import Run
-from jobs.evaluation.score.aggregate import Questions, by_contender, pair, standing
-from jobs.evaluation.score.report_types import Pair, Standing
-from jobs.evaluation.score.scorers import Scored
+from jobs.evaluation.run.run_folder import Run
+from jobs.evaluation.score.report import Pair, Standing, pair, standing
+from jobs.evaluation.score.scorers import Questions, Scored, by_contender
 
 COMPARED = (
     "annotations_sha256",
@@ -111,17 +110,17 @@ def compare(one: Run, other: Run, *, every: bool = False) -> Comparison:
     )
 
 
-def _same(mine: Item, theirs: Item) -> bool:
+def _same(mine: Sample, theirs: Sample) -> bool:
     known = [(item.video, item.question, item.truth.option, item.truth.text) for item in (mine, theirs)]
     return known[0] == known[1]
 
 
-def _answers(run: Run, items: tuple[Item, ...]) -> dict[str, dict[str, Scored]]:
+def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, Scored]]:
     """The scored answers to some items, by contender and item id, in the order of the plan."""
     verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
     questions = Questions(run.plan.scoring, items, run.plan.items, verdicts)
     records = by_contender(run.plan, run.items, run.records)
-    return {name: {each.item.item_id: each for each in questions.scored(found)} for name, found in records.items()}
+    return {name: {each.item.item_id: each for each in questions.score_all(found)} for name, found in records.items()}
 
 
 def _versus(

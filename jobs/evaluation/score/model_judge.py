@@ -16,7 +16,7 @@ from agent.errors import AllRejected, ModelRejected
 from agent.requests.judge import JudgeAnswer
 from agent.session import ATTEMPTS, at_once
 from jobs.errors import UsageError
-from jobs.evaluation.run.records import Judgement
+from jobs.evaluation.run.results import Judgement
 from jobs.evaluation.run.run_folder import JUDGED, appending, read_items, read_judgements, read_plan, read_records
 from jobs.model_choice import BUILTIN, REPLAY, ModelChoice, named_models, role_models
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.answer import Evidence
-from jobs.benchmarks.item import Item, Scoring
-from jobs.evaluation.run.records import Judgement, Record
+from jobs.benchmarks.sample import Sample, Scoring
+from jobs.errors import UsageError
+from jobs.evaluation.run.results import Judgement, SampleResult
+from jobs.evaluation.run.run_folder import Plan
 
 BEST_JUDGED = 3
 """The most that a judging model gives."""
@@ -28,8 +30,8 @@ class Scored:
     that had the highest score then.
     """
 
-    item: Item
-    record: Record
+    item: Sample
+    record: SampleResult
     score: float | None
     valid: bool
     hit: bool | None
@@ -38,7 +40,44 @@ class Scored:
     best_s: tuple[float, ...]
 
 
-def scored(item: Item, record: Record, videos: Sequence[str], score: float | None, valid: bool) -> Scored:
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Questions with all that scoring an answer to them needs; `videos` are the library's by item id."""
+
+    scoring: Scoring
+    items: tuple[Sample, ...]
+    videos: Mapping[str, Sequence[str]]
+    verdicts: Verdicts
+
+    def score_all(self, records: Mapping[str, SampleResult]) -> list[Scored]:
+        """One contender's records by item id, in the order of the items; items without a record are left out."""
+        results = []
+        for item in self.items:
+            record = records.get(item.item_id)
+            if record is not None:
+                judged = self.scoring == "judge"
+                value, valid = judged_score(item, record, self.verdicts) if judged else option_score(item, record)
+                results.append(score(item, record, self.videos[item.item_id], value, valid))
+        return results
+
+
+def by_contender(
+    plan: Plan, items: Sequence[Sample], records: Iterable[SampleResult]
+) -> dict[str, dict[str, SampleResult]]:
+    """The records by contender, in the order of the plan, and item id; raises `UsageError` for one of another run."""
+    found: dict[str, dict[str, SampleResult]] = {each.name: {} for each in plan.contenders}
+    known = {item.item_id for item in items}
+    for record in records:
+        if record.contender not in found or record.item_id not in known:
+            raise UsageError(
+                f"got an answer of {record.contender!r} to {record.item_id!r}, and the run has no such contender or "
+                "question; its answers.jsonl is of another run: give the folder as `kinodex eval` wrote it"
+            )
+        found[record.contender][record.item_id] = record
+    return found
+
+
+def score(item: Sample, record: SampleResult, videos: Sequence[str], score: float | None, valid: bool) -> Scored:
     """A record with its score; `videos` are those of the library that the item was asked about.
 
     A clip is named as the library names it, by its video id.
@@ -59,14 +98,14 @@ def scored(item: Item, record: Record, videos: Sequence[str], score: float | Non
     )
 
 
-def option_score(item: Item, record: Record) -> tuple[float | None, bool]:
+def option_score(item: Sample, record: SampleResult) -> tuple[float | None, bool]:
     """1 for the right option, 0 for another one or none; and whether there is an option."""
     if item.truth.option is None:
         return None, False
     return float(record.option == item.truth.option), record.option is not None
 
 
-def judged_score(item: Item, record: Record, verdicts: Verdicts) -> tuple[float | None, bool]:
+def judged_score(item: Sample, record: SampleResult, verdicts: Verdicts) -> tuple[float | None, bool]:
     """The judge's score, 0 where it gave none or there is no text to judge; and whether it gave one.
 
     So MMBench-Video's official scoring has it (VLMEvalKit): `_all` counts the invalid as 0, `_valid` leaves them out.
@@ -78,7 +117,7 @@ def judged_score(item: Item, record: Record, verdicts: Verdicts) -> tuple[float 
     return (None if waits or not verdicts or item.truth.text is None else 0.0), False
 
 
-def answered(record: Record, scoring: Scoring) -> bool:
+def has_answer(record: SampleResult, scoring: Scoring) -> bool:
     """Whether the record holds an answer of the kind that is scored."""
     return record.option is not None if scoring == "options" else bool(record.text)
 

@@ -10,15 +10,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-
-from jobs.evaluation.score.report_types import Estimate, Spread
 
 CONFIDENCE = 0.95
 LEVEL = (1.0 + CONFIDENCE) / 2.0
 ROUNDING = 1e-12
 """A standard error below this is none: all videos say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over questions with its standard error clustered by video, and a 95 % confidence interval.
+
+    `error`, `low` and `high` are None where there are fewer than two clusters. Over 0 questions (nothing that could be
+    scored) the mean is 0 and says nothing.
+    """
+
+    mean: float
+    error: float | None
+    low: float | None
+    high: float | None
+    questions: int
+    clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How something is distributed over questions."""
+
+    mean: float
+    median: float
+    p90: float
+    total: float
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:

@@ -1,70 +1,101 @@
-"""A library of videos that do not exist: vectors made by arithmetic, pictures without a picture."""
+"""A video that does not exist, as an environment reads it: vectors made by arithmetic, pictures without a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.core.question import Note, Video
 from index.embedding.space import Fingerprint
-from index.rows import FrameVectors, StoredFrame, TranscriptRow, VideoRow
+from index.rows import FrameVectors, StoredFrame
 from index.search.in_memory import InMemory
 
+if TYPE_CHECKING:
+    from index.rows import CaptionRow, ClipRow, DetectionRow, Hit, SegmentRow, TranscriptRow
+
 FRAME_S = 1.0
-"""Seconds between frames, as an ingest samples unless told otherwise."""
+"""Seconds between frames, as an ingest samples by default."""
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedLibrary:
-    """One video, as much of `index.library.Library` as agents use that look at frames."""
+@dataclass(frozen=True)
+class SimulatedVideo:
+    """One made-up video as the `VideoSource` of an environment: it has frames, and nothing is written or said."""
 
-    video: VideoRow
+    video_id: str
     units: NDArray[np.float32]
     """[n, dim], the frames' vectors, one every `FRAME_S`."""
+    axes: Mapping[str, NDArray[np.float32]]
+    """By text the unit vector [dim] of each that can be looked for."""
 
     @property
-    def fingerprint(self) -> Fingerprint:
-        """Of a space without a model."""
+    def uri(self) -> str:
+        return f"simulated:{self.video_id}"
+
+    @property
+    def space(self) -> Fingerprint:
+        """A space without a model."""
         return Fingerprint("simulated", model="", weights_sha256="", preprocess="", dim=self.units.shape[1])
 
-    def space(self, name: str | None = None) -> Fingerprint:
-        return self.fingerprint
+    @property
+    def videos(self) -> tuple[Video, ...]:
+        return (Video(self.video_id, self.video_id, 0.0, self.index_frames * FRAME_S),)
 
-    def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
+    @property
+    def index_frames(self) -> int:
+        return len(self.units)
+
+    @cached_property
+    def _in_memory(self) -> InMemory:
         count = len(self.units)
         times_s = np.arange(count, dtype=np.float64) * FRAME_S
         stored = FrameVectors(np.arange(count, dtype=np.int32), times_s, self.units.astype(np.float16))
         return InMemory(stored, self.units)
 
+    def in_memory(self, video_id: str) -> InMemory:
+        return self._in_memory
+
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([self.axes[text] for text in texts])
+
+    def cosines(self, text: str, video_id: str) -> NDArray[np.float64]:
+        return self._in_memory.cosines(self.axes[text]).astype(np.float64)
+
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         return [StoredFrame(video_id, number, number * FRAME_S, 1, 1, b"") for number in frame_nos]
 
-    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
-        """Nothing is said."""
+    def only(self, video_ids: Collection[str]) -> SimulatedVideo:
+        return self
+
+    def ranked(self, texts: Sequence[str], k: int) -> list[str]:
+        return [self.video_id]
+
+    def words(self, video_id: str) -> tuple[Note, ...]:
+        return ()
+
+    def segments(self, video_id: str) -> list[SegmentRow]:
         return []
 
+    def captions(self, video_id: str) -> list[CaptionRow]:
+        return []
 
-def video_row(video_id: str, frames: int) -> VideoRow:
-    """The row of a made-up video with so many frames."""
-    return VideoRow(
-        video_id=video_id,
-        uri=f"simulated:{video_id}",
-        title=video_id,
-        start_s=0.0,
-        duration_s=frames * FRAME_S,
-        fps=None,
-        width_px=1,
-        height_px=1,
-        codec="simulated",
-        frames=frames,
-        segments=0,
-        transcript_lines=0,
-        decode_errors=0,
-        sample_fps=1 / FRAME_S,
-        space="simulated",
-        state="complete",
-        ingested_at=datetime(2000, 1, 1, tzinfo=UTC),
-    )
+    def detections(
+        self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
+    ) -> list[DetectionRow]:
+        return []
+
+    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
+        return []
+
+    def search_transcript(self, text: str, k: int) -> list[Hit]:
+        return []
+
+    def clips(self, video_id: str, model: str) -> list[ClipRow]:
+        return []
+
+    def add_clips(self, rows: Sequence[ClipRow]) -> None:
+        """Drop captions: a simulation keeps nothing."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +25,7 @@ from numpy.typing import NDArray
 from agent.core.question import Question
 from agent.environment import Environment
 from jobs.simulation.world.assumptions import Scenery
-from jobs.simulation.world.library import FRAME_S, SimulatedLibrary, video_row
-
-if TYPE_CHECKING:
-    from index.library import Library
+from jobs.simulation.world.library import FRAME_S, SimulatedVideo
 
 Ranges = tuple[tuple[float, float], ...]
 LATER = 12
@@ -184,7 +180,4 @@ def _units(fields: NDArray[np.float64], shots: NDArray[np.int_], chance: np.rand
 
 def _environment(sought: Sought, units: NDArray[np.float32], names: Sequence[str]) -> Environment:
     axes = dict(zip(names, np.eye(len(names), units.shape[1], dtype=np.float32), strict=True))
-    row = video_row(sought.video, len(units))
-    # Environment is written for a library on disk; of it, agents that look at frames use what this one has.
-    library = cast("Library", SimulatedLibrary(row, units))
-    return Environment(library, [row], lambda texts: np.stack([axes[text] for text in texts]))
+    return Environment(SimulatedVideo(sought.video, units, axes))

@@ -12,18 +12,17 @@ import pytest
 
 from agent.core.question import Question
 from index.rows import VideoRow
-from jobs.benchmarks.item import Item, Truth
 from jobs.benchmarks.match_videos import match, read_id_map
-from jobs.benchmarks.sampling import chosen
+from jobs.benchmarks.sample import Missing, Sample, Target
+from jobs.benchmarks.subset import draw_samples
 from jobs.errors import UsageError
-from jobs.evaluation.run.plan import Missing
 from tests.support import benchmark_files as kit
 from tests.support.command import Kinodex, bad, runner
 from tests.support.text_library import text_library, text_video_id
 
 
-def item(item_id: str, video: str, *kinds: str) -> Item:
-    return Item(item_id, video, Question("What?", ("a", "b")), Truth(0), {"type": kinds} if kinds else {})
+def item(item_id: str, video: str, *kinds: str) -> Sample:
+    return Sample(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
 
 
 def row(video_id: str, uri: str, title: str | None = None) -> VideoRow:
@@ -119,14 +118,14 @@ def test_a_map_of_something_else_is_refused(name: str, text: str, tmp_path: Path
         read_id_map(tmp_path / name)
 
 
-def many() -> list[Item]:
+def many() -> list[Sample]:
     """700 questions of 70 videos in three categories of very different size."""
     kinds = ["often"] * 600 + ["seldom"] * 93 + ["rare"] * 7
     return [item(f"q{number}", f"v{number % 70}", kind) for number, kind in enumerate(kinds)]
 
 
 def test_a_part_keeps_the_shares_of_categories_and_spreads_over_videos() -> None:
-    part = chosen(many(), 100, seed=0)
+    part = draw_samples(many(), 100, seed=0)
     assert Counter(each.groups["type"] for each in part) == {("often",): 86, ("seldom",): 13, ("rare",): 1}
     assert set(Counter(each.video for each in part).values()) <= {1, 2}
     assert len({each.video for each in part}) == 70
@@ -135,8 +134,8 @@ def test_a_part_keeps_the_shares_of_categories_and_spreads_over_videos() -> None
 
 
 def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
-    def ids(items: Sequence[Item], limit: int, seed: int) -> set[str]:
-        return {each.item_id for each in chosen(items, limit, seed)}
+    def ids(items: Sequence[Sample], limit: int, seed: int) -> set[str]:
+        return {each.item_id for each in draw_samples(items, limit, seed)}
 
     items = many()
     part = ids(items, 50, 1)
@@ -147,9 +146,9 @@ def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
 
 def test_no_limit_and_a_limit_beyond_take_all() -> None:
     items = many()
-    assert chosen(items, None, 0) == chosen(items, 700, 0) == chosen(items, 9999, 0) == tuple(items)
-    assert len(chosen(items, 699, 0)) == 699
-    assert len(chosen([item("1", "v"), item("2", "v")], 1, 0)) == 1
+    assert draw_samples(items, None, 0) == draw_samples(items, 700, 0) == draw_samples(items, 9999, 0) == tuple(items)
+    assert len(draw_samples(items, 699, 0)) == 699
+    assert len(draw_samples([item("1", "v"), item("2", "v")], 1, 0)) == 1
 
 
 @pytest.fixture

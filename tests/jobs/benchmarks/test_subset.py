@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.subset import of_part, wanted_part
+from jobs.benchmarks.subset import parse_subset, select_samples
 from jobs.evaluation.run.run_folder import read_items, read_plan
 from tests.support import benchmark_files as kit
 from tests.support.command import Kinodex, bad, runner
@@ -42,7 +42,7 @@ def questions(folder: Path, films: Sequence[str] = FILMS) -> Path:
 
 
 def ids_of(name: str, path: Path, only: Sequence[str], ids: Path | None = None) -> list[str]:
-    return [item.item_id for item in of_part(read_benchmark(name, path).items, wanted_part(only, ids))]
+    return [item.item_id for item in select_samples(read_benchmark(name, path).samples, parse_subset(only, ids))]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_values_of_a_group_are_joined_by_or_and_groups_by_and(only: list[str], f
 )
 def test_the_groups_are_those_that_papers_report(name: str, rows: list[dict], word: str | None, tmp_path: Path):
     path = kit.published(tmp_path, name, *rows)
-    *_, last = read_benchmark(name, path).items
+    *_, last = read_benchmark(name, path).samples
     assert ids_of(name, path, [word or "duration_group=3600"]) == [last.item_id]
 
 
@@ -95,11 +95,11 @@ def test_the_same_part_has_the_same_words(tmp_path: Path):
     one.write_text("a\nb\n")
     other.write_text("\nb\na")
     third.write_text("a\nc\n")
-    part = wanted_part(["x=1", "y=2", "x=3"], one)
-    assert str(part) == str(wanted_part(["y=2", "x=3", "x=1"], other))
+    part = parse_subset(["x=1", "y=2", "x=3"], one)
+    assert str(part) == str(parse_subset(["y=2", "x=3", "x=1"], other))
     assert str(part).startswith("x = 1 or 3; y = 2; 2 ids of sha256 ")
-    assert str(part) != str(wanted_part(["x=1", "y=2", "x=3"], third))
-    assert str(wanted_part([], None)) == "all"
+    assert str(part) != str(parse_subset(["x=1", "y=2", "x=3"], third))
+    assert str(parse_subset([], None)) == "all"
 
 
 def test_a_run_asks_the_part_and_its_report_names_it(kinodex: Kinodex, library: Path, tmp_path: Path):

@@ -11,12 +11,12 @@ import pytest
 
 from index.errors import KinodexError
 from jobs.errors import UsageError
-from jobs.evaluation.run.contenders import contenders
+from jobs.evaluation.run.systems import parse_systems
 from jobs.simulation.aggregate import summed
 from jobs.simulation.questions import described, made_questions, read_questions
 from jobs.simulation.run import read_simulation, simulate, write_simulation
 from jobs.simulation.sweeps import Sweep, all_sweeps, check_agents, chosen_sweeps, joined, joined_all
-from jobs.simulation.trial import FRAMES_AT_MOST, Outcome, Trial, run_trial
+from jobs.simulation.trial import FRAMES_AT_MOST, Trial, TrialResult, run_trial
 from tests.support.command import bad, runner
 from tests.support.eval_runs import OWN_AGENT
 
@@ -81,8 +81,8 @@ def test_videos_can_be_made_as_long_as_wanted():
     assert sum(each.frames_to_evidence is not None for each in short) >= 8
 
 
-def outcome(video: str, right: bool, frames_to_evidence: int | None) -> Outcome:
-    return Outcome(video, right, frames_to_evidence, frames=12, rounds=2)
+def outcome(video: str, right: bool, frames_to_evidence: int | None) -> TrialResult:
+    return TrialResult(video, right, frames_to_evidence, frames=12, rounds=2)
 
 
 def test_figures_are_compared_on_the_same_questions():
@@ -142,7 +142,7 @@ class _Text(HTMLParser):
 def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
     own = tmp_path / "mine.py"
     own.write_text(OWN_AGENT)
-    (sweep,) = (joined(each, contenders([f"{own}:frames=4"], controls=False)) for each in chosen_sweeps(["match"]))
+    (sweep,) = (joined(each, parse_systems([f"{own}:frames=4"], controls=False)) for each in chosen_sweeps(["match"]))
     mine = [trial for trial in sweep.trials if trial.series == "mine:frames=4"]
     theirs = [trial for trial in sweep.trials if trial.series == "eea"]
     assert [(trial.x, trial.scenery, trial.noise) for trial in mine] == [
@@ -151,11 +151,11 @@ def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
     (outcome,) = run_trial(mine[0], made_questions(1, 0), 0)
     assert outcome.frames == 4
     with pytest.raises(UsageError, match="got --agent eea, which is compared anyway"):
-        joined(sweep, contenders(["eea"], controls=False))
+        joined(sweep, parse_systems(["eea"], controls=False))
 
 
 def test_an_agent_that_no_sweep_would_take_is_refused():
-    also, choices = contenders(["uniform:frames=4"], controls=False), chosen_sweeps(["pooling", "halfway"])
+    also, choices = parse_systems(["uniform:frames=4"], controls=False), chosen_sweeps(["pooling", "halfway"])
     with pytest.raises(UsageError, match=r"got --agent uniform:.* --sweep pooling, halfway, .*: reward-noise, match, "):
         joined_all(choices, also)
     assert joined_all(choices, []) == list(choices)
@@ -174,7 +174,7 @@ def test_an_agent_that_no_sweep_would_take_is_refused():
 )
 def test_an_agent_that_cannot_be_simulated_is_refused_before_the_sweeps(agent, says):
     with pytest.raises(KinodexError, match=says):
-        check_agents(contenders([agent], controls=False), made_questions(1, 0))
+        check_agents(parse_systems([agent], controls=False), made_questions(1, 0))
 
 
 def test_the_page_says_that_it_is_a_simulation_and_stands_alone(tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jobs.benchmarks.item import Truth
 from jobs.benchmarks.registry import read_benchmark
+from jobs.benchmarks.sample import Target
 from tests.jobs.benchmarks.datasets.test_published_forms import problems, read
 from tests.support import benchmark_files as kit
 
@@ -18,12 +18,12 @@ def test_own_questions(tmp_path: Path) -> None:
         kit.own_row("3", answer=None),
         kit.own_row("4", options=["B", "A"], answer="A"),
     ]
-    told, lettered, untold, itself = read(tmp_path, "own", *rows).items
+    told, lettered, untold, itself = read(tmp_path, "own", *rows).samples
     assert (told.item_id, told.video, told.groups) == ("1", "film-01.mp4", {"category": ("roofs",)})
-    assert told.truth == Truth(1, evidence=((3.5, 8.0), (20.0, 21.0)))
-    assert (lettered.truth, lettered.groups) == (Truth(2), {"category": ("roofs", "hard")})
+    assert told.truth == Target(1, evidence=((3.5, 8.0), (20.0, 21.0)))
+    assert (lettered.truth, lettered.groups) == (Target(2), {"category": ("roofs", "hard")})
     assert not untold.truth.known
-    assert itself.truth == Truth(1), "an option's own words count before the letter of another"
+    assert itself.truth == Target(1), "an option's own words count before the letter of another"
 
 
 def test_what_is_wrong_with_own_questions_is_said(tmp_path: Path) -> None:
@@ -55,14 +55,14 @@ def test_a_line_ends_where_a_file_ends_it_and_not_at_marks_in_its_text(tmp_path:
     rows = [kit.own_row("1", question=text), kit.own_row("2")]
     file.write_bytes("\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
     benchmark = read_benchmark("own", file)
-    assert [item.item_id for item in benchmark.items] == ["1", "2"]
-    assert (benchmark.items[0].question.text, benchmark.problems) == (text, ())
+    assert [item.item_id for item in benchmark.samples] == ["1", "2"]
+    assert (benchmark.samples[0].question.text, benchmark.problems) == (text, ())
 
 
 def test_own_open_questions_are_judged(tmp_path: Path) -> None:
     benchmark = read(
         tmp_path, "own-open", kit.own_open_row("1"), kit.own_row("2"), kit.own_open_row("3") | {"answer": "\udcff"}
     )
-    (item,) = benchmark.items
-    assert (item.question.options, item.truth, benchmark.scoring) == ((), Truth(text="A drum."), "judge")
+    (item,) = benchmark.samples
+    assert (item.question.options, item.truth, benchmark.scoring) == ((), Target(text="A drum."), "judge")
     assert [where for where, _ in problems(benchmark)] == ["line 2", "line 3"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobs.benchmarks.item import Benchmark, Item, Truth
 from jobs.benchmarks.registry import BENCHMARKS, UnknownBenchmark, annotation_files, read_benchmark
+from jobs.benchmarks.sample import Benchmark, Sample, Target
 from jobs.errors import UsageError
 from tests.support import benchmark_files as kit
 
@@ -18,8 +18,8 @@ def read(folder: Path, name: str, *rows: dict[str, Any]) -> Benchmark:
     return read_benchmark(name, kit.published(folder, name, *rows))
 
 
-def only(folder: Path, name: str, **changes: Any) -> Item:
-    (item,) = read(folder, name, kit.PUBLISHED[name][2](**changes)).items
+def only(folder: Path, name: str, **changes: Any) -> Sample:
+    (item,) = read(folder, name, kit.PUBLISHED[name][2](**changes)).samples
     return item
 
 
@@ -36,7 +36,7 @@ def test_every_benchmark_has_a_made_up_file() -> None:
 def test_a_file_and_the_folder_that_holds_it_are_read_alike(name: str, tmp_path: Path) -> None:
     by_file = read(tmp_path, name)
     assert by_file == read_benchmark(name, tmp_path)
-    assert len(by_file.items) == 1
+    assert len(by_file.samples) == 1
     assert by_file.name == name
     assert problems(by_file) == []
 
@@ -50,7 +50,7 @@ def test_a_file_of_another_size_than_published_is_noted(name: str, tmp_path: Pat
 
 def test_egoschema(tmp_path: Path) -> None:
     item = only(tmp_path, "egoschema")
-    assert (item.item_id, item.video, item.duration_s, item.truth) == ("uid-1", "uid-1", 180.0, Truth(3))
+    assert (item.item_id, item.video, item.duration_s, item.truth) == ("uid-1", "uid-1", 180.0, Target(3))
     assert item.question.options == tuple(f"C mends {choice}." for choice in kit.CHOICES)
 
 
@@ -59,11 +59,11 @@ def test_egoschema_as_its_makers_publish_it(tmp_path: Path) -> None:
     kit.write_json(tmp_path / "questions.json", rows)
     kit.write_json(tmp_path / "subset_answers.json", {"two": 4, "three": 5})
     full = read_benchmark("egoschema-full", tmp_path)
-    assert {item.item_id: item.truth.option for item in full.items} == {"one": None, "two": 4}
-    assert not full.items[0].truth.known
+    assert {item.item_id: item.truth.option for item in full.samples} == {"one": None, "two": 4}
+    assert not full.samples[0].truth.known
     assert problems(full) == [("row 3", "truth: Input should be less than or equal to 4, got '5'")]
     subset = read_benchmark("egoschema", tmp_path)
-    assert [item.item_id for item in subset.items] == ["two"]
+    assert [item.item_id for item in subset.samples] == ["two"]
     assert [path.name for path in annotation_files("egoschema", tmp_path)] == ["questions.json", "subset_answers.json"]
 
 
@@ -80,21 +80,21 @@ def test_egoschema_questions_without_their_answers_are_not_the_scored_subset(tmp
 def test_nextqa_counts_previous_with_next(kind: str, official: str, group: str, tmp_path: Path) -> None:
     item = only(tmp_path, "nextqa", type=kind)
     assert item.groups == {"type": (kind,), "official_type": (official,), "C/T/D": (group,)}
-    assert (item.item_id, item.video, item.truth) == ("111_0", "111", Truth(2))
+    assert (item.item_id, item.video, item.truth) == ("111_0", "111", Target(2))
     assert item.question.options == kit.CHOICES
 
 
 def test_intentqa(tmp_path: Path) -> None:
     item = only(tmp_path, "intentqa", type="TP")
     assert item.groups == {"type": ("TP",), "official_type": ("TP&TN",)}
-    assert (item.item_id, item.video, item.truth) == ("111_0", "111", Truth(2))
+    assert (item.item_id, item.video, item.truth) == ("111_0", "111", Target(2))
 
 
 def test_lvbench(tmp_path: Path) -> None:
     item = only(tmp_path, "lvbench")
     assert item.question.text == "What is on the roof?"
     assert item.question.options == kit.CHOICES[:4]
-    assert item.truth == Truth(2, evidence=((75.0, 79.0),))
+    assert item.truth == Target(2, evidence=((75.0, 79.0),))
     assert item.groups == {"question_type": ("key information retrieval", "reasoning"), "video_type": ("sport",)}
     assert (item.item_id, item.video, item.duration_s) == ("55", "aBc-1_x", 3690.0)
 
@@ -111,7 +111,7 @@ def test_lvbench_times(reference: str, evidence: tuple[float, float], tmp_path: 
 @pytest.mark.parametrize("reference", ["", "00:20-00:15", "after 12"])
 def test_lvbench_questions_of_no_time_are_kept_without_evidence(reference: str, tmp_path: Path) -> None:
     benchmark = read(tmp_path, "lvbench", kit.lvbench_row(questions=[kit.lvbench_question(time_reference=reference)]))
-    assert benchmark.items[0].truth == Truth(2)
+    assert benchmark.samples[0].truth == Target(2)
     ((where, what),) = problems(benchmark)
     assert where == "line 1, question 1"
     assert "kept without evidence" in what
@@ -128,7 +128,7 @@ def test_a_wrong_question_of_lvbench_leaves_the_others_of_its_video(tmp_path: Pa
     path = kit.published(tmp_path, "lvbench", kit.lvbench_row(questions=questions), {"key": "empty"})
     path.write_text(path.read_text() + "{torn\n")
     benchmark = read_benchmark("lvbench", path)
-    assert [item.item_id for item in benchmark.items] == ["3"]
+    assert [item.item_id for item in benchmark.samples] == ["3"]
     found = dict(problems(benchmark))
     assert found.keys() == {*(f"line 1, question {number}" for number in (1, 2, 4, 5)), "line 2", "line 3"}
     assert found["line 1, question 1"].startswith("question: got options AC in its text")
@@ -142,7 +142,7 @@ def test_a_wrong_question_of_lvbench_leaves_the_others_of_its_video(tmp_path: Pa
 def test_video_mme(tmp_path: Path) -> None:
     item = only(tmp_path, "video-mme")
     assert item.question.options == tuple(f"{choice}." for choice in kit.CHOICES[:4])
-    assert (item.item_id, item.video, item.truth) == ("001-1", "fFj-1_x", Truth(3))
+    assert (item.item_id, item.video, item.truth) == ("001-1", "fFj-1_x", Target(3))
     assert item.groups == {
         "duration": ("long",),
         "domain": ("Knowledge",),
@@ -159,7 +159,7 @@ def test_wrong_rows_of_video_mme(tmp_path: Path) -> None:
         kit.video_mme_row("4", question=None),
     ]
     benchmark = read(tmp_path, "video-mme", *wrong, kit.video_mme_row("5"))
-    assert [item.item_id for item in benchmark.items] == ["5"]
+    assert [item.item_id for item in benchmark.samples] == ["5"]
     assert problems(benchmark) == [
         ("row 1", "answer: got E; there are 4 options"),
         ("row 2", "duration: Input should be 'short', 'medium' or 'long', got 'endless'"),
@@ -170,9 +170,9 @@ def test_wrong_rows_of_video_mme(tmp_path: Path) -> None:
 
 def test_mmbench_video(tmp_path: Path) -> None:
     benchmark = read(tmp_path, "mmbench-video")
-    (item,) = benchmark.items
+    (item,) = benchmark.samples
     assert benchmark.scoring == "judge"
-    assert (item.item_id, item.video, item.truth) == ("0", "v1_processed", Truth(text="A ladder."))
+    assert (item.item_id, item.video, item.truth) == ("0", "v1_processed", Target(text="A ladder."))
     assert item.question.options == ()
     assert item.groups == {
         "dimension": ("OCR", "Counting", "Natural Relation"),
@@ -185,7 +185,7 @@ def test_mmbench_video(tmp_path: Path) -> None:
 def test_mmbench_video_rows_of_no_known_ability(dimensions: str, tmp_path: Path) -> None:
     wrong = kit.mmbench_row(1, dimensions=dimensions)
     benchmark = read(tmp_path, "mmbench-video", kit.mmbench_row(0), wrong)
-    assert len(benchmark.items) == 1
+    assert len(benchmark.samples) == 1
     ((where, what),) = problems(benchmark)
     assert where == "line 3"
     assert what.startswith("dimensions: got ")
@@ -194,7 +194,7 @@ def test_mmbench_video_rows_of_no_known_ability(dimensions: str, tmp_path: Path)
 def test_longvideobench(tmp_path: Path) -> None:
     item = only(tmp_path, "longvideobench", video_path="@sally_xx.mp4")
     assert item.question.text == "After the man waves, what does he hold?"
-    assert item.truth == Truth(1)
+    assert item.truth == Target(1)
     assert (item.item_id, item.video, item.duration_s) == ("xyz_0", "@sally_xx", 321.5)
     assert item.groups == {
         "duration_group": ("600",),
@@ -210,7 +210,7 @@ def test_longvideobench_in_parquet_has_its_options_in_columns(tmp_path: Path) ->
     del row["level"], row["position"]
     path = tmp_path / "validation-00000-of-00001.parquet"
     kit.write_parquet(path, [{**row, **columns}])
-    (item,) = read_benchmark("longvideobench", tmp_path).items
+    (item,) = read_benchmark("longvideobench", tmp_path).samples
     assert item.question.options == kit.CHOICES[:4]
     assert "level" not in item.groups
 
@@ -220,7 +220,7 @@ def test_longvideobench_test_rows_are_not_scored_here(tmp_path: Path) -> None:
     del untold["correct_choice"]
     rows = [untold, kit.longvideobench_row("b", correct_choice=-1), kit.longvideobench_row("c", correct_choice=4)]
     benchmark = read(tmp_path, "longvideobench", *rows)
-    assert [item.truth for item in benchmark.items] == [Truth(), Truth()]
+    assert [item.truth for item in benchmark.samples] == [Target(), Target()]
     assert problems(benchmark) == [
         ("row 3", "correct_choice: got 4; there are 4 candidates, counted from 0"),
     ]
@@ -229,10 +229,10 @@ def test_longvideobench_test_rows_are_not_scored_here(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["longtvqa", "longtvqa-plus"])
 def test_longtvqa_asks_about_the_episode_and_hides_the_clip(name: str, tmp_path: Path) -> None:
     benchmark = read(tmp_path, name)
-    (item,) = benchmark.items
+    (item,) = benchmark.samples
     assert benchmark.episodes
     assert (item.item_id, item.video, item.groups) == ("7", "s05e06", {"season": ("s05",)})
-    assert item.truth == Truth(4, evidence=((12.3, 20.11),), clip="s05e06_seg02_clip_15")
+    assert item.truth == Target(4, evidence=((12.3, 20.11),), clip="s05e06_seg02_clip_15")
     shown = repr((item.item_id, item.video, item.question, item.groups))
     assert not any(secret in shown for secret in ("clip_15", "12.3", "label", "img_id"))
 
@@ -245,7 +245,7 @@ def test_longtvqa_times(ts: object, evidence: object, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ts", ["nan-nan", [5.0, 5.0], [1], None, [float("nan"), 3.0]])
 def test_longtvqa_questions_of_no_time_are_kept_without_evidence(ts: object, tmp_path: Path) -> None:
     benchmark = read(tmp_path, "longtvqa", kit.longtvqa_row(ts=ts))
-    assert benchmark.items[0].truth.evidence == ()
+    assert benchmark.samples[0].truth.evidence == ()
     assert "kept without evidence" in problems(benchmark)[0][1]
 
 
@@ -254,7 +254,7 @@ def test_longtvqa_one_object_a_line_and_a_clip_of_another_episode(tmp_path: Path
     other = kit.longtvqa_row(8, episode_name="friends_s01e02", answer="a5")
     kit.write_lines(path, [kit.longtvqa_row(7, episode_name="s09e01"), other])
     benchmark = read_benchmark("longtvqa", path)
-    assert [(item.item_id, item.video) for item in benchmark.items] == [("7", "s09e01")]
+    assert [(item.item_id, item.video) for item in benchmark.samples] == [("7", "s09e01")]
     assert [where for where, _ in problems(benchmark)] == ["line 1", "line 2"]
     assert "not of episode s09e01; the question is kept" in problems(benchmark)[0][1]
 
@@ -267,9 +267,9 @@ def test_sketch(tmp_path: Path) -> None:
         kit.sketch_row("4", options=["a cat", " "]),
     ]
     benchmark = read(tmp_path, "sketch", *rows)
-    (item,) = benchmark.items
+    (item,) = benchmark.samples
     assert (item.item_id, item.video, item.groups) == ("1", "film-01.mp4", {"kind": ("first",)})
-    assert item.truth == Truth(1, evidence=((3.5, 8.0),))
+    assert item.truth == Target(1, evidence=((3.5, 8.0),))
     assert problems(benchmark) == [
         ("line 2", "answer: got 3; there are 3 options, counted from 0"),
         ("line 3", "evidence: got 8.0 to 3.5; it is a start and a later end in seconds"),
@@ -283,7 +283,7 @@ def test_rows_of_csv_with_fields_too_many_or_too_few_are_left_out(tmp_path: Path
     lines[2], lines[3] = lines[2] + ",more", lines[3].rsplit(",", 1)[0]
     path.write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
     benchmark = read_benchmark("nextqa", path)
-    assert [item.item_id for item in benchmark.items] == ["111_0"]
+    assert [item.item_id for item in benchmark.samples] == ["111_0"]
     assert problems(benchmark) == [("line 3", "got 14 fields; there are 13"), ("line 4", "got 12 fields; there are 13")]
 
 
@@ -307,7 +307,7 @@ def test_what_is_no_object_is_said_to_be_none(tmp_path: Path) -> None:
 
 def test_options_of_one_text_are_told_apart_and_the_question_stays(tmp_path: Path) -> None:
     benchmark = read(tmp_path, "nextqa", kit.nextqa_row(a1="Scarf", a4="scarf "))
-    (item,) = benchmark.items
+    (item,) = benchmark.samples
     assert item.question.options == ("a kite", "Scarf (option B)", "a ladder", "a lamp", "scarf (option E)")
     assert problems(benchmark)[0][1].startswith("options B and E are of one text; the question is kept")
 
@@ -343,22 +343,22 @@ def test_a_file_of_another_benchmark_is_refused(name: str, tmp_path: Path) -> No
 
 def test_the_real_egoschema_subset(benchmarks: Path) -> None:
     read = read_benchmark("egoschema", benchmarks / "egoschema")
-    assert len(read.items) == 500
-    assert Counter(item.truth.option for item in read.items) == {0: 101, 1: 108, 2: 91, 3: 83, 4: 117}
+    assert len(read.samples) == 500
+    assert Counter(item.truth.option for item in read.samples) == {0: 101, 1: 108, 2: 91, 3: 83, 4: 117}
     assert [each.what[:31] for each in read.problems] == ["options C and E are of one text"]
 
 
 def test_the_real_nextqa_validation_set(benchmarks: Path) -> None:
     read = read_benchmark("nextqa", benchmarks / "nextqa")
-    types = Counter(item.groups["type"][0] for item in read.items)
+    types = Counter(item.groups["type"][0] for item in read.samples)
     assert types == {"CW": 1924, "CH": 683, "TN": 895, "TC": 663, "TP": 54, "DL": 295, "DC": 177, "DO": 305}
-    assert len({item.video for item in read.items}) == 570
+    assert len({item.video for item in read.samples}) == 570
     assert [each.where for each in read.problems] == ["line 626", "line 3572", "line 3846"]
 
 
 def test_real_rows_of_longtvqa_plus(benchmarks: Path) -> None:
     (path,) = (benchmarks / "longtvqa").glob("*.json")
     read = read_benchmark("longtvqa-plus", path)
-    assert len(read.items) == 150
-    assert all(len(item.truth.evidence) == 1 and item.truth.clip for item in read.items)
+    assert len(read.samples) == 150
+    assert all(len(item.truth.evidence) == 1 and item.truth.clip for item in read.samples)
     assert [each.where for each in read.problems] == ["file", "row 47"]

@@ -17,7 +17,7 @@ from PIL import Image
 from jobs.evaluation.report.html import write_page
 from jobs.evaluation.report.plot_style import COLOURS, DPI, SIMULATED, THEMED, for_page, save_plot
 from jobs.evaluation.report.plots import plots
-from jobs.evaluation.score.report_types import Estimate
+from jobs.evaluation.score.statistics import Estimate
 from tests.support.reports import ABLATIONS, AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'

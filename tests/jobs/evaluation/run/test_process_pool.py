@@ -23,9 +23,9 @@ from index.embedding.space import load_space
 from index.errors import NotALibrary
 from index.library import Library
 from jobs.errors import UsageError
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.process_pool import _serve, process_asker
-from jobs.evaluation.run.solve import Ask, Asked, Outcome, Setting, asker
+from jobs.evaluation.run.process_pool import _serve, process_solver
+from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample, open_solver
+from jobs.evaluation.run.systems import System
 from jobs.model_choice import ModelChoice
 from jobs.synthetic.known_answers import read_known
 from tests.index.embedding.test_space import TINY, write_model
@@ -33,7 +33,7 @@ from tests.support.chat_server import ChatServer, hanging
 from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
-READER = Contender("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)
+READER = System("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)
 PROCESSES = 2
 
 
@@ -66,9 +66,9 @@ class Processes:
     """Processes that ask, which take seconds to begin, and the loop that they belong to."""
 
     runner: asyncio.Runner
-    ask: Ask
+    ask: Solve
 
-    def all(self, asked: Sequence[Asked]) -> list[Outcome]:
+    def all(self, asked: Sequence[SampleInput]) -> list[SolvedSample]:
         return self.runner.run(together(self.ask, asked))
 
 
@@ -76,40 +76,40 @@ class Processes:
 def processes(place: Path, serving: ChatServer) -> Iterator[Processes]:
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        ask = runner.run(stack.enter_async_context(process_asker(setting_of(place, serving), PROCESSES)))
+        ask = runner.run(stack.enter_async_context(process_solver(setting_of(place, serving), PROCESSES)))
         yield Processes(runner, ask)
         runner.run(stack.aclose())
     assert children() == []
 
 
-def setting_of(place: Path, server: ChatServer, **choice: Any) -> Setting:
+def setting_of(place: Path, server: ChatServer, **choice: Any) -> RunContext:
     chosen = ModelChoice("tester", server.base_url, cache=False, at_once=4)
-    return Setting(
+    return RunContext(
         str(place / "library"), replace(chosen, **choice), Budget(), traces=True, space=f"local-dir:{place / 'other'}"
     )
 
 
-def questions(place: Path, count: int) -> list[Asked]:
+def questions(place: Path, count: int) -> list[SampleInput]:
     [video] = Library.open(str(place / "library")).videos()
     known = read_known(place / "questions.jsonl")
-    return [Asked(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
+    return [SampleInput(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
 
 
-async def together(ask: Ask, asked: Sequence[Asked]) -> list[Outcome]:
+async def together(ask: Solve, asked: Sequence[SampleInput]) -> list[SolvedSample]:
     return list(await asyncio.gather(*(ask(READER, each) for each in asked)))
 
 
-async def all_asked(who_asks: AbstractAsyncContextManager[Ask], asked: Sequence[Asked]) -> list[Outcome]:
+async def all_asked(who_asks: AbstractAsyncContextManager[Solve], asked: Sequence[SampleInput]) -> list[SolvedSample]:
     async with who_asks as ask:
         return await together(ask, asked)
 
 
-def without_times(outcome: Outcome) -> object:
+def without_times(outcome: SolvedSample) -> object:
     ledger = replace(outcome.record.ledger, seconds=0.0, model_seconds=0.0)
     return replace(outcome.record, ledger=ledger)
 
 
-def space_of(outcome: Outcome) -> str:
+def space_of(outcome: SolvedSample) -> str:
     """The space that a question was asked in, as its trace says."""
     return str(json.loads(gzip.decompress(outcome.trace or b"").splitlines()[0])["space"])
 
@@ -117,7 +117,7 @@ def space_of(outcome: Outcome) -> str:
 def test_the_records_are_those_of_one_process(place: Path, server: ChatServer, processes: Processes) -> None:
     asked = questions(place, 8)
     shared = processes.all(asked)
-    alone = asyncio.run(all_asked(asker(setting_of(place, server)), asked))
+    alone = asyncio.run(all_asked(open_solver(setting_of(place, server)), asked))
     assert [*map(without_times, shared)] == [*map(without_times, alone)]
     assert {each.record.status for each in shared} == {"answered"}
     assert len(server.seen) == 2 * len(asked)
@@ -136,12 +136,12 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
     with pytest.raises(ModelUnknown, match="tester"):
         processes.all(questions(place, 1))
     with pytest.raises(NotALibrary):
-        asyncio.run(all_asked(process_asker(replace(setting_of(place, server), library="none"), 1), []))
+        asyncio.run(all_asked(process_solver(replace(setting_of(place, server), library="none"), 1), []))
 
 
 def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer, processes: Processes) -> None:
     source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: 1 / 0')
-    broken = Contender("mine", "broken.py", source=source)
+    broken = System("mine", "broken.py", source=source)
     with pytest.raises(ZeroDivisionError) as caught:
         processes.runner.run(asyncio.wait_for(processes.ask(broken, questions(place, 1)[0]), 60))
     asked, traced = caught.value.__notes__
@@ -151,10 +151,10 @@ def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer,
 
 def test_an_agent_that_never_gives_its_process_back_does_not_hold_up_the_end(place: Path, server: ChatServer) -> None:
     source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: spin()')
-    stuck = Contender("mine", "stuck.py", source=f"def spin():\n    while True:\n        pass\n\n{source}")
+    stuck = System("mine", "stuck.py", source=f"def spin():\n    while True:\n        pass\n\n{source}")
 
     async def run() -> None:
-        async with process_asker(setting_of(place, server), 1, grace_s=0.1) as ask:
+        async with process_solver(setting_of(place, server), 1, grace_s=0.1) as ask:
             asking = asyncio.ensure_future(ask(stuck, questions(place, 1)[0]))
             await asyncio.sleep(0.3)
             asking.cancel()
@@ -170,7 +170,7 @@ def test_questions_of_a_process_that_died_are_records_with_an_error(
     """The last test: it leaves no process for others."""
     asked = questions(place, 4)
 
-    async def run() -> list[Outcome]:
+    async def run() -> list[SolvedSample]:
         first = await processes.ask(READER, asked[0])
         server.reply = lambda body: hanging(2.0)
         under_way = [asyncio.ensure_future(processes.ask(READER, each)) for each in asked[1:]]

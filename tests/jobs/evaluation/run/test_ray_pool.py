@@ -13,12 +13,12 @@ from rich.console import Console
 
 from agent.core.budget import Budget
 from agent.errors import ModelUnknown
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.make_plan import Wanted, planned
-from jobs.evaluation.run.records import Record
-from jobs.evaluation.run.run import How, run
+from jobs.evaluation.run.make_plan import RunRequest, make_plan
+from jobs.evaluation.run.results import SampleResult
+from jobs.evaluation.run.run import RunOptions, run
 from jobs.evaluation.run.run_folder import read_records
-from jobs.evaluation.run.solve import Setting, asker
+from jobs.evaluation.run.solve import RunContext, open_solver
+from jobs.evaluation.run.systems import System
 from jobs.model_choice import ModelChoice
 from tests.support.chat_server import ChatServer
 from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
@@ -28,7 +28,7 @@ pytest.importorskip("ray")
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
 FILMS = ("harbour",)
-READERS = (Contender("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT), Contender("random", "random"))
+READERS = (System("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT), System("random", "random"))
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,14 @@ def server() -> Iterator[ChatServer]:
         yield server
 
 
-def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], Record]:
+def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], SampleResult]:
     """The records of a run by contender and question, without times."""
-    from jobs.evaluation.run.ray_pool import ray_asker
+    from jobs.evaluation.run.ray_pool import ray_solver
 
-    setting = Setting(str(place / "library"), choice, Budget())
-    plan, items = planned(Wanted("sketch", place / "questions.jsonl", READERS), setting)
-    who_asks = ray_asker(setting, 1, None) if ray else asker(setting)
-    run(plan, items, who_asks, out, Console(quiet=True), How(questions=3))
+    setting = RunContext(str(place / "library"), choice, Budget())
+    plan, items = make_plan(RunRequest("sketch", place / "questions.jsonl", READERS), setting)
+    who_asks = ray_solver(setting, 1, None) if ray else open_solver(setting)
+    run(plan, items, who_asks, out, Console(quiet=True), RunOptions(questions=3))
     timeless = [
         replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in read_records(out)
     ]

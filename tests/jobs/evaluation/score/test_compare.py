@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from agent.core.budget import Budget, Ledger
-from jobs.benchmarks.item import Problem
+from jobs.benchmarks.sample import Missing, Problem
 from jobs.errors import UsageError
-from jobs.evaluation.report.build import read_report, read_run
-from jobs.evaluation.report.table_format import Table, fitting
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.plan import Missing
-from jobs.evaluation.run.records import Judgement
-from jobs.evaluation.run.run_folder import REPORT
+from jobs.evaluation.report.tables import Table, fitting
+from jobs.evaluation.run.results import Judgement
+from jobs.evaluation.run.run_folder import REPORT, read_run
+from jobs.evaluation.run.systems import System
 from jobs.evaluation.score.compare import compare
+from jobs.evaluation.score.report import read_report
 from tests.support.command import Kinodex, bad, runner
 from tests.support.solved_runs import answer, item, said, spoken, write_run
 
@@ -191,7 +190,7 @@ def test_settings_and_judges_that_differ_are_told(tmp_path: Path) -> None:
     items = [spoken("a"), spoken("b", "v2")]
     runs = []
     for judge, rounds in (("gpt-4o", 3), ("qwen", 5)):
-        entered = (Contender("eea", "eea", {"rounds": rounds}),)
+        entered = (System("eea", "eea", {"rounds": rounds}),)
         verdicts = [Judgement("eea", each.item_id, judge, 3) for each in items]
         records = [said(each.item_id, "a kite") for each in items]
         folder = write_run(tmp_path / judge, items, records, verdicts, scoring="judge", contenders=entered)

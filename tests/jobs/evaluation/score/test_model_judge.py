@@ -13,11 +13,10 @@ from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer, Verdict
-from jobs.benchmarks.item import Item, Scoring, Truth
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.plan import IndexCost, Plan
-from jobs.evaluation.run.records import Judgement, Record
-from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, appending, begin_run, read_judgements
+from jobs.benchmarks.sample import Sample, Scoring, Target
+from jobs.evaluation.run.results import Judgement, SampleResult
+from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, appending, begin_run, read_judgements
+from jobs.evaluation.run.systems import System
 from tests.support.chat_server import Behaviour, ChatServer, failing
 from tests.support.command import Kinodex, bad, runner
 
@@ -27,7 +26,7 @@ TRUE = {"q0": "a red kite", "q1": "a dog", "q2": "a boat", "q3": "a house"}
 
 def make_run(folder: Path, scoring: Scoring = "judge") -> Path:
     """A run of one contender that answered three of four questions in words."""
-    items = [Item(name, "film", Question(f"What of {name}?"), Truth(text=text)) for name, text in TRUE.items()]
+    items = [Sample(name, "film", Question(f"What of {name}?"), Target(text=text)) for name, text in TRUE.items()]
     plan = Plan(
         benchmark="mmbench-video",
         title="MMBench-Video",
@@ -36,7 +35,7 @@ def make_run(folder: Path, scoring: Scoring = "judge") -> Path:
         scoring=scoring,
         library="library",
         space="words",
-        contenders=(Contender("blind", "blind"),),
+        contenders=(System("blind", "blind"),),
         models={"default": "tester"},
         budget=Budget(),
         subtitles=True,
@@ -54,7 +53,7 @@ def make_run(folder: Path, scoring: Scoring = "judge") -> Path:
     with appending(folder / ANSWERS) as append:
         for name, text in SAID.items():
             status: Status = "invalid" if text is None else "answered"
-            append(Record("blind", name, status, None, text, "", 1, Ledger(), ()))
+            append(SampleResult("blind", name, status, None, text, "", 1, Ledger(), ()))
     return folder
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from agent.ask import ask
 from agent.core.question import ScoredSegment, Segment
-from agent.environment import HALFWAY
+from agent.environment import SIMILARITY_MIDPOINT
 from agent.errors import BadSettings, NeedsLanguage
 from agent.requests.answer import AnswerFrames
 from agent.requests.tree import Decide, ScoreSegments
@@ -56,10 +56,10 @@ def test_evidence_stands_out_for_queries_that_fit_and_for_no_other():
 def test_the_calibration_of_a_search_can_be_changed():
     environment = world_of().environment
     usual = environment.search(["subject of q"], "film", 1, 8.0)[0]
-    environment.halfway = 3.0
+    environment.similarity_midpoint = 3.0
     eased = environment.search(["subject of q"], "film", 1, 8.0)[0]
     assert eased.time_s == usual.time_s
-    deviation = HALFWAY * usual.similarity / (1 - usual.similarity)
+    deviation = SIMILARITY_MIDPOINT * usual.similarity / (1 - usual.similarity)
     assert eased.similarity == pytest.approx(deviation / (deviation + 3.0))
 
 

@@ -15,7 +15,7 @@ CONTROLS = ("uniform", "blind", "random")
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class System:
     """An agent with some of its parameters set, under the name of its row.
 
     `frames_of` names the contender whose mean number of frames this one gets as its parameter `frames`; it can only
@@ -43,9 +43,9 @@ class Contender:
         return self.agent in CONTROLS
 
 
-def contenders(
+def parse_systems(
     specs: Sequence[str], *, ablations: bool = False, controls: bool = True, language: bool = True
-) -> tuple[Contender, ...]:
+) -> tuple[System, ...]:
     """The contenders of some specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", each followed by its ablations if wanted.
 
     AGENT is a name or what `agent.variants.plugin` takes; such an agent goes by the name that it gives itself.
@@ -54,7 +54,7 @@ def contenders(
     blind is left out where no model has `language`. Raises `UsageError` for a malformed or repeated spec and
     `UnknownAgent` for an unknown agent.
     """
-    entered: list[Contender] = []
+    entered: list[System] = []
     for spec in specs:
         named = _named(spec)
         entered.append(named)
@@ -70,7 +70,7 @@ def contenders(
     return tuple(entered + (_controls(entered, language) if controls else []))
 
 
-def _named(spec: str) -> Contender:
+def _named(spec: str) -> System:
     agent, rest = _split(spec)
     settings = {}
     for each in rest.split(",") if rest else []:
@@ -80,7 +80,7 @@ def _named(spec: str) -> Contender:
         settings[name.strip().replace("-", "_")] = value.strip()
     source = own_source(agent) if is_own(agent) else None
     name = variant(agent, source).name
-    return Contender(f"{name}:{rest}" if rest else name, name if source is None else agent, settings, source=source)
+    return System(f"{name}:{rest}" if rest else name, name if source is None else agent, settings, source=source)
 
 
 def _split(spec: str) -> tuple[str, str]:
@@ -92,14 +92,14 @@ def _split(spec: str) -> tuple[str, str]:
     return (agent, rest) if "=" in rest and agent else (spec, "")
 
 
-def _controls(entered: Sequence[Contender], language: bool) -> list[Contender]:
+def _controls(entered: Sequence[System], language: bool) -> list[System]:
     named = {each.agent for each in entered}
     first = next((each for each in entered if not each.is_control), None)
     missing = [name for name in CONTROLS if name not in named and not (name == "blind" and not language)]
     controls = []
     for name in missing:
         if name == "uniform" and first is not None:
-            controls.append(Contender(f"uniform, as many frames as {first.name}", name, frames_of=first.name))
+            controls.append(System(f"uniform, as many frames as {first.name}", name, frames_of=first.name))
         else:
-            controls.append(Contender(name, name))
+            controls.append(System(name, name))
     return controls

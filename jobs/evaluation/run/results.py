@@ -24,7 +24,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SampleResult:
     """One question put to one contender. `error` is set, in one line, where no answer came at all; it counts as wrong.
 
     `visited` are the ranges that were looked at or read, in time order, for grounding.

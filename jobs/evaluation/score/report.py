@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean
 
-from jobs.benchmarks.item import Item, Scoring
-from jobs.errors import UsageError
-from jobs.evaluation.run.contenders import Contender
-from jobs.evaluation.run.plan import Plan
-from jobs.evaluation.run.records import Judgement, Record
-from jobs.evaluation.score.report_types import Depth, Estimate, Pair, Report, Standing
-from jobs.evaluation.score.scorers import Scored, Verdicts, answered, judged_score, option_score, scored
-from jobs.evaluation.score.statistics import estimate, p_value, spread
+from pydantic import TypeAdapter, ValidationError
 
-COSTS: Mapping[str, Callable[[Record], float]] = {
+from jobs.benchmarks.sample import Missing, Problem, Sample, Scoring
+from jobs.errors import UsageError
+from jobs.evaluation.run.results import Judgement, SampleResult
+from jobs.evaluation.run.run_folder import REPORT, IndexCost, Plan, read_run, write_whole
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.score.scorers import Questions, Scored, by_contender, has_answer
+from jobs.evaluation.score.statistics import Estimate, Spread, estimate, p_value, spread
+
+COSTS: Mapping[str, Callable[[SampleResult], float]] = {
     "frames": lambda record: record.ledger.frames,
     "frames_with_kept": lambda record: record.ledger.frames_with_kept,
     "frame_shows": lambda record: record.ledger.frame_shows,
@@ -40,10 +42,122 @@ IN_ORDER = (*(name for _, name in LENGTHS), LONGER, "short", "medium", "long")
 """Categories that come in this order; the others by number or name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Questions that ended after so many rounds: their number and share, and the accuracy among them (Figure 7)."""
+
+    rounds: int
+    questions: int
+    share: float
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One contender over all questions.
+
+    `accuracy` is the mean score over its most (1, or 3 for judged answers). `valid` is the same over answers that could
+    be scored, for benchmarks that report it. `unanswered` counts questions without an option (or text), among them
+    `invalid`, whose replies could not be used, and `errors`, which got no answer at all. `evidence` is the share of
+    questions whose evidence touches a true range, `grounding` the share whose true clip was visited; None where the
+    benchmark does not tell. `costs` are those of `jobs.evaluation.score.aggregate.COSTS` a question. `groups` are accuracies by
+    breakdown and category, "duration" among the breakdowns. `entropy` holds every round's "intrinsic" and "fused" one
+    (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the segment "chosen" next or
+    the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty where there is none.
+    `valid_groups` are as `groups` over the answers behind `valid`; empty without it.
+    """
+
+    name: str
+    agent: str
+    settings: Mapping[str, str | bool | int | float]
+    is_control: bool
+    accuracy: Estimate
+    valid: Estimate | None
+    unanswered: int
+    invalid: int
+    errors: int
+    evidence: Estimate | None
+    grounding: Estimate | None
+    costs: Mapping[str, Spread]
+    groups: Mapping[str, Mapping[str, Estimate]]
+    depths: tuple[Depth, ...]
+    frames: tuple[int, ...]
+    entropy: Mapping[str, tuple[float, ...]]
+    distance: Mapping[str, tuple[float, ...]]
+    valid_groups: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two contenders on the same questions: mean of a's score less b's, clustered by video, and who was right where.
+
+    `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had. A judged answer is right
+    with 2 of 3 or more.
+    """
+
+    a: str
+    b: str
+    difference: Estimate
+    p_value: float | None
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run. `chance` is the accuracy that guessing would have; None for free-form questions.
+
+    `simulated` marks what no model and no video stands behind; everything drawn from it must say so. `facts` are the
+    other things that one must know to repeat the run, in words, by name.
+    """
+
+    benchmark: str
+    title: str
+    library: str
+    models: Mapping[str, str]
+    judge: str | None
+    asked: int
+    questions: int
+    videos: int
+    chance: float | None
+    missing: tuple[Missing, ...]
+    problems: tuple[Problem, ...]
+    index_cost: IndexCost
+    standings: tuple[Standing, ...]
+    pairs: tuple[Pair, ...]
+    complete: bool
+    simulated: bool = False
+    scoring: Scoring = "options"
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def report_run(folder: Path) -> Report:
+    """Make the report of a run, and write it as report.json into the run's folder."""
+    run = read_run(folder)
+    report = make_report(run.plan, run.items, run.records, run.judgements)
+    write_whole(folder / REPORT, as_json(report))
+    return report
+
+
+def as_json(report: Report) -> bytes:
+    """A report as report.json has it."""
+    return TypeAdapter(Report).dump_json(report, indent=2) + b"\n"
+
+
+def read_report(path: Path) -> Report:
+    """A report from its report.json; raises `UsageError` if there is none that this version can read."""
+    try:
+        return TypeAdapter(Report).validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise UsageError(f"cannot read {path}: {error}; `kinodex eval report {path.parent}` makes it anew") from error
+
+
 def make_report(
     plan: Plan,
-    items: Sequence[Item],
-    records: Iterable[Record],
+    items: Sequence[Sample],
+    records: Iterable[SampleResult],
     judgements: Sequence[Judgement] = (),
     *,
     simulated: bool = False,
@@ -62,7 +176,7 @@ def make_report(
     verdicts = {(each.contender, each.item_id): each for each in judgements if each.judge == judge}
     about = Questions(plan.scoring, tuple(items), plan.items, verdicts)
     entered = [each for each in plan.contenders if found[each.name]]
-    results = {each.name: about.scored(found[each.name]) for each in entered}
+    results = {each.name: about.score_all(found[each.name]) for each in entered}
     unsettled = plan.scoring == "judge" and any(
         each.score is None and each.item.truth.known for result in results.values() for each in result
     )
@@ -88,42 +202,7 @@ def make_report(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """Questions with all that scoring an answer to them needs; `videos` are the library's by item id."""
-
-    scoring: Scoring
-    items: tuple[Item, ...]
-    videos: Mapping[str, Sequence[str]]
-    verdicts: Verdicts
-
-    def scored(self, records: Mapping[str, Record]) -> list[Scored]:
-        """One contender's records by item id, in the order of the items; items without a record are left out."""
-        results = []
-        for item in self.items:
-            record = records.get(item.item_id)
-            if record is not None:
-                judged = self.scoring == "judge"
-                score, valid = judged_score(item, record, self.verdicts) if judged else option_score(item, record)
-                results.append(scored(item, record, self.videos[item.item_id], score, valid))
-        return results
-
-
-def by_contender(plan: Plan, items: Sequence[Item], records: Iterable[Record]) -> dict[str, dict[str, Record]]:
-    """The records by contender, in the order of the plan, and item id; raises `UsageError` for one of another run."""
-    found: dict[str, dict[str, Record]] = {each.name: {} for each in plan.contenders}
-    known = {item.item_id for item in items}
-    for record in records:
-        if record.contender not in found or record.item_id not in known:
-            raise UsageError(
-                f"got an answer of {record.contender!r} to {record.item_id!r}, and the run has no such contender or "
-                "question; its answers.jsonl is of another run: give the folder as `kinodex eval` wrote it"
-            )
-        found[record.contender][record.item_id] = record
-    return found
-
-
-def standing(contender: Contender, scoring: Scoring, results: Sequence[Scored]) -> Standing:
+def standing(contender: System, scoring: Scoring, results: Sequence[Scored]) -> Standing:
     """One contender's figures over its scored answers, of which there must be one at least."""
     records = [each.record for each in results]
     known = [each for each in results if each.score is not None]
@@ -135,7 +214,7 @@ def standing(contender: Contender, scoring: Scoring, results: Sequence[Scored]) 
         is_control=contender.is_control,
         accuracy=_mean(known, _score),
         valid=_mean([each for each in known if each.valid], _score) if judged else None,
-        unanswered=sum(not answered(each, scoring) for each in records),
+        unanswered=sum(not has_answer(each, scoring) for each in records),
         invalid=sum(each.status == "invalid" for each in records),
         errors=sum(bool(each.error) for each in records),
         evidence=_share(results, lambda each: each.hit),
@@ -183,7 +262,7 @@ def by_group(results: Iterable[Scored]) -> dict[str, dict[str, Estimate]]:
     }
 
 
-def chance(scoring: Scoring, items: Sequence[Item]) -> float | None:
+def chance(scoring: Scoring, items: Sequence[Sample]) -> float | None:
     """The accuracy that guessing has on average; None where answers are judged."""
     return fmean(1.0 / len(item.question.options) for item in items) if scoring == "options" and items else None
 
@@ -228,7 +307,7 @@ def _depths(results: Sequence[Scored]) -> tuple[Depth, ...]:
     )
 
 
-def _length(item: Item) -> tuple[str, ...]:
+def _length(item: Sample) -> tuple[str, ...]:
     if item.duration_s is None:
         return ()
     return (next((name for minutes, name in LENGTHS if item.duration_s < minutes * MINUTE_S), LONGER),)

@@ -1,4 +1,4 @@
-"""Decoders, each tried on a film of a few seconds that is drawn on the spot, in a process of its own."""
+"""Decoders, each tried on a drawn film of a few seconds in a process of its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.bench.resource_usage import Lost, alone_within
-from jobs.doctor.finding import Finding
-from pipeline.decoding.select import DECODERS
+from jobs.doctor import Finding
+from pipeline.decoding.open import DECODERS
 from pipeline.errors import PipelineError
 
 SECTION = "decoders"
@@ -23,17 +23,17 @@ LIMIT_S = 60.0
 """decord may hang, and loading torch from a slow disk takes its time."""
 
 
-def decoders() -> list[Finding]:
-    """All of them. Without PyAV, which also makes the film, the others cannot be tried either."""
-    absent = {name: _absent(name) for name in DECODERS}
-    here = [name for name in DECODERS if absent[name] is None]
-    with _film(here) as film, ThreadPoolExecutor(max(len(here), 1)) as pool:
-        tried = dict(zip(here, pool.map(lambda name: _tried(name, film), here), strict=True))
-    return [absent[name] or tried[name] for name in DECODERS]
+def check_decoders() -> list[Finding]:
+    """Check all decoders. Without PyAV, which also makes the film, the others cannot be tried either."""
+    missing = {name: _find_missing(name) for name in DECODERS}
+    installed = [name for name in DECODERS if missing[name] is None]
+    with _film(is_needed=bool(installed)) as film, ThreadPoolExecutor(max(len(installed), 1)) as pool:
+        tried = dict(zip(installed, pool.map(lambda name: _try_decoder(name, film), installed), strict=True))
+    return [missing[name] or tried[name] for name in DECODERS]
 
 
-def _absent(name: str) -> Finding | None:
-    """Why a decoder cannot even be tried."""
+def _find_missing(name: str) -> Finding | None:
+    """The reason why a decoder cannot even be tried, None if it can."""
     if importlib.util.find_spec("av") is None and name != "pyav":
         return Finding(SECTION, name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
     if importlib.util.find_spec(PACKAGES[name]) is None:
@@ -44,11 +44,11 @@ def _absent(name: str) -> Finding | None:
 
 
 @contextmanager
-def _film(needed: list[str]) -> Iterator[Path]:
-    """A film for as long as this lasts; none is drawn where nobody looks at it."""
+def _film(is_needed: bool) -> Iterator[Path]:
+    """Draw a film and delete it at the end; where none is needed, nothing is drawn."""
     with tempfile.TemporaryDirectory(prefix="kinodex-doctor-") as folder:
         path = Path(folder) / "film.mp4"
-        if needed:
+        if is_needed:
             from jobs.synthetic.world.render import shoot
             from jobs.synthetic.world.script import write_script
 
@@ -57,7 +57,8 @@ def _film(needed: list[str]) -> Iterator[Path]:
         yield path
 
 
-def _tried(name: str, film: Path) -> Finding:
+def _try_decoder(name: str, film: Path) -> Finding:
+    """Decode the film in a process of its own."""
     todo = f"pip install -U 'kinodex[{EXTRAS[name]}]'; see docs/decoders.md"
     try:
         frames, reason = alone_within(LIMIT_S, read_film, str(film), name)
@@ -71,7 +72,7 @@ def _tried(name: str, film: Path) -> Finding:
 
 
 def read_film(film: str, decoder: str) -> tuple[int, str | None]:
-    """How many frames a decoder gave at 4 a second, and why PyAV had to take over, if it had; run in a process."""
+    """Count the frames that a decoder returns at 4 a second, with the reason if PyAV had to take over."""
     from pipeline.decoding.open import open_video
 
     with open_video(Path(film), decoder=decoder) as video:

@@ -1,39 +1,40 @@
-"""GPUs: the driver's word for it, and torch really computing something on each."""
+"""GPUs: as the driver lists them, and with torch computing something on each."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 
-from jobs.doctor.finding import Finding
+from jobs.doctor import Finding
 
 SECTION = "GPU"
-ASKED = "name,driver_version,memory.total,memory.used"
+FIELDS = "name,driver_version,memory.total,memory.used"
 LIMIT_S = 20.0
 NEEDS_NONE = "everything runs on the CPU too, more slowly"
 
 
-def accelerator() -> list[Finding]:
-    driver = _driver()
-    return [driver, _torch(has_gpu=driver.state == "ok")]
+def check_gpu() -> list[Finding]:
+    """Check the driver, and torch on every GPU."""
+    driver = _check_driver()
+    return [driver, _check_torch(has_gpu=driver.state == "ok")]
 
 
-def _driver() -> Finding:
+def _check_driver() -> Finding:
     if shutil.which("nvidia-smi") is None:
         return Finding(SECTION, "driver", "missing", "no nvidia-smi here", NEEDS_NONE)
-    command = ["nvidia-smi", f"--query-gpu={ASKED}", "--format=csv,noheader"]
+    command = ["nvidia-smi", f"--query-gpu={FIELDS}", "--format=csv,noheader"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(SECTION, "driver", "broken", f"nvidia-smi: {error}", "look at the driver's installation")
-    lines = [line.strip() for line in (said.stdout + said.stderr).splitlines() if line.strip()]
-    if said.returncode or not lines:
+    lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
+    if ran.returncode or not lines:
         reason = lines[-1] if lines else "lists no GPU"
         return Finding(SECTION, "driver", "broken", f"nvidia-smi: {reason}", "look at the driver's installation")
     return Finding(SECTION, "driver", "ok", "; ".join(f"{line} (name, driver, memory, used)" for line in lines))
 
 
-def _torch(has_gpu: bool) -> Finding:
+def _check_torch(has_gpu: bool) -> Finding:
     import torch
 
     build = f"torch {torch.__version__}, " + (f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU")
@@ -48,8 +49,8 @@ def _torch(has_gpu: bool) -> Finding:
             ones = torch.ones(64, 64, device=f"cuda:{number}", dtype=torch.float16)
             right = bool((ones @ ones == 64).all().item())
         except RuntimeError as error:
-            said = f"{build}; GPU {number}: {str(error).splitlines()[0]}"
-            return Finding(SECTION, "cuda", "broken", said, "another torch build, or free the GPU")
+            message = f"{build}; GPU {number}: {str(error).splitlines()[0]}"
+            return Finding(SECTION, "cuda", "broken", message, "install another torch build, or free the GPU")
         if not right:
             return Finding(SECTION, "cuda", "broken", f"{build}; GPU {number} computes wrongly", "look at the GPU")
         names.append(torch.cuda.get_device_name(number))

@@ -24,7 +24,7 @@ def check_models() -> list[Finding]:
     """Check the built-in model, the hub, its cache, and the default space."""
     builtin = _check_builtin()
     cached = _cached_models()
-    return [builtin, _check_hub(), *_list_cached(cached), _check_default_space(cached)]
+    return [builtin, _check_hub(), *list_cached(cached), check_default_space(cached)]
 
 
 def _check_builtin() -> Finding:
@@ -64,7 +64,8 @@ def _cached_models() -> list[CachedRepoInfo]:
     return sorted((each for each in repos if each.repo_type == "model"), key=lambda each: -each.size_on_disk)
 
 
-def _list_cached(cached: Iterable[CachedRepoInfo]) -> list[Finding]:
+def list_cached(cached: Iterable[CachedRepoInfo]) -> list[Finding]:
+    """List cached models, at most `LISTED` of them one by one."""
     found = [_describe(each) for each in cached]
     if len(found) > LISTED:
         others = Finding(SECTION, "further", "ok", f"{len(found) - LISTED} smaller models in the cache")
@@ -99,7 +100,7 @@ def _architecture(config: Path) -> str:
     return str((settings.get("architectures") or [settings.get("model_type", "unknown")])[0])
 
 
-def _check_default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
+def check_default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
     from index.embedding.names import DEFAULT_SPACE
     from index.embedding.space import import_open_clip
@@ -113,8 +114,7 @@ def _check_default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
         if not tokenizer or held.get(tokenizer, set()).intersection(TOKENIZERS):
             return Finding(SECTION, "default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
         message = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
-        return Finding(
-            SECTION, "default space", "missing", message, f"the next ingest fetches {tokenizer} from the hub"
-        )
+        todo = f"the next ingest fetches it from the hub ({tokenizer})"
+        return Finding(SECTION, "default space", "missing", message, todo)
     todo = f"the first ingest fetches it from the hub ({repo}); without one, name another with --space"
     return Finding(SECTION, "default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)

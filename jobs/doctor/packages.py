@@ -1,4 +1,4 @@
-"""Packages: what the base install needs, and what each extra has or would bring, by kinodex's own metadata."""
+"""Packages that the base install and each extra need, by kinodex's own metadata."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
 from packaging.requirements import Requirement
 
-from jobs.doctor.finding import Finding
+from jobs.doctor import Finding
 
 SECTION = "packages"
 BASE = "base"
-FOR = {
+PURPOSES = {
     "ingest": "reading videos",
     "hf": "the default space, captions, detections, speech",
     "ray": "ingest and eval on several processes and machines",
@@ -27,8 +27,8 @@ FOR = {
 FOR_DEVELOPERS = ("dev", "docs")
 
 
-def packages() -> list[Finding]:
-    """The base install, then every extra, as this kinodex was installed."""
+def check_packages() -> list[Finding]:
+    """Check the base install, then every extra, as this kinodex was installed."""
     wanted = [Requirement(text) for text in requires("kinodex") or ()]
     base = [each for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
     extras = [name for name in metadata("kinodex").get_all("Provides-Extra") or () if name not in FOR_DEVELOPERS]
@@ -41,20 +41,20 @@ def _is_of(requirement: Requirement, extra: str) -> bool:
 
 
 def _finding(name: str, wanted: Sequence[Requirement], install: str) -> Finding:
-    """A missing base package is broken: kinodex does not start without."""
+    """Check one install. A missing base package counts as broken: kinodex does not start without it."""
     held = {each.name: _version(each.name) for each in wanted}
     missing = [each for each in wanted if held[each.name] is None]
     unfit = [f"{each.name} {held[each.name]} is not {each.specifier}" for each in wanted if not _fits(each, held)]
     here = ", ".join(f"{package} {number}" for package, number in held.items() if number is not None)
-    what = f" ({FOR[name]})" if name in FOR else ""
+    purpose = f" ({PURPOSES[name]})" if name in PURPOSES else ""
     if unfit:
-        return Finding(SECTION, name, "broken", f"{'; '.join(unfit)}{what}", f"pip install -U '{install}'")
+        return Finding(SECTION, name, "broken", f"{'; '.join(unfit)}{purpose}", f"pip install -U '{install}'")
     if missing:
         brings = ", ".join(f"{each.name}{each.specifier}" for each in missing)
-        said = (f"has {here}" if here else "not installed") + what
+        message = (f"has {here}" if here else "not installed") + purpose
         todo = f"pip install '{install}', which brings {brings}"
-        return Finding(SECTION, name, "broken" if name == BASE else "missing", said, todo)
-    return Finding(SECTION, name, "ok", here + what)
+        return Finding(SECTION, name, "broken" if name == BASE else "missing", message, todo)
+    return Finding(SECTION, name, "ok", here + purpose)
 
 
 def _fits(wanted: Requirement, held: dict[str, str | None]) -> bool:

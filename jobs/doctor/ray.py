@@ -1,4 +1,4 @@
-"""Ray: whether it is installed, and what a cluster offers where one is named."""
+"""Ray: the package, and the resources of a cluster if one is named."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import os
 from importlib.metadata import version
 from typing import Any
 
-from jobs.doctor.finding import Finding
+from jobs.doctor import Finding
 from jobs.errors import UsageError
 
 SECTION = "Ray"
 NAME = "cluster"
 
 
-def clusters(address: str | None) -> list[Finding]:
-    """The cluster at `address`, or at RAY_ADDRESS; "local" starts one here. Without either nothing is started."""
+def check_ray(address: str | None) -> list[Finding]:
+    """Check the cluster at `address`, or at RAY_ADDRESS; "local" starts one here. Without either nothing is started."""
     if importlib.util.find_spec("ray") is None:
         todo = "pip install 'kinodex[ray]'; --local needs none"
         return [Finding(SECTION, NAME, "missing", "ray is not installed", todo)]
-    named = address or os.environ.get("RAY_ADDRESS")
-    if not named:
-        said = f"ray {version('ray')} is installed; no cluster was named"
-        return [Finding(SECTION, NAME, "missing", said, "--ray local tries one here, --ray HOST:PORT one there")]
-    return [_cluster(named)]
+    address = address or os.environ.get("RAY_ADDRESS")
+    if not address:
+        message = f"ray {version('ray')} is installed; no cluster was named"
+        return [Finding(SECTION, NAME, "missing", message, "--ray local tries one here, --ray HOST:PORT another")]
+    return [_check_cluster(address)]
 
 
-def _cluster(address: str) -> Finding:
+def _check_cluster(address: str) -> Finding:
     import ray
 
     from jobs.ray_cluster import connected

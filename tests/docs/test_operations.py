@@ -9,7 +9,7 @@ import pytest
 
 from agent.models.role_config import Role
 from jobs import errors
-from jobs.doctor.api_keys import FOR
+from jobs.doctor.checks import KEYS
 from jobs.ingest.config import PREFIX
 
 
@@ -30,7 +30,7 @@ def test_variables(page: str, root: Path) -> None:
     read = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', code))
     assert {"KINODEX_CACHE", "RAY_ADDRESS"} <= read
     named = rows(page, "Environment variables")
-    wanted = {*read, *FOR, f"{PREFIX}...", Role.model_fields["key_env"].default} - {"XDG_CACHE_HOME"}
+    wanted = {*read, *KEYS, f"{PREFIX}...", Role.model_fields["key_env"].default} - {"XDG_CACHE_HOME"}
     assert [name for name in sorted(wanted) if f"`{name}`" not in named] == []
 
 

@@ -1,0 +1,17 @@
+"""Decoders, tried on the film that is drawn for them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from jobs.doctor.decoders import check_decoders
+from pipeline.decoding.open import DECODERS
+from tests.support.findings import by_name
+
+
+def test_decoders_are_tried_where_they_are_installed() -> None:
+    found = by_name(check_decoders())
+    assert list(found) == list(DECODERS)
+    assert found["pyav"].said == "read 13 frames of a film that was drawn for it"
+    if importlib.util.find_spec("decord") is None:
+        assert (found["decord"].state, found["decord"].todo) == ("missing", "pip install 'kinodex[decord]'")

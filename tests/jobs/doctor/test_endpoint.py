@@ -1,0 +1,52 @@
+"""Endpoints with all abilities, with fewer, and with none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jobs.doctor.endpoint import check_endpoint
+from tests.support.chat_server import Behaviour, ChatServer, failing
+from tests.support.findings import able, by_name, states
+
+
+def test_an_endpoint_that_can_do_everything() -> None:
+    with ChatServer(able) as server:
+        found = check_endpoint(server.base_url, None, None)
+    assert set(states(found).values()) == {"ok"}
+    assert by_name(found)["tools"].said.startswith("called ")
+    assert server.problems == []
+
+
+def test_endpoints_that_can_do_less() -> None:
+    def blind(body: dict) -> Behaviour | dict | str:
+        return failing(400, "image input is not supported") if "image_url" in json.dumps(body) else "Blue, I think."
+
+    with ChatServer(blind, rejects=["json_schema", "tools"]) as server:
+        found = by_name(check_endpoint(server.base_url, None, None))
+    assert states([*found.values()]) == {
+        "model list": "ok", "chat": "ok", "images": "missing", "json_schema": "missing", "tools": "missing",
+    }  # fmt: skip
+    assert "image input is not supported" in found["images"].said
+    assert "asks it for json_object" in found["json_schema"].said
+    with ChatServer(lambda body: "It is green.") as server:
+        found = by_name(check_endpoint(server.base_url, "tester", None))
+    assert found["images"].said == "says of a blue picture: 'It is green.'"
+    assert found["json_schema"].said == "takes one, and says 'It is green.'"
+    assert found["tools"].said == "takes some, called none and said 'It is green.'"
+
+
+def test_endpoints_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with ChatServer(able, key="another") as server:
+        found = check_endpoint(server.base_url, "tester", None)
+    with ChatServer(able, models=()) as empty:
+        unlisted = check_endpoint(empty.base_url, None, None)
+    assert "check the key" in by_name(found)["chat"].said
+    assert "lists no model; name one with --model" in by_name(unlisted)["chat"].said
+    found = check_endpoint(server.base_url, "tester", None)
+    assert f"nobody answers at {server.base_url}" in by_name(found)["chat"].said
+    assert states(found) == {"chat": "broken", "images": "missing", "json_schema": "missing", "tools": "missing"}
+    found = check_endpoint("https://models.example.org/v1", "tester", "KEY_OF_EXAMPLE")
+    assert "KEY_OF_EXAMPLE is not set" in by_name(found)["chat"].said

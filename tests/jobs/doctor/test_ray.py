@@ -1,0 +1,16 @@
+"""Ray without a cluster, and a cluster that does not answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.doctor.ray import check_ray
+from tests.support.findings import states
+
+pytestmark = pytest.mark.ray
+
+
+def test_a_cluster_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert states(check_ray(None)) == {"cluster": "missing"}
+    assert states(check_ray("127.0.0.1:1")) == {"cluster": "broken"}

@@ -1,0 +1,39 @@
+"""Findings of `kinodex doctor` looked up by name, and a server and a cache of models for it to check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from jobs.doctor import Finding
+from tests.support.chat_server import Behaviour
+
+
+def by_name(found: Iterable[Finding]) -> dict[str, Finding]:
+    return {each.name: each for each in found}
+
+
+def states(found: Iterable[Finding]) -> dict[str, str]:
+    return {each.name: each.state for each in found}
+
+
+def able(body: dict) -> Behaviour | dict | str:
+    """Behave like a server that does all that it is asked for."""
+    if "tools" in body:
+        return Behaviour(calls=(("name_colour", '{"colour": "blue"}'),))
+    if "response_format" in body:
+        return {"colour": "blue"}
+    return "It is blue." if "image_url" in json.dumps(body) else "ready"
+
+
+def cached_model(cache: Path, name: str, files: dict[str, str]) -> None:
+    """Lay a model down as the hub's client keeps it."""
+    folder = cache / f"models--{name.replace('/', '--')}"
+    snapshot = folder / "snapshots" / "0123456789abcdef"
+    for path in (folder / "blobs", folder / "refs", snapshot):
+        path.mkdir(parents=True)
+    (folder / "refs" / "main").write_text(snapshot.name)
+    for number, (file, text) in enumerate(files.items()):
+        (folder / "blobs" / str(number)).write_text(text)
+        (snapshot / file).symlink_to(folder / "blobs" / str(number))

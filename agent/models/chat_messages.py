@@ -1,4 +1,4 @@
-"""Requests as chat messages: the text, then the frames as JPEG data URLs, each after its time."""
+"""Chat messages of a request: the text, then the frames as JPEG data URLs, each after its time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ JPEG_QUALITY = 85
 
 
 def user_message(text: str, frames: Sequence[ShownFrame], side_px: int | None) -> Message:
-    """One user message; plain text if there are no frames. Frames come out no larger than `side_px`, if given."""
+    """One user message; plain text if there are no frames. Frames are scaled down to `side_px`, unless None."""
     if not frames:
         return {"role": "user", "content": text}
     parts: list[Part] = [{"type": "text", "text": text}]
     for label, frame in zip(frame_labels(frames), frames, strict=True):
-        url = data_url(fitting_jpeg(frame, side_px))
+        url = data_url(scaled_jpeg(frame, side_px))
         parts += [{"type": "text", "text": label}, {"type": "image_url", "image_url": {"url": url}}]
     return {"role": "user", "content": parts}
 
 
 def frame_labels(frames: Sequence[ShownFrame]) -> list[str]:
-    """What stands before each frame: its number among those shown (as evidence cites it), time and video."""
+    """The text before each frame: its number among those shown (as evidence cites it), time and video."""
     labels = [f"frame {number} at {frame.time_s:.2f} s" for number, frame in enumerate(frames, start=1)]
     if len({frame.video_id for frame in frames}) <= 1:
         return labels
@@ -37,49 +37,49 @@ def frame_labels(frames: Sequence[ShownFrame]) -> list[str]:
 
 
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
-    """The later messages of a conversation."""
+    """Messages of a conversation after the first one."""
     return [{"role": turn.speaker, "content": turn.text} for turn in turns]
 
 
-def in_turns(messages: Sequence[Message]) -> list[Message]:
-    """The messages with neighbours of one speaker joined: many chat templates refuse two in a row."""
+def join_turns(messages: Sequence[Message]) -> list[Message]:
+    """Join neighbouring messages of one speaker: many chat templates refuse two in a row."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:
-            joined[-1] = with_text(joined[-1], str(message["content"]))
+            joined[-1] = append_text(joined[-1], str(message["content"]))
         else:
             joined.append(message)
     return joined
 
 
-def fitting_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
-    """The frame's own JPEG, encoded anew only if its longest side is over `side_px`."""
+def scaled_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
+    """The frame's own JPEG, re-encoded only if its longest side is over `side_px`."""
     if side_px is None or max(frame.width_px, frame.height_px) <= side_px:
         return frame.jpeg
     from PIL import Image
 
     smaller = io.BytesIO()
-    with Image.open(io.BytesIO(frame.jpeg)) as picture:
-        picture.draft("RGB", (side_px, side_px))  # decodes straight to the nearest larger size
-        picture.thumbnail((side_px, side_px))
-        picture.save(smaller, "JPEG", quality=JPEG_QUALITY)
+    with Image.open(io.BytesIO(frame.jpeg)) as image:
+        image.draft("RGB", (side_px, side_px))  # decodes straight to the nearest larger size
+        image.thumbnail((side_px, side_px))
+        image.save(smaller, "JPEG", quality=JPEG_QUALITY)
     return smaller.getvalue()
 
 
-def with_text(message: Message, text: str) -> Message:
-    """The message with another paragraph at its end."""
+def append_text(message: Message, text: str) -> Message:
+    """Add a paragraph at the end of a message."""
     content = message["content"]
     if isinstance(content, list):
         return {**message, "content": [*content, {"type": "text", "text": text}]}
     return {**message, "content": f"{content}\n\n{text}"}
 
 
-def with_hashes(messages: Sequence[Message]) -> list[Message]:
-    """The messages with a hash in the place of each picture: equal exactly when the messages are."""
-    return [{**message, "content": _hashed(message["content"])} for message in messages]
+def hash_pictures(messages: Sequence[Message]) -> list[Message]:
+    """Put a hash in the place of each picture: the result is equal exactly when the messages are."""
+    return [{**message, "content": _hash_parts(message["content"])} for message in messages]
 
 
-def _hashed(content: object) -> object:
+def _hash_parts(content: object) -> object:
     if not isinstance(content, list):
         return content
     return [
@@ -89,4 +89,5 @@ def _hashed(content: object) -> object:
 
 
 def data_url(jpeg: bytes) -> str:
+    """A JPEG as a data URL."""
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")

@@ -1,8 +1,8 @@
-"""A conversation as the tokens that a causal language model reads, piece by piece.
+"""Tokens of a conversation, as a causal language model reads them, message by message.
 
-A piece once written stays as it is: what a model said keeps the very tokens that it chose, and what it is told
-after that is appended. Rendering the whole conversation anew each turn would not do for training, since a text
-may be cut into other tokens than it was made of, and some templates leave out what was thought in earlier turns.
+The tokens of a message never change: a reply keeps those that the model chose, and the next message is appended.
+Rendering the whole conversation again each turn would not do for training, since a text may be cut into other tokens
+than it was made of, and some templates leave out the thoughts of earlier turns.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any
 
 from agent.models.chat_messages import Message
 
-_SAID = "\u2420said\u2420"
-"""Stands for what the model said while the template is asked what it puts around that."""
+_REPLY = "\u2420said\u2420"
+"""A placeholder for the reply, to find what the template puts around it."""
 
 
 def conversation_tokens(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
-    """Messages of a user and an assistant in turn, up to where the assistant speaks next."""
+    """Tokens of alternating messages of user and assistant, up to where the assistant speaks next."""
     tokens: list[int] = []
     for message in messages:
         text = str(message["content"])
         if not tokens:
             tokens += first_tokens(tokenizer, text)
         elif message["role"] == "assistant":
-            tokens += said_tokens(tokenizer, text)
+            tokens += reply_tokens(tokenizer, text)
         else:
-            tokens += told_tokens(tokenizer, text, tokens)
+            tokens += message_tokens(tokenizer, text, tokens)
     return tokens
 
 
 def first_tokens(tokenizer: Any, text: str) -> list[int]:
-    """The first message, up to where the model speaks."""
+    """Tokens of the first message, up to where the model speaks."""
     text = without_control_tokens(tokenizer, text)
     if not tokenizer.chat_template:
         return list(tokenizer(f"{text}\n\n")["input_ids"])
@@ -39,25 +39,25 @@ def first_tokens(tokenizer: Any, text: str) -> list[int]:
     return list(tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False))
 
 
-def said_tokens(tokenizer: Any, text: str) -> list[int]:
-    """What the model said, where its own tokens are not at hand."""
+def reply_tokens(tokenizer: Any, text: str) -> list[int]:
+    """Tokens of a reply, for one whose own tokens are unknown."""
     return list(tokenizer(without_control_tokens(tokenizer, text), add_special_tokens=False)["input_ids"])
 
 
-def told_tokens(tokenizer: Any, text: str, before: Sequence[int]) -> list[int]:
-    """What the model is told after it spoke, from the end of its turn to the beginning of the next.
+def message_tokens(tokenizer: Any, text: str, before: Sequence[int]) -> list[int]:
+    """Tokens of a message after a reply, from the end of the model's turn to the beginning of its next one.
 
-    `before` are the tokens so far: an end of turn that the model wrote itself is not written again.
+    `before` are the tokens so far: an end of turn that the model wrote itself is not repeated.
     """
     text = without_control_tokens(tokenizer, text)
     if tokenizer.chat_template:
         messages = [
             {"role": "user", "content": "?"},
-            {"role": "assistant", "content": _SAID},
+            {"role": "assistant", "content": _REPLY},
             {"role": "user", "content": text},
         ]
         whole = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        text = whole.partition(_SAID)[2]
+        text = whole.partition(_REPLY)[2]
     else:
         text = f"\n\n{text}\n\n"
     tokens = list(tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -65,7 +65,7 @@ def told_tokens(tokenizer: Any, text: str, before: Sequence[int]) -> list[int]:
 
 
 def without_control_tokens(tokenizer: Any, text: str) -> str:
-    """The text with control tokens broken up: a subtitle must not end the turn that quotes it."""
+    """Break up control tokens in a text: a subtitle must not end the turn that quotes it."""
     for token in tokenizer.all_special_tokens:
         if token in text:
             text = text.replace(token, f"{token[:1]} {token[1:]}")

@@ -1,4 +1,4 @@
-"""What a server sent, read out of a chat completion as far as servers agree on one."""
+"""Chat completions as servers send them, parsed as far as servers agree on their form."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """`text` is as the model wrote it; `refusal` is empty unless the model refused.
+    """One reply: `text` as the model wrote it; `refusal` is empty unless the model refused.
 
-    Of a reply that calls tools, `text` is the `calls` as JSON, one a line: `{"tool": NAME, ARGUMENT: VALUE, ...}`.
+    In a reply that calls tools, `text` has the `calls` as JSON, one a line: `{"tool": NAME, ARGUMENT: VALUE, ...}`.
     """
 
     text: str
@@ -61,49 +61,49 @@ class _Usage(BaseModel):
     prompt_tokens_details: _PromptDetails | None = None
 
 
-class _Answer(BaseModel):
+class _Body(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
     usage: _Usage | None = None
 
 
-def read_completion(answer: object) -> Completion:
-    """The completion in a server's answer (as JSON values).
+def parse_completion(body: object) -> Completion:
+    """Parse a server's answer, given as JSON values.
 
-    Raises pydantic's ValidationError if there is none in it.
+    Raises pydantic's ValidationError if it holds no completion.
     """
-    sent = _Answer.model_validate(answer)
-    choice, usage = sent.choices[0], sent.usage or _Usage()
+    parsed = _Body.model_validate(body)
+    choice, usage = parsed.choices[0], parsed.usage or _Usage()
     details = usage.prompt_tokens_details or _PromptDetails()
     calls = choice.message.tool_calls or []
     return Completion(
-        text=_whole(_called(calls) if calls else _text(choice.message.content)),
+        text=_without_surrogates(_calls_as_json(calls) if calls else _text(choice.message.content)),
         calls=len(calls),
-        refusal=" ".join(_whole(choice.message.refusal or "").split()),
+        refusal=" ".join(_without_surrogates(choice.message.refusal or "").split()),
         finish_reason=choice.finish_reason or "stop",
-        input_tokens=_counted(usage.prompt_tokens),
-        output_tokens=_counted(usage.completion_tokens),
-        cached_tokens=_counted(details.cached_tokens),
+        input_tokens=_token_count(usage.prompt_tokens),
+        output_tokens=_token_count(usage.completion_tokens),
+        cached_tokens=_token_count(details.cached_tokens),
     )
 
 
-def _counted(tokens: int | None) -> int:
-    """Tokens as told; none where nothing is told, or less than nothing, which a budget would take for money back."""
+def _token_count(tokens: int | None) -> int:
+    """The number that the server gives; 0 if it gives none, or a negative one, which would refill a budget."""
     return max(0, tokens or 0)
 
 
 def _text(content: str | list[_Part] | None) -> str:
-    """Some servers send the text in parts, with what the model thought in parts of another type."""
+    """Join the text if it comes in parts; some servers send the model's thoughts in parts of another type."""
     if isinstance(content, list):
         return "".join(part.text or "" for part in content if part.type == "text")
     return content or ""
 
 
-def _called(calls: Sequence[_Call]) -> str:
-    return "\n".join(_call(call.function.name, call.function.arguments) for call in calls)
+def _calls_as_json(calls: Sequence[_Call]) -> str:
+    return "\n".join(_call_as_json(call.function.name, call.function.arguments) for call in calls)
 
 
-def _call(name: str, arguments: object) -> str:
-    """One call as JSON; arguments that are no JSON object stay as they came, to be found out when they are read."""
+def _call_as_json(name: str, arguments: object) -> str:
+    """Write one call as JSON; arguments that are no JSON object stay unchanged, and parsing the reply rejects them."""
     try:
         values: Any = json.loads(arguments.strip() or "{}") if isinstance(arguments, str) else arguments or {}
         return json.dumps({"tool": name} | values | {"tool": name}, ensure_ascii=False)
@@ -111,6 +111,6 @@ def _call(name: str, arguments: object) -> str:
         return f"{name} {arguments}"
 
 
-def _whole(text: str) -> str:
-    """The text without halves of characters: they pass through JSON, but cannot be sent again or written."""
+def _without_surrogates(text: str) -> str:
+    """Replace lone surrogates: they pass through JSON, but cannot be sent again or written to a file."""
     return text.encode(errors="replace").decode()

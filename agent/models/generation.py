@@ -1,4 +1,4 @@
-"""A causal language model that goes on with tokens; what is asked at about the same time is made in one batch."""
+"""Text generation by a causal language model: calls of about the same time become one batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 GATHER_S = 0.005
-"""How long a batch waits for others of the same moment."""
+"""How long a batch waits for more calls."""
 LARGEST_BATCH = 32
 
 
@@ -23,14 +23,14 @@ class _Call:
     prompt: list[int]
     temperature: float
     stop: tuple[str, ...]
-    said: list[int] | None = None
+    generated: list[int] | None = None
 
 
 class Generator:
-    """Samples from `model` itself: the top-p, top-k and penalties that its folder may ask for are left out.
+    """Sampler of `model` itself, without the top-p, top-k and penalties that its folder may set.
 
-    Training takes what is sampled as drawn from the model's own distribution. `at_hand` makes the model ready for a
-    batch, where it is trained between them.
+    Training needs samples from the model's own distribution. `prepare_model` makes the model ready for a batch, for a
+    model that is trained between batches.
     """
 
     def __init__(
@@ -38,58 +38,59 @@ class Generator:
         model: Any,
         tokenizer: Any,
         max_new_tokens: int,
-        at_hand: Callable[[], AbstractContextManager[Any]] | None = None,
+        prepare_model: Callable[[], AbstractContextManager[Any]] | None = None,
     ) -> None:
         self.tokenizer, self.max_new_tokens = tokenizer, max_new_tokens
-        self._at_hand = at_hand or (lambda: nullcontext(model))
-        self._room = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
+        self._prepare_model = prepare_model or (lambda: nullcontext(model))
+        self._max_tokens = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
         ends = model.generation_config.eos_token_id
         ends = [] if ends is None else ends if isinstance(ends, list) else [ends]
         self._ends = sorted({*ends, tokenizer.eos_token_id} - {None})
         self._waiting: list[_Call] = []
         self._free = asyncio.Lock()
 
-    async def go_on(self, prompt: Sequence[int], temperature: float, stop: tuple[str, ...] = ()) -> list[int]:
-        """The tokens that follow: up to an end token or one of the texts `stop`, both included, or the limit.
+    async def generate(self, prompt: Sequence[int], temperature: float, stop: tuple[str, ...] = ()) -> list[int]:
+        """Generate the next tokens: up to an end token or one of the texts `stop`, both included, or the limit.
 
-        Temperature 0 takes the likeliest token each time. Raises `ModelRejected` where the model has no room for it.
+        Temperature 0 takes the likeliest token each time. Raises `ModelRejected` if the prompt is too long for the
+        model.
         """
-        if len(prompt) + self.max_new_tokens > self._room:
+        if len(prompt) + self.max_new_tokens > self._max_tokens:
             raise ModelRejected(
-                f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self._room} that the "
+                f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self._max_tokens} that the "
                 "model can hold; ask about a shorter video, or take another model"
             )
         call = _Call(list(prompt), temperature, stop)
         self._waiting.append(call)
         async with self._free:
-            if call.said is None:
+            if call.generated is None:
                 await asyncio.sleep(GATHER_S)
-                await self._make(self._batch_of(call))
-        assert call.said is not None
-        return call.said
+                await self._run(self._batch_with(call))
+        assert call.generated is not None
+        return call.generated
 
-    def _batch_of(self, call: _Call) -> list[_Call]:
-        alike = [each for each in self._waiting if (each.temperature, each.stop) == (call.temperature, call.stop)]
-        batch = [call, *(each for each in alike if each is not call)][:LARGEST_BATCH]
+    def _batch_with(self, call: _Call) -> list[_Call]:
+        same = [each for each in self._waiting if (each.temperature, each.stop) == (call.temperature, call.stop)]
+        batch = [call, *(each for each in same if each is not call)][:LARGEST_BATCH]
         self._waiting = [each for each in self._waiting if each not in batch]
         return batch
 
-    async def _make(self, batch: list[_Call]) -> None:
+    async def _run(self, batch: list[_Call]) -> None:
         try:
-            made = await asyncio.to_thread(self._generate, batch)
+            generated = await asyncio.to_thread(self._generate, batch)
         except BaseException:
-            self._waiting += batch[1:]  # the next of them tries again
+            self._waiting += batch[1:]  # the next of them runs the batch again
             raise
-        for call, said in zip(batch, made, strict=True):
-            call.said = said
+        for call, tokens in zip(batch, generated, strict=True):
+            call.generated = tokens
 
     def _generate(self, batch: list[_Call]) -> list[list[int]]:
         import torch
         from transformers import StoppingCriteriaList
 
         longest = max(len(call.prompt) for call in batch)
-        ends = _Ends(self.tokenizer, longest, batch[0].stop, self._ends)
-        with self._at_hand() as model, torch.no_grad():
+        ends = _StopCriterion(self.tokenizer, longest, batch[0].stop, self._ends)
+        with self._prepare_model() as model, torch.no_grad():
             tokens, mask = self._padded(batch, longest, model.device)
             whole = model.generate(
                 input_ids=tokens,
@@ -97,10 +98,10 @@ class Generator:
                 generation_config=self._sampling(batch[0].temperature),
                 stopping_criteria=StoppingCriteriaList([ends]),
             )
-        return [row[:end].tolist() for row, end in zip(whole[:, longest:], ends.of(whole), strict=True)]
+        return [row[:end].tolist() for row, end in zip(whole[:, longest:], ends.lengths(whole), strict=True)]
 
     def _padded(self, batch: list[_Call], longest: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Prompts and attention mask [n, longest], filled up on the left."""
+        """Prompts and attention mask [n, longest], padded on the left."""
         import torch
 
         rows = [[self._pad] * (longest - len(call.prompt)) + call.prompt for call in batch]
@@ -116,19 +117,19 @@ class Generator:
         import transformers
 
         library: Any = transformers
-        chance = {"temperature": temperature, "top_p": 1.0, "top_k": 0} if temperature else {}
+        sampling = {"temperature": temperature, "top_p": 1.0, "top_k": 0} if temperature else {}
         return library.GenerationConfig(
             do_sample=temperature > 0,
             max_new_tokens=self.max_new_tokens,
             repetition_penalty=1.0,
             eos_token_id=self._ends,
             pad_token_id=self._pad,
-            **chance,
+            **sampling,
         )
 
 
-class _Ends:
-    """Where each row of a batch ends: transformers asks after every token whether a row is done."""
+class _StopCriterion:
+    """The end of each row of a batch: transformers asks after every token if a row is done."""
 
     def __init__(self, tokenizer: Any, longest: int, stop: tuple[str, ...], ends: Sequence[int]) -> None:
         self.tokenizer, self.longest, self.stop, self.ends = tokenizer, longest, stop, set(ends)
@@ -148,6 +149,6 @@ class _Ends:
         text = self.tokenizer.decode(tail) if self.stop else ""
         return any(each in text for each in self.stop)
 
-    def of(self, whole: torch.Tensor) -> list[int]:
-        """How many tokens each row has said."""
+    def lengths(self, whole: torch.Tensor) -> list[int]:
+        """The number of tokens generated in each row."""
         return [self._end.get(row, whole.shape[1] - self.longest) for row in range(len(whole))]

@@ -1,4 +1,4 @@
-"""A causal language model of transformers in this process, as a `Model`: a checkpoint that was trained is a master.
+"""A causal language model of transformers in this process, as a `Model`: a trained checkpoint is a master.
 
 It reads text only. `kinodex ask --model local:FOLDER` or a role's `model = "local:FOLDER"` names one.
 """
@@ -14,10 +14,10 @@ from typing import Any
 
 from agent.core.protocol import Exchange, R, Request, Usage
 from agent.errors import ModelRejected, ModelUnknown
-from agent.models.chat_messages import Message, in_turns, turn_messages, user_message
+from agent.models.chat_messages import Message, join_turns, turn_messages, user_message
 from agent.models.chat_template import conversation_tokens
 from agent.models.generation import Generator
-from agent.models.structured_output import read, repair_messages, schema_request
+from agent.models.structured_output import parse_reply, repair_messages, schema_request
 from agent.prompts.render import render
 from index.embedding.hub import quick_hub
 from index.embedding.space import import_torchvision
@@ -26,7 +26,7 @@ MAX_NEW_TOKENS = 1024
 
 
 class LocalModel:
-    """Answers requests without frames by a causal language model; one `ask` is one sampled reply.
+    """A causal language model that answers requests without frames; one `ask` is one sampled reply.
 
     `temperature` overrides what requests ask for. `ask` raises `ModelRejected` for frames and for prompts that are
     too long; a reply that cannot be used is an `Exchange` with `invalid`.
@@ -47,35 +47,35 @@ class LocalModel:
             )
         prompt = conversation_tokens(self.generator.tokenizer, conversation(request))
         temperature = request.temperature if self.temperature is None else self.temperature
-        _, exchange = await spoken(self.generator, prompt, temperature, request)
+        _, exchange = await generate_reply(self.generator, prompt, temperature, request)
         return exchange
 
 
-async def spoken(
+async def generate_reply(
     generator: Generator, prompt: list[int], temperature: float, request: Request[R]
 ) -> tuple[list[int], Exchange[R]]:
-    """What a model says after the tokens of a prompt, and that as the reply to a request."""
+    """Generate tokens after those of a prompt, and parse them as the reply to a request."""
     started = time.perf_counter()
-    said = await generator.go_on(prompt, temperature, request.stop)
-    text = generator.tokenizer.decode(said, skip_special_tokens=True)
-    reply, invalid = read(text, request)
+    tokens = await generator.generate(prompt, temperature, request.stop)
+    text = generator.tokenizer.decode(tokens, skip_special_tokens=True)
+    reply, invalid = parse_reply(text, request)
     seconds = time.perf_counter() - started
-    return said, Exchange(reply, invalid, Usage(len(prompt), len(said)), raw=text, seconds=seconds)
+    return tokens, Exchange(reply, invalid, Usage(len(prompt), len(tokens)), raw=text, seconds=seconds)
 
 
 def conversation(request: Request[R]) -> list[Message]:
-    """What a request says, and what was said since; after a reply that could not be used, that and its complaint."""
+    """Messages of a request and its conversation; after an unusable reply, also that reply and the complaint."""
     first = render(replace(request, complaint="", bad_reply="") if request.bad_reply else request)
     if request.form != "text":
         first += f"\n\n{schema_request(request.Reply)}"
     messages = [user_message(first, (), None), *turn_messages(request.turns)]
-    return in_turns(messages + repair_messages(request) if request.bad_reply else messages)
+    return join_turns(messages + repair_messages(request) if request.bad_reply else messages)
 
 
 def load_local_model(
     where: str, *, temperature: float | None = None, max_new_tokens: int = MAX_NEW_TOKENS
 ) -> LocalModel:
-    """The model in a folder that `save_pretrained` wrote, or of a hub id; on CUDA where there is one.
+    """Load the model in a folder that `save_pretrained` wrote, or of a hub id; on CUDA if there is a device.
 
     Raises `ModelUnknown` if there is no such model, or none that writes text.
     """
@@ -94,7 +94,7 @@ def load_local_model(
 
 @contextmanager
 def known_model(where: str) -> Iterator[str]:
-    """Within this block a model is loaded from the place given: that there is none is `ModelUnknown`."""
+    """Load a model from `where` within this block; an error that there is none becomes `ModelUnknown`."""
     folder = Path(where).expanduser()
     if where.startswith((".", "/", "~")) and not (folder / "config.json").is_file():
         raise ModelUnknown(f"{where} holds no config.json; give a folder that save_pretrained wrote, or a hub id")

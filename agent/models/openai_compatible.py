@@ -1,4 +1,8 @@
-"""Requests answered by a language model behind any OpenAI-compatible endpoint."""
+"""A language model behind an OpenAI-compatible endpoint: it answers the requests of agents.
+
+The way of a request: messages (`chat_messages`), the cache (`response_cache`), the endpoint (`endpoint`, with
+`retries` and `provider_errors`), the completion (`completion`), the reply (`structured_output`).
+"""
 
 from __future__ import annotations
 
@@ -11,23 +15,23 @@ from types import TracebackType
 from pydantic import TypeAdapter
 
 from agent.core.protocol import Exchange, R, Request, Usage
-from agent.models.chat_messages import Message, in_turns, turn_messages, user_message, with_hashes
+from agent.models.chat_messages import Message, hash_pictures, join_turns, turn_messages, user_message
 from agent.models.completion import Completion
-from agent.models.endpoint import Ask, Endpoint
+from agent.models.endpoint import CompletionRequest, Endpoint
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
-from agent.models.structured_output import read, repair_messages, strict_schema, tool_parameters
+from agent.models.structured_output import parse_reply, repair_messages, strict_schema, tool_parameters
 from agent.prompts.render import render
 
 
 class OpenAIModel:
-    """Answers requests with the model of one role; `async with` closes its connections.
+    """The model of one role; `async with` closes its connections.
 
-    One `ask` is one completion. A reply that cannot be used is an `Exchange` with `invalid`; asked again with
-    that as `complaint` and the reply as `bad_reply` (as a session does), the model is shown both. `sample`
-    tells repetitions of a whole run apart in the cache, since equal requests may have different replies.
-    A reply from the cache costs nothing, or with `charge_cached` what it would cost anew: for figures that must not
-    hang on what was asked before.
+    One `ask` is one completion. A reply that cannot be used is an `Exchange` with `invalid`. A session repeats the
+    request with that as `complaint` and the reply as `bad_reply`, and the model is shown both. `sample` keeps
+    repetitions of a whole run apart in the cache, since equal requests may have different replies. A reply from
+    the cache costs nothing, or with `charge_cached` as much as a new one: for figures that must not depend on
+    earlier runs.
 
     Raises `KeyMissing` when it is made; `ask` raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
     """
@@ -50,7 +54,7 @@ class OpenAIModel:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
         completion, cached = await self._completion(request)
-        reply, invalid = self._read(completion, request)
+        reply, invalid = self._parse(completion, request)
         usage = self._usage(completion)
         if cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
@@ -69,47 +73,48 @@ class OpenAIModel:
         await self.close()
 
     async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
-        """The completion, and whether it came from the cache."""
+        """The completion, and True if it came from the cache."""
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
-        ask = Ask(self._messages(request), request.Reply, temperature, request.form, request.tools)
+        wanted = CompletionRequest(self._messages(request), request.Reply, temperature, request.form, request.tools)
         if self._cache is None:
-            return await self._endpoint.complete(ask), False
-        key = self._key(ask, request.attempt)
-        async with self._cache.alone(key):
+            return await self._endpoint.complete(wanted), False
+        key = self._key(wanted, request.attempt)
+        async with self._cache.lock(key):
             stored = self._cache.get(key)
             if stored is not None:
                 return TypeAdapter(Completion).validate_python(stored), True
-            completion = await self._endpoint.complete(ask)
+            completion = await self._endpoint.complete(wanted)
             self._cache.put(key, asdict(completion))
             return completion, False
 
     def _messages(self, request: Request[R]) -> list[Message]:
-        """The request; after a reply that could not be used, also that reply and what was wrong with it."""
+        """The request; after a reply that could not be used, also that reply and its problem."""
         first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
         messages = [user_message(render(first), request.frames, self._side_px(request)), *turn_messages(request.turns)]
         if request.bad_reply:
             messages += repair_messages(request)
-        return in_turns(messages)
+        return join_turns(messages)
 
     def _side_px(self, request: Request[R]) -> int | None:
         limit = self.role.image_side_px
         return None if request.full_size else min(limit, request.image_side_px or limit)
 
-    def _key(self, ask: Ask, attempt: int) -> str:
-        """Content key of what is asked.
+    def _key(self, wanted: CompletionRequest, attempt: int) -> str:
+        """Content key of a request.
 
-        How the server wants it written (the rung, names of parameters) is left out: every process learns that
-        anew, and the cache must answer one that has not met the server.
+        The form that the server accepts (the rung, names of parameters) is left out: each process learns it again,
+        and the cache must serve a process that never reached the server.
         """
-        chosen = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
-        asked: dict[str, object] = {"messages": with_hashes(ask.messages), "schema": strict_schema(ask.reply)}
-        asked |= {"temperature": ask.temperature, "form": ask.form}
-        if ask.tools:
-            asked["tools"] = tool_parameters(ask.tools)
-        return cache_key({**chosen, **asked, "attempt": attempt, "sample": self._sample})
+        settings = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
+        messages = hash_pictures(wanted.messages)
+        content: dict[str, object] = {"messages": messages, "schema": strict_schema(wanted.reply)}
+        content |= {"temperature": wanted.temperature, "form": wanted.form}
+        if wanted.tools:
+            content["tools"] = tool_parameters(wanted.tools)
+        return cache_key({**settings, **content, "attempt": attempt, "sample": self._sample})
 
-    def _read(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
-        """The checked reply, or one line saying why there is none."""
+    def _parse(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
+        """The checked reply, or one line with the problem."""
         if completion.refusal or completion.finish_reason == "content_filter":
             return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
         if completion.finish_reason == "length":
@@ -117,7 +122,7 @@ class OpenAIModel:
             return None, f"cut off after {limits}; a shorter reply is needed"
         if completion.calls > 1:
             return None, f"it holds {completion.calls} calls of tools; give one"
-        return read(completion.text, request)
+        return parse_reply(completion.text, request)
 
     def _usage(self, completion: Completion) -> Usage:
         tokens = completion.input_tokens, completion.output_tokens, completion.cached_tokens
@@ -128,7 +133,7 @@ class OpenAIModel:
 async def open_models(
     roles: Mapping[str, Role], *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
 ) -> AsyncIterator[dict[str, OpenAIModel]]:
-    """A model for each role, as `agent.ask` takes them, closed at the end."""
+    """Open a model for each role, as `agent.ask` takes them; close them at the end."""
     async with AsyncExitStack() as stack:
         models = {
             name: OpenAIModel(role, cache=cache, sample=sample, charge_cached=charge_cached)

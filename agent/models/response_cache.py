@@ -1,7 +1,7 @@
-"""Replies of language models on disk: what was paid for once is not asked again, and a run repeats itself.
+"""Replies of language models on disk: no reply is paid for twice, and a run can be repeated.
 
-What is under way already is waited for, not asked twice: in one process. Two processes that ask the same at the same
-moment both pay.
+Within one process, a request that is already on its way is waited for and not sent twice. Two processes that send the
+same request at the same moment both pay.
 """
 
 from __future__ import annotations
@@ -27,41 +27,42 @@ TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NO
 class ResponseCache:
     """One SQLite file (WAL, so on a local disk), safe for several processes at once. Values are JSON objects.
 
-    Open it in the event loop that asks.
+    Open it in the event loop that uses it.
 
-    Raises `CacheDamaged` if the file cannot be read or written, whenever that shows.
+    Raises `CacheDamaged` if the file cannot be read or written, in any of its methods.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        with self._clearly():
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        with self._translated_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         try:
-            with self._clearly():
+            with self._translated_errors():
                 _prepare(self._db)
         except CacheDamaged:
             self._db.close()
             raise
 
     def get(self, key: str) -> dict[str, object] | None:
-        with self._clearly():
+        """The reply stored under a key, if there is one."""
+        with self._translated_errors():
             row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-            found = None if row is None else json.loads(row[0])
-        return found if isinstance(found, dict) else None
+            reply = None if row is None else json.loads(row[0])
+        return reply if isinstance(reply, dict) else None
 
     def put(self, key: str, reply: Mapping[str, object]) -> None:
-        """Store a reply; what another process stored first under the same key stays."""
-        with self._clearly():
+        """Store a reply; one that another process stored first under the same key stays."""
+        with self._translated_errors():
             self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, json.dumps(dict(reply))))
 
-    def alone(self, key: str) -> asyncio.Lock:
-        """Held by whoever looks for this key and, if there is nothing, asks: the others find what was put then.
+    def lock(self, key: str) -> asyncio.Lock:
+        """A lock to hold while this key is looked up and, if it is missing, requested: others then find it stored.
 
-        If asking fails or is cancelled, the next of them asks.
+        If the request fails or is cancelled, the next holder sends it.
         """
-        return self._under_way.setdefault(key, asyncio.Lock())
+        return self._locks.setdefault(key, asyncio.Lock())
 
     def close(self) -> None:
         self._db.close()
@@ -75,7 +76,7 @@ class ResponseCache:
         self.close()
 
     @contextmanager
-    def _clearly(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.DatabaseError, json.JSONDecodeError, OSError) as error:
@@ -85,19 +86,21 @@ class ResponseCache:
             ) from error
 
 
-def _busy(error: BaseException) -> bool:
+def _is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-# While processes switch a new file to WAL side by side, SQLite says busy at once, whatever its timeout is.
-@retry(retry=retry_if_exception(_busy), stop=stop_after_delay(BUSY_TIMEOUT_S), wait=wait_random(0, 0.05), reraise=True)
+# While several processes switch a new file to WAL, SQLite reports busy at once, whatever its timeout is.
+@retry(
+    retry=retry_if_exception(_is_busy), stop=stop_after_delay(BUSY_TIMEOUT_S), wait=wait_random(0, 0.05), reraise=True
+)
 def _prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute(TABLE)
 
 
-def cache_key(asked: Mapping[str, object]) -> str:
-    """sha256 of everything that a reply depends on, as canonical JSON."""
-    text = json.dumps(asked, sort_keys=True, ensure_ascii=True)
+def cache_key(inputs: Mapping[str, object]) -> str:
+    """The sha256 of everything that a reply depends on, as canonical JSON."""
+    text = json.dumps(inputs, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Settings of the language models: which endpoint and model answers for a role, and how it is asked."""
+"""Settings of the language models: the endpoint and model of each role, its parameters and its prices."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Role(BaseModel):
     model: str = Field(min_length=1)
     base_url: str = "https://api.openai.com/v1"
     key_env: str | None = "OPENAI_API_KEY"
-    """Environment variable that holds the key; None: the endpoint wants none."""
+    """Environment variable that holds the key; None: the endpoint needs none."""
     temperature: NonNegativeFloat | None = None
-    """None: what each kind of request asks for."""
+    """None: the temperature of each kind of request."""
     max_tokens: PositiveInt = 4096
     seed: int | None = None
     extra: dict[str, JsonValue] = {}
@@ -85,13 +85,14 @@ class Role(BaseModel):
 
     @property
     def host(self) -> str:
+        """The host name of the endpoint."""
         return urlsplit(self.base_url).hostname or ""
 
 
 def read_roles(settings: Mapping[str, Mapping[str, object]]) -> dict[str, Role]:
-    """Roles by name, one of `ROLES`; each takes what it leaves out from "default".
+    """Roles by name, one of `ROLES`; each takes the settings that it leaves out from "default".
 
-    Raises `BadSettings` naming the first role or field that makes no sense.
+    Raises `BadSettings` with the first role or field that is invalid.
     """
     for name, values in settings.items():
         if name not in ROLES or not isinstance(values, Mapping):
@@ -135,7 +136,7 @@ def api_key(role: Role) -> str:
 
 
 def _is_private(host: str) -> bool:
-    """A server of one's own: loopback, a private address, or a bare name as container networks use."""
+    """True for a server of one's own: loopback, a private address, or a bare name as container networks use."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,10 +1,10 @@
-"""Typed replies out of language models: how the schema is asked for, how a reply is read without guessing.
+"""Typed replies of language models: request a schema, and parse a reply without guessing.
 
 The ladder: `json_schema` binds the server to the schema, `json_object` to JSON, `text` to nothing. On the
 lower two rungs the schema stands in the message. Above the ladder are calls of tools: each tool is offered as a
-function with the schema of its arguments, and a call becomes JSON again. Whatever comes back is read the same way:
-JSON is looked for leniently, validated strictly, and a reply that fits nothing is shown to the model again with
-what is wrong.
+function with the schema of its arguments, and a call becomes JSON again. Every reply is parsed in the same way:
+JSON is searched for leniently and validated strictly; a reply that fits nothing is shown to the model again with
+its problem. Nothing is repaired: repairing completes a reply that was cut off, and picks one of several.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "tex
 NAMED = {"properties", "$defs"}
 UNSUPPORTED = {"default", "title", "discriminator"}
 SHOWN_PROBLEMS = 3
-FORM_AGAIN = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
+REPEAT_FORMS = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
 
 
 def response_format(rung: Rung, reply: type[BaseModel]) -> dict[str, object] | None:
-    """The request's `response_format`; None on the lowest rung."""
+    """The parameter `response_format` of a request; None on the lowest rung."""
     if rung == "json_schema":
         schema = {"name": reply.__name__, "strict": True, "schema": strict_schema(reply)}
         return {"type": "json_schema", "json_schema": schema}
@@ -39,11 +39,15 @@ def response_format(rung: Rung, reply: type[BaseModel]) -> dict[str, object] | N
 
 
 def tool_parameters(tools: Sequence[type[BaseModel]]) -> dict[str, object]:
-    """The request's parameters that offer some tools and want one call of one of them."""
-    return {"tools": [_function(tool) for tool in tools], "tool_choice": "required", "parallel_tool_calls": False}
+    """The parameters of a request that offer some tools and demand one call of one of them."""
+    return {
+        "tools": [_function_schema(tool) for tool in tools],
+        "tool_choice": "required",
+        "parallel_tool_calls": False,
+    }
 
 
-def _function(tool: type[BaseModel]) -> dict[str, object]:
+def _function_schema(tool: type[BaseModel]) -> dict[str, object]:
     """A tool as a function: its name is the value of its field `tool`, its description the class's docstring."""
     [name] = get_args(tool.model_fields["tool"].annotation)
     schema = strict_schema(tool)
@@ -56,7 +60,7 @@ def _function(tool: type[BaseModel]) -> dict[str, object]:
 
 @cache
 def strict_schema(reply: type[BaseModel]) -> dict[str, Any]:
-    """The reply's JSON schema as strict mode wants it: every key required, none besides, no defaults."""
+    """The reply's JSON schema in strict mode: every key required, no others, no defaults."""
     strict = _strict(reply.model_json_schema())
     assert isinstance(strict, dict)
     return strict
@@ -69,7 +73,7 @@ def _strict(node: object) -> object:
         return node
     strict: dict[str, object] = {}
     for key, value in node.items():
-        if key in NAMED:  # here the keys are the reply's own names, not words of the schema language
+        if key in NAMED:  # the keys are names of the reply, not words of the schema language
             strict[key] = {name: _strict(each) for name, each in value.items()}
         elif key not in UNSUPPORTED:
             strict["anyOf" if key == "oneOf" else key] = _strict(value)
@@ -85,33 +89,33 @@ def schema_request(reply: type[BaseModel]) -> str:
 
 
 def repair_messages(request: Request[R]) -> list[Message]:
-    """The turn that shows a model its own reply and what is wrong with it."""
-    wish = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
-    wish += FORM_AGAIN[request.form] + ("" if request.form == "text" else schema_request(request.Reply))
-    return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": wish}]
+    """Messages that show a model its own reply and its problem."""
+    demand = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
+    demand += REPEAT_FORMS[request.form] + ("" if request.form == "text" else schema_request(request.Reply))
+    return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": demand}]
 
 
-def read(text: str, request: Request[R]) -> tuple[R | None, str | None]:
-    """The checked reply in what a model wrote, or one line saying why there is none."""
+def parse_reply(text: str, request: Request[R]) -> tuple[R | None, str | None]:
+    """Parse and check what a model wrote: the reply, or one line with the problem."""
     if not text.strip():
         return None, "empty"
     try:
-        return (read_text if request.form == "text" else read_reply)(text, request), None
+        return (parse_text if request.form == "text" else parse_json)(text, request), None
     except InvalidReply as error:
         return None, str(error)
 
 
-def read_text(text: str, request: Request[R]) -> R:
-    """The reply in a text that is not JSON; raises `InvalidReply` if it does not fit or fails the request's check."""
+def parse_text(text: str, request: Request[R]) -> R:
+    """Parse a reply that is not JSON; raises `InvalidReply` if it does not fit or fails the request's check."""
     reply = request.Reply.from_text(text.strip())
     request.check(reply)
     return reply
 
 
-def read_reply(text: str, request: Request[R]) -> R:
-    """The one reply in `text` that fits the request's schema and passes its check, as JSON or else in plain words.
+def parse_json(text: str, request: Request[R]) -> R:
+    """Find the one reply in `text` that fits the request's schema and passes its check, as JSON or in plain words.
 
-    Raises `InvalidReply` saying in one line what is wrong: no JSON, broken JSON, a misfit, or several replies
+    Raises `InvalidReply` with the problem in one line: no JSON, broken JSON, a misfit, or several replies
     that differ.
     """
     problem = "there is no JSON in it"
@@ -129,7 +133,7 @@ def read_reply(text: str, request: Request[R]) -> R:
         except UnicodeEncodeError:
             problem = "it holds an escape that is half a character"
         except ValidationError as error:
-            problem = _in_one_line(error)
+            problem = _first_misfits(error)
         except InvalidReply as error:
             problem = str(error)
         else:
@@ -143,10 +147,10 @@ def read_reply(text: str, request: Request[R]) -> R:
 
 
 def json_values(text: str) -> Iterator[object]:
-    """Every outermost object and array of JSON in a text, in order, whatever stands around them.
+    """Every outermost object and array of JSON in a text, in order, with any text around them.
 
-    What a reasoning model thinks aloud before "</think>" is left out. Raises `InvalidReply` at JSON that
-    breaks off: what stands inside is a piece of a reply, not a reply.
+    The thoughts of a reasoning model before "</think>" are left out. Raises `InvalidReply` at JSON that
+    breaks off: the values inside it are parts of a reply, not a reply.
     """
     text = after_thought(text)
     decoder = json.JSONDecoder()
@@ -155,7 +159,8 @@ def json_values(text: str) -> Iterator[object]:
         try:
             value, at = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            if text[at + 1 : error.pos].strip() or error.msg.startswith("Unterminated"):
+            # A quote right after the bracket opens a text that never ends.
+            if text[at + 1 : error.pos].strip() or text[error.pos : error.pos + 1] == '"':
                 where = f"{error.msg} at character {error.pos}"
                 raise InvalidReply(f"its JSON breaks off or is malformed: {where}") from error
             at += 1  # a bracket of prose, not of JSON
@@ -170,8 +175,8 @@ def _next_opening(text: str, start: int) -> int:
     return min(found, default=len(text))
 
 
-def _in_one_line(error: ValidationError) -> str:
-    """The first few misfits with their places: "segments.0.score: Input should be ..."."""
+def _first_misfits(error: ValidationError) -> str:
+    """The first few misfits with their paths: "segments.0.score: Input should be ..."."""
     misfits = [f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors()]
     more = len(misfits) - SHOWN_PROBLEMS
     return "; ".join(misfits[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

@@ -15,9 +15,9 @@ from typing import Any
 from agent.ask import Task, ask_many
 from agent.core.protocol import Exchange, Models, R, Request
 from agent.environment import Environment
-from agent.models.chat_template import first_tokens, told_tokens
+from agent.models.chat_template import first_tokens, message_tokens
 from agent.models.generation import Generator
-from agent.models.local import spoken
+from agent.models.local import generate_reply
 from agent.prompts.render import render
 from agent.trace.trace import Record, record
 from agent.variants.longvideoagent.rollouts import MASTER_REQUESTS, Rollout, rollout
@@ -45,14 +45,14 @@ class SampledMaster:
             return Exchange(None, "a rollout is the master's turns, each asked for once")
         tokenizer = self.generator.tokenizer
         self._told(self._news(request) if self.tokens else first_tokens(tokenizer, render(request)))
-        said, exchange = await spoken(self.generator, self.tokens, self.temperature, request)
+        said, exchange = await generate_reply(self.generator, self.tokens, self.temperature, request)
         self.tokens += said
         self.own += [1] * len(said)
         return exchange
 
     def _news(self, request: Request[Any]) -> list[int]:
         """What was told since the master last spoke."""
-        return told_tokens(self.generator.tokenizer, request.turns[-1].text, self.tokens)
+        return message_tokens(self.generator.tokenizer, request.turns[-1].text, self.tokens)
 
     def _told(self, tokens: Sequence[int]) -> None:
         self.prompt_length = self.prompt_length or len(tokens)

@@ -57,13 +57,13 @@ def clauses(environment: Environment, frame: ShownFrame) -> list[Phrase]:
 
     Raises `NeedsLanguage` for a library in another space.
     """
-    space = environment.library.fingerprint.name
+    space = environment.source.space.name
     if space != SPACE:
         raise NeedsLanguage(
             f"the built-in model has words only for libraries in the built-in space, and this one is in {space}; "
             "give --model and --base-url"
         )
-    memory = environment.in_memory(frame.video_id)
+    memory = environment.source.in_memory(frame.video_id)
     vector = memory.units[int(np.searchsorted(memory.stored.frame_no, frame.frame_no))]
     scenes = list(product(PLACES, HOURS))
     cards = [title_card(word) for word in TITLES]
@@ -97,7 +97,7 @@ def _things(environment: Environment, vector: Vector, place: str) -> Phrase:
 
 
 def _cosines(environment: Environment, vector: Vector, texts: Sequence[str]) -> Vector:
-    cosines: Vector = environment.embed_texts(texts) @ vector
+    cosines: Vector = environment.source.embed_texts(texts) @ vector
     return cosines
 
 

@@ -9,7 +9,7 @@ import pytest
 from agent.core.option_parser import named_option
 from agent.core.protocol import Request
 from agent.core.question import Question
-from agent.models.structured_output import read
+from agent.models.structured_output import parse_reply
 from agent.requests.answer import AnswerNotes
 from agent.requests.tree import Decide
 
@@ -176,7 +176,7 @@ EXPLORE = Decide(question=CHOOSE.question, videos=(), candidates=(), frames=())
 @pytest.mark.parametrize("request_", [CHOOSE, EXPLORE, replace(EXPLORE, must_answer=True)])
 @pytest.mark.parametrize("text", ["The best answer is (B) because of frame 2.", "B", "It says [1]: dark blue"])
 def test_a_reply_in_words_counts_where_it_names_an_option(request_: Request, text: str) -> None:
-    reply, problem = read(f"<think>C? {{</think>{text}", request_)
+    reply, problem = parse_reply(f"<think>C? {{</think>{text}", request_)
     assert (reply and reply.action, reply and reply.option, problem) == ("answer", "B", None)
 
 
@@ -184,12 +184,12 @@ def test_a_reply_in_words_counts_where_it_names_an_option(request_: Request, tex
 @pytest.mark.parametrize("text", ["A man walks", "I cannot say", "B or C", "Next, segment 3. Or the answer is B"])
 def test_other_words_are_no_reply(request_: Request, text: str) -> None:
     if request_ is EXPLORE or "segment" not in text:
-        assert read(text, request_)[0] is None
+        assert parse_reply(text, request_)[0] is None
 
 
 def test_json_goes_before_the_words_around_it() -> None:
     text = 'The answer is (B). {"action": "answer", "option": "C", "answer": "blue", "evidence": []}'
-    reply, _ = read(text, CHOOSE)
+    reply, _ = parse_reply(text, CHOOSE)
     assert reply and reply.option == "C"
-    assert read('The answer is (B). {"action": "dance"}', CHOOSE)[0] is None
-    assert read('The answer is (B). {"action": "answer", "opt', CHOOSE)[0] is None
+    assert parse_reply('The answer is (B). {"action": "dance"}', CHOOSE)[0] is None
+    assert parse_reply('The answer is (B). {"action": "answer", "opt', CHOOSE)[0] is None

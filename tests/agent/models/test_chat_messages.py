@@ -9,8 +9,8 @@ import pytest
 
 from agent.core.replies import Decision, Queries, SegmentScores
 from agent.errors import InvalidReply
-from agent.models.completion import read_completion
-from agent.models.structured_output import json_values, read_reply, strict_schema
+from agent.models.completion import parse_completion
+from agent.models.structured_output import json_values, parse_json, strict_schema
 from tests.support.chat_server import Behaviour, ChatServer, cut_off, in_turn, refusing
 from tests.support.wire import ANSWER, QUERIES, SCORES, ask, decide, discover, frame, score
 
@@ -121,7 +121,7 @@ def test_parameters_that_the_server_rejects_are_left_out_once_and_for_all() -> N
     ],
 )
 def test_json_is_found_in_text(text: str) -> None:
-    assert read_reply(text, discover()) == Queries(queries=["a b"])
+    assert parse_json(text, discover()) == Queries(queries=["a b"])
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_json_is_found_in_text(text: str) -> None:
 )
 def test_what_is_wrong_with_a_reply_is_said_in_one_line(text: str, problem: str) -> None:
     with pytest.raises(InvalidReply) as caught:
-        read_reply(text, discover())
+        parse_json(text, discover())
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -232,5 +232,5 @@ def test_a_server_that_counts_no_tokens_is_no_error() -> None:
 
 def test_tokens_below_none_are_none() -> None:
     told = {"prompt_tokens": -5, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": -2}}
-    completion = read_completion({"choices": [{"message": {"content": "{}"}}], "usage": told})
+    completion = parse_completion({"choices": [{"message": {"content": "{}"}}], "usage": told})
     assert (completion.input_tokens, completion.output_tokens, completion.cached_tokens) == (0, 7, 0)

@@ -11,7 +11,7 @@ from agent.core.protocol import ShownFrame, Turn
 from agent.core.question import Question, Video
 from agent.errors import ModelRejected, ModelUnknown
 from agent.models.chat_messages import Message
-from agent.models.chat_template import conversation_tokens, first_tokens, told_tokens, without_control_tokens
+from agent.models.chat_template import conversation_tokens, first_tokens, message_tokens, without_control_tokens
 from agent.models.local import conversation, load_local_model
 from agent.requests.answer import AnswerFrames, Guess
 from agent.variants.longvideoagent.requests import ChooseAction
@@ -47,10 +47,10 @@ def test_a_conversation_is_written_piece_by_piece(tokenizer):
     first = first_tokens(tokenizer, "what is it")
     assert tokenizer.decode(first) == "user: what is it <|end|> assistant:"
     said = [*first, *tokenizer("a kite")["input_ids"]]
-    told = told_tokens(tokenizer, "here now", said)
+    told = message_tokens(tokenizer, "here now", said)
     assert tokenizer.decode(told) == "<|end|> user: here now <|end|> assistant:"
     ended = [*said, tokenizer.eos_token_id]
-    assert tokenizer.decode(told_tokens(tokenizer, "here now", ended)) == "user: here now <|end|> assistant:"
+    assert tokenizer.decode(message_tokens(tokenizer, "here now", ended)) == "user: here now <|end|> assistant:"
     assert conversation_tokens(tokenizer, MESSAGES) == [*said, *told]
 
 
@@ -77,10 +77,10 @@ def test_a_batch_says_what_each_would_alone(model, tokenizer):
     prompts = [first_tokens(tokenizer, text) for text in ("what", "what is it", "a kite here now is it")]
 
     async def together():
-        return await asyncio.gather(*(model.generator.go_on(prompt, 0.0) for prompt in prompts))
+        return await asyncio.gather(*(model.generator.generate(prompt, 0.0) for prompt in prompts))
 
     async def alone():
-        return [await model.generator.go_on(prompt, 0.0) for prompt in prompts]
+        return [await model.generator.generate(prompt, 0.0) for prompt in prompts]
 
     async def both():
         return await together(), await alone()
@@ -93,7 +93,7 @@ def test_a_batch_says_what_each_would_alone(model, tokenizer):
 def test_it_stops_where_it_is_told_to(model, tokenizer):
     async def many():
         prompt = first_tokens(tokenizer, "what is it")
-        return await asyncio.gather(*(model.generator.go_on(prompt, 1.0, ("</answer>",)) for _ in range(40)))
+        return await asyncio.gather(*(model.generator.generate(prompt, 1.0, ("</answer>",)) for _ in range(40)))
 
     said = [tokenizer.decode(tokens) for tokens in asyncio.run(many())]
     assert any("</answer>" in text for text in said)
@@ -103,8 +103,8 @@ def test_it_stops_where_it_is_told_to(model, tokenizer):
 def test_one_that_is_cancelled_leaves_the_others_their_turn(model, tokenizer):
     async def two():
         prompt = first_tokens(tokenizer, "what is it")
-        first = asyncio.create_task(model.generator.go_on(prompt, 0.0))
-        second = asyncio.create_task(model.generator.go_on(prompt, 0.0))
+        first = asyncio.create_task(model.generator.generate(prompt, 0.0))
+        second = asyncio.create_task(model.generator.generate(prompt, 0.0))
         await asyncio.sleep(0)
         first.cancel()
         return await second, await asyncio.gather(first, return_exceptions=True)
@@ -164,4 +164,4 @@ def test_a_role_may_be_a_folder(folder, tmp_path):
 
 def test_the_limit_counts_new_tokens_too(model, tokenizer):
     with pytest.raises(ModelRejected, match="4092 tokens and 5 new ones"):
-        asyncio.run(model.generator.go_on([tokenizer.eos_token_id] * 4092, 1.0))
+        asyncio.run(model.generator.generate([tokenizer.eos_token_id] * 4092, 1.0))

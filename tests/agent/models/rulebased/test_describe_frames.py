@@ -49,7 +49,7 @@ def script() -> Script:
 @pytest.fixture(scope="module")
 def sketch(tmp_path_factory, script, space) -> Environment:
     library = sketch_library(tmp_path_factory.mktemp("sketch"), script, space)
-    return Environment(library, library.videos(), space.embed_text)
+    return Environment.of(library, library.videos(), space.embed_text)
 
 
 @pytest.fixture(scope="module")

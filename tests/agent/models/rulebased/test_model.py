@@ -59,7 +59,12 @@ def answered(environment, text, options=(), agent="eea", **more):
     events: list[Event] = []
     answer = asyncio.run(
         ask(
-            Question(text, options), environment, RuleBasedModel(environment), agent=agent, on_event=events.append, **more
+            Question(text, options),
+            environment,
+            RuleBasedModel(environment),
+            agent=agent,
+            on_event=events.append,
+            **more,
         )
     )
     return answer, events

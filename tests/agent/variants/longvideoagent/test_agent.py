@@ -14,7 +14,7 @@ from agent.core.question import Question
 from agent.errors import BadSettings
 from agent.models.openai_compatible import open_models
 from agent.models.role_config import Role
-from agent.models.structured_output import read as reply_in
+from agent.models.structured_output import parse_reply as reply_in
 from agent.session import Session
 from agent.trace.events import Acted, Event
 from agent.trace.replay_model import ReplayModel

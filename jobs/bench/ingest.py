@@ -102,8 +102,8 @@ def bench_ingest(
     space = load_space(config.space, device=config.device, towers="image")
     no_script = why_no_plain() if with_script else "not asked for"
     cores = len(os.sched_getaffinity(0))
-    facts = probe(paths[0])
-    reading = config.reading(space.fingerprint.preprocess, space.device_type == "cuda")
+    metadata = probe(paths[0])
+    reading = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
     whole, parts = stages.pieces_of(paths, reading)
     kept = stages.keep(whole, reading)
     stages.embed_rate(space, kept.batches[:1] * 2, 1)  # the first batch settles the arithmetic
@@ -129,7 +129,7 @@ def bench_ingest(
             tell(f"round {len(rates)}: " + ", ".join(f"{name} {part:.2f}" for name, part in ratios[-1].items()))
     return IngestFigures(
         videos=tuple(path.name for path in paths),
-        picture=f"{facts.width_px}x{facts.height_px} {facts.codec}",
+        picture=f"{metadata.width_px}x{metadata.height_px} {metadata.codec}",
         space=space.name,
         fps=config.fps,
         rounds=rounds,

@@ -39,7 +39,7 @@ class ReadVideo:
 
 def joined(parts: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
     """One video from its pieces, in order."""
-    identified, first, last = parts[0].chunk.identified, parts[0].summary, parts[-1].summary
+    identified, first, last = parts[0].chunk.video, parts[0].summary, parts[-1].summary
     with_frames = [part for part in parts if len(part.times_s)]
     times_s = np.concatenate([part.times_s for part in with_frames]).tolist()
     distances = _distances(with_frames)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from index.library import Library
 from index.store.leases import Lease
+from jobs.ingest.chunk_writer import discard
 from jobs.ingest.commit import VideoCommitter, joined
 from jobs.ingest.messages import (
     ChunkFailed,
@@ -28,7 +29,6 @@ from jobs.ingest.messages import (
     WorkDone,
 )
 from jobs.ingest.outcomes import Progress, SourceOutcome
-from jobs.ingest.worker import discard
 from pipeline.errors import DecoderDied
 from pipeline.sampling.types import Chunk, IngestSettings
 from pipeline.sources.discover import Source, Stamp
@@ -139,8 +139,8 @@ class Coordinator:
         self._in_flight += 1
         if isinstance(task, Read):
             for chunk in task.chunks:
-                self._claims[chunk.identified.video_id].running += 1
-            self._current = task.chunks[0].identified.source.title
+                self._claims[chunk.video.video_id].running += 1
+            self._current = task.chunks[0].video.source.title
         self._crew.start(worker, task)
 
     def _take(self, finished: Finished) -> None:
@@ -155,7 +155,7 @@ class Coordinator:
                 self._lost_sources(task)
             return
         for chunk in task.chunks:
-            self._claims[chunk.identified.video_id].running -= 1
+            self._claims[chunk.video.video_id].running -= 1
         if not isinstance(result, WorkDone):
             self._lost_pieces(task)
             return
@@ -182,20 +182,20 @@ class Coordinator:
                 self._claims[each.video_id] = _VideoInProgress(each, [None])
                 chunks.append(Chunk(each))
         if chunks and not self.stopped:
-            fetched = any(is_remote(chunk.identified.source.uri) for chunk in chunks)
-            self._readable.append(Read(tuple(chunks), may_cut=True, only=worker if fetched else None))
+            fetched = any(is_remote(chunk.video.source.uri) for chunk in chunks)
+            self._readable.append(Read(tuple(chunks), may_split=True, only=worker if fetched else None))
 
     def _forget(self, identified: FetchedVideo) -> None:
         if is_remote(identified.source.uri):
             self._crew.forget(identified)
 
     def _take_piece(self, result: ChunkRead | ChunkFailed | ChunkSplit) -> None:
-        claim = self._claims[result.chunk.identified.video_id]
+        claim = self._claims[result.chunk.video.video_id]
         if isinstance(result, ChunkSplit):
             count = len(result.spans)
             claim.parts = [None] * count
             cut = [Chunk(claim.identified, span, count, index) for index, span in enumerate(result.spans)]
-            self._readable.extendleft(Read((chunk,), may_cut=False) for chunk in reversed(cut))
+            self._readable.extendleft(Read((chunk,), may_split=False) for chunk in reversed(cut))
         elif isinstance(result, ChunkFailed):
             claim.failure = claim.failure or result
             self._readable = deque(task for task in self._readable if not _is_of(task, claim.identified.video_id))
@@ -224,14 +224,14 @@ class Coordinator:
 
     def _may_go_well_again(self, failure: ChunkFailed) -> bool:
         """Whether the decoder died for the first time: the system may have killed it for what others did."""
-        uri = failure.chunk.identified.source.uri
+        uri = failure.chunk.video.source.uri
         self._losses[uri] += failure.error_class == DecoderDied.__name__
         return failure.error_class == DecoderDied.__name__ and self._losses[uri] == 1
 
     def _read_whole(self, claim: _VideoInProgress) -> None:
         """Read a video again in one piece: what is damaged decodes otherwise when it is entered in the middle."""
         claim.parts = [None]
-        self._readable.append(Read((Chunk(claim.identified),), may_cut=False))
+        self._readable.append(Read((Chunk(claim.identified),), may_split=False))
 
     def _fail(self, claim: _VideoInProgress, failure: ChunkFailed) -> None:
         for identified in (claim.identified, *claim.twins):
@@ -259,15 +259,15 @@ class Coordinator:
     def _lost_pieces(self, task: Read) -> None:
         for chunk in task.chunks:
             discard(self._library, chunk)
-            source = chunk.identified.source
+            source = chunk.video.source
             self._losses[source.uri] += len(task.chunks) == 1
             if self._losses[source.uri] >= LOSSES:
                 self._take_piece(ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(source)))
-            elif self._claims[chunk.identified.video_id].failure is not None:
-                self._end(self._claims[chunk.identified.video_id])
+            elif self._claims[chunk.video.video_id].failure is not None:
+                self._end(self._claims[chunk.video.video_id])
             else:
                 self.retried += 1
-                self._readable.append(Read((chunk,), task.may_cut))
+                self._readable.append(Read((chunk,), task.may_split))
 
     def _settle(self) -> None:
         self._lease.check()  # a run that was taken for dead must show nothing and delete nothing more
@@ -324,7 +324,7 @@ def utilisation(seconds: Mapping[str, float], crew: Executor, wall_s: float) -> 
 
 
 def _is_of(task: Read, video_id: str) -> bool:
-    return any(chunk.identified.video_id == video_id for chunk in task.chunks) and len(task.chunks) == 1
+    return any(chunk.video.video_id == video_id for chunk in task.chunks) and len(task.chunks) == 1
 
 
 def _bundles(sources: Sequence[Source], stamps: Mapping[str, Stamp | None], size: int) -> Iterator[Identify]:

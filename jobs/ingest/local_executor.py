@@ -44,7 +44,7 @@ class LocalCrew:
         if isinstance(task, Identify):
             future: Future[Any] = self._pool.submit(doer.identify, task.sources)
         else:
-            future = self._pool.submit(doer.read, task.chunks, self._embed, task.may_cut)
+            future = self._pool.submit(doer.read, task.chunks, self._embed, task.may_split)
         self._running[future] = (worker, task)
 
     def wait(self, timeout_s: float) -> list[Finished]:

@@ -1,4 +1,4 @@
-"""What is said between the one who hands out the work of an ingest and its workers; all of it can be sent."""
+"""Messages between the coordinator of an ingest and its workers, and the protocol of their executor."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pipeline.sources.fetch import FetchedVideo
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """All that a worker has to know, once."""
+    """Settings of a worker, sent once."""
 
     library_uri: str
     lease: tuple[str, str]
     """Name and token of the run's lease; a worker whose run lost it writes nothing more."""
-    reading: SamplingSettings
+    sampling: SamplingSettings
     limits: Limits
     frames_a_commit: int
 
@@ -40,10 +40,10 @@ class SourceFailed:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRead:
-    """A piece of which all frames and vectors are in the library.
+    """Result of a chunk of which all frames and vectors are in the library.
 
     `times_s` `[n]`; `distances` `[n - 1]`, cosine distance of each frame to the one before; `ends` `[2, dim]`,
-    the first and the last vector (`[0, dim]` where the piece has no frame).
+    the first and the last vector (`[0, dim]` where the chunk has no frame).
     """
 
     chunk: Chunk
@@ -55,7 +55,7 @@ class ChunkRead:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFailed:
-    """A piece that could not be read; nothing of it is in the library. `damaged`: it may go well read as a whole."""
+    """Failure of a chunk; nothing of it is in the library. `damaged`: its video may still be read as a whole."""
 
     chunk: Chunk
     stage: str
@@ -66,23 +66,26 @@ class ChunkFailed:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSplit:
-    """A long video that is better read in parts; nothing of it is in the library yet."""
+    """Spans of a long video to be read one by one; nothing of it is in the library yet."""
 
     chunk: Chunk
     spans: tuple[Span, ...]
 
 
+ChunkResult = ChunkRead | ChunkFailed | ChunkSplit
+
+
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """What came of one `read`, and the seconds it took by stage."""
+    """Results of one `read`, and the seconds it took by stage."""
 
-    results: tuple[ChunkRead | ChunkFailed | ChunkSplit, ...]
+    results: tuple[ChunkResult, ...]
     seconds: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class IdentifyDone:
-    """What came of one `identify`, and the seconds it took."""
+    """Results of one `identify`, and the seconds it took."""
 
     results: tuple[FetchedVideo | SourceFailed, ...]
     seconds: dict[str, float]
@@ -90,17 +93,17 @@ class IdentifyDone:
 
 @dataclass(frozen=True, slots=True)
 class Identify:
-    """Sources to fetch and identify."""
+    """Task: fetch and identify these sources."""
 
     sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Pieces to read; by worker `only`, which alone has the local copies, if that is not None."""
+    """Task: read these chunks; on worker `only`, which alone has the local copies, if that is not None."""
 
     chunks: tuple[Chunk, ...]
-    may_cut: bool
+    may_split: bool
     only: int | None = None
 
 
@@ -123,21 +126,21 @@ class Executor(Protocol):
         """Workers that could begin a task of this kind now."""
 
     def start(self, worker: int, task: Task) -> None:
-        """Give an idle worker a task."""
+        """Start a task on an idle worker."""
 
     def wait(self, timeout_s: float) -> list[Finished]:
-        """Tasks that ended since the last call, as soon as there is one."""
+        """Wait for tasks to end; returns those that ended since the last call."""
 
-    def forget(self, identified: FetchedVideo) -> None:
-        """Have local copies of a remote source deleted."""
+    def forget(self, video: FetchedVideo) -> None:
+        """Delete local copies of a remote source."""
 
     def seen(self) -> tuple[int, float]:
-        """Frames embedded and seconds of video read so far, by all workers, finished or not."""
+        """Frames embedded and seconds of video read so far, by all workers, in finished tasks or not."""
 
     @property
     def readers(self) -> int:
-        """How many workers read."""
+        """Number of workers that read."""
 
     @property
     def embedders(self) -> int:
-        """How many copies of the model embed."""
+        """Number of copies of the model that embed."""

@@ -58,17 +58,17 @@ class RayWorker:
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         return self._worker.identify(sources)
 
-    def read(self, chunks: Sequence[Chunk], embedder: Any, may_cut: bool) -> WorkDone:
+    def read(self, chunks: Sequence[Chunk], embedder: Any, may_split: bool) -> WorkDone:
         import ray
 
         if self._space is not None:
-            return self._worker.read(chunks, self._space.embed, may_cut)
+            return self._worker.read(chunks, self._space.embed, may_split)
 
         def embed(batch: NDArray[np.uint8]) -> NDArray[np.float16]:
             vectors: NDArray[np.float16] = ray.get(embedder.embed.remote(batch))
             return vectors
 
-        return self._worker.read(chunks, embed, may_cut)
+        return self._worker.read(chunks, embed, may_split)
 
     def forget(self, identified: FetchedVideo) -> None:
         self._worker.forget(identified)
@@ -168,7 +168,7 @@ class RayCrew:
             return
         embedder = self._embedders.lightest()
         self._embedders.load[embedder] += 1
-        reference = actor.read.remote(task.chunks, self._embedders.actors[embedder], task.may_cut)
+        reference = actor.read.remote(task.chunks, self._embedders.actors[embedder], task.may_split)
         self._running[reference] = (worker, task, embedder)
 
     def wait(self, timeout_s: float) -> list[Finished]:

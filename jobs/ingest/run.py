@@ -89,7 +89,7 @@ def _under_lease(
     assignment = Assignment(
         library_uri=library.uri,
         lease=(LEASE, lease.token),
-        reading=config.sampling(ready.fingerprint.preprocess, ready.on_gpu),
+        sampling=config.sampling(ready.fingerprint.preprocess, ready.on_gpu),
         limits=_limits(config),
         frames_a_commit=config.frames_a_commit,
     )

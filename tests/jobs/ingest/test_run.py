@@ -20,7 +20,7 @@ from index.library import Library
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.outcomes import Progress, Report
 from jobs.ingest.run import run_ingest
-from jobs.ingest.worker import CUT_FROM_BYTES
+from jobs.ingest.worker import SPLIT_FROM_BYTES
 from jobs.synthetic.world.render import shoot
 from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
@@ -73,7 +73,7 @@ def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
     films = tmp_path / "films"
     films.mkdir()
     shoot(write_script("long", 240.0, 3), films / "long.mp4")
-    assert (films / "long.mp4").stat().st_size > CUT_FROM_BYTES, "too small to be looked at for cutting"
+    assert (films / "long.mp4").stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
     parts = ingest(films, tmp_path / "parts", cut_s=40.0)
     ingest(films, tmp_path / "one", cut_s=0.0)
     assert_same(Library.open(str(tmp_path / "parts")), Library.open(str(tmp_path / "one")))

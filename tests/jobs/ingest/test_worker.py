@@ -40,7 +40,7 @@ def test_an_error_of_the_model_reaches_the_caller_and_ends_the_threads(tmp_path:
         worker = Worker(Assignment(library.uri, ("ingest", lease.token), reading, Limits(), BATCH), tmp_path)
         threads = threading.active_count()
         with pytest.raises(ZeroDivisionError, match="a programming error"):
-            worker.read([whole(film)], embed, may_cut=False)
+            worker.read([whole(film)], embed, may_split=False)
         assert threading.active_count() == threads
         worker.close()
         assert worker.frames == BATCH * good_batches

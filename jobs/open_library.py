@@ -44,14 +44,15 @@ def check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRo
 
 
 def open_environment(
-    uri: str, videos: Sequence[str] = (), detector: str | None = None, space: str | None = None
+    place: Library | str, videos: Sequence[str] = (), detector: str | None = None, space: str | None = None
 ) -> Environment:
-    """Open the named videos of a library for an agent; no name means all videos.
+    """Open the named videos of a library, which may be open already, for an agent; no name means all videos.
 
     `space` is one of the library's spaces by name or digest, None being its own. `detector` is the hub id or folder of
     a model that looks into stored frames for things that the library's detections do not name.
     """
-    library, detect = Library.open(uri), None
+    library = Library.open(place) if isinstance(place, str) else place
+    detect = None
     held_space(library, space)
     if detector is not None:
         from jobs.annotate.agent_detector import detect_with

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.core.option_parser import named_option
-from agent.errors import BadQuestion
+from agent.errors import BadQuestion, InvalidReply
 
 MAX_OPTIONS = 26
+LEAST_PREFIX = 4
+VIDEOS_NAMED = 5
 LATER = {"later": True}
 """Metadata of a field that traces written before do not have: while it has its default, requests keep their keys."""
 
@@ -84,6 +87,35 @@ class Video:
     @property
     def end_s(self) -> float:
         return self.start_s + self.duration_s
+
+
+def named_video(videos: Sequence[Video], name: str | None) -> Video:
+    """The one of some videos that an id, its first digits or a title names; None is the only video.
+
+    Raises `InvalidReply` if there is none, or several.
+    """
+    if name is None and len(videos) == 1:
+        return videos[0]
+    wanted = (name or "").strip()
+    named = [video for video in videos if wanted in (video.video_id, video.title)]
+    if not named and len(wanted) >= LEAST_PREFIX:
+        named = [video for video in videos if video.video_id.startswith(wanted)]
+    if len(named) == 1:
+        return named[0]
+    some = ", ".join(video.video_id[:12] for video in videos[:VIDEOS_NAMED])
+    more = ", ..." if len(videos) > VIDEOS_NAMED else ""
+    raise InvalidReply(f"{name!r} names {len(named) or 'no'} video" + f"; the videos are {some}{more}")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A stored frame that a query matched; `similarity` is calibrated to 0..1."""
+
+    video_id: str
+    frame_no: int
+    time_s: float
+    similarity: float
+    query: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ def kept_captions(environment: Environment, video_id: str, model: str) -> Kept:
 
 def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
     """Those that `model` wrote for agents."""
-    rows = environment.library.clips(video_id, model) if environment.keeps else []
+    rows = environment.source.clips(video_id, model) if environment.keep_captions else []
     kept: Kept = {row.part: note_of(row) for row in rows}
-    for (of, by, part), row in environment.remembered.items():
+    for (of, by, part), row in environment.unsaved_captions.items():
         if (of, by) == (video_id, model) and part not in kept:
             kept[part] = None if row is None else note_of(row)
     return kept
@@ -32,19 +32,19 @@ def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
 def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
     """Keep what was written, in memory while the library cannot be written to: then it says why, the first time.
 
-    In memory alone for a question that is `by_itself`.
+    In memory alone for a question that is `without_shared_captions`.
     """
-    if not environment.keeps:
-        environment.remembered |= {(row.video_id, row.model, row.part): row for row in rows}
+    if not environment.keep_captions:
+        environment.unsaved_captions |= {(row.video_id, row.model, row.part): row for row in rows}
         return ""
-    unwritten = {key: row for key, row in environment.remembered.items() if row is not None}
+    unwritten = {key: row for key, row in environment.unsaved_captions.items() if row is not None}
     try:
-        environment.library.add_clips([*unwritten.values(), *rows])
+        environment.source.add_clips([*unwritten.values(), *rows])
     except (StorageError, StorageFull, LibraryBusy) as error:
-        environment.remembered |= {(row.video_id, row.model, row.part): row for row in rows}
+        environment.unsaved_captions |= {(row.video_id, row.model, row.part): row for row in rows}
         return "" if unwritten else f"captions are not kept beyond this run: {error}"
     for key in unwritten:
-        del environment.remembered[key]
+        del environment.unsaved_captions[key]
     return ""
 
 

@@ -30,7 +30,6 @@ from agent.core.question import Note, Segment, Video
 from agent.errors import OutOfBudget
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.session import Session, at_once
-from agent.text_evidence import joined
 from agent.tools.caption_store import Kept, keep_captions, kept_captions, kept_clips, note_of
 from agent.trace.events import Acted
 from index.rows import ClipRow, part_name
@@ -91,6 +90,14 @@ def _written(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[
             session.account.read_kept(video_id, stored.frame_no[first:until].tolist())
             notes.append(joined(words))
     return tuple(notes)
+
+
+def joined(words: Sequence[Note]) -> Note:
+    """One note of several that follow each other, at least one; repeated texts appear once."""
+    text = "; ".join(dict.fromkeys(note.text.rstrip(" .") for note in words))
+    sure = [note.confidence for note in words if note.confidence is not None]
+    first, end_s = words[0], max(note.end_s for note in words)
+    return Note(first.video_id, first.start_s, end_s, first.source, text, min(sure, default=None))
 
 
 async def summary(session: Session, video_id: str, captions: Sequence[Note]) -> Note | None:
@@ -155,10 +162,10 @@ def _scenes(session: Session, video_id: str, spans_s: Sequence[Span]) -> list[_S
 @asynccontextmanager
 async def _alone(session: Session, video_id: str) -> AsyncIterator[None]:
     """One question of this process at a time captions a video with a model: who waits finds what the other kept."""
-    if not session.environment.keeps:
+    if not session.environment.keep_captions:
         yield
         return
-    key = asyncio.get_running_loop(), session.environment.library.uri, video_id, session.model_name(CAPTIONER)
+    key = asyncio.get_running_loop(), session.environment.source.uri, video_id, session.model_name(CAPTIONER)
     lock = _LOCKS.setdefault(key, asyncio.Lock())
     await session.in_time(lock.acquire())
     try:
@@ -212,7 +219,7 @@ async def _describe_one(session: Session, scene: _Scene, kept: Kept, rows: list[
     except OutOfBudget:  # the run may end in an answer from what there is
         return
     if reply is None:
-        kept[part_name(*span)] = session.environment.remembered[scene.video_id, model, part_name(*span)] = None
+        kept[part_name(*span)] = session.environment.unsaved_captions[scene.video_id, model, part_name(*span)] = None
         return
     row = ClipRow(scene.video_id, model, *span, reply.caption.strip(), reply.confidence / 100, len(request.frames))
     rows.append(row)

@@ -9,8 +9,7 @@ from typing import Any
 from agent.answer import Answer
 from agent.core.budget import Budget
 from agent.core.protocol import Exchange, Request, ShownFrame
-from agent.core.question import Note, Question, Segment, Video
-from agent.tree_search.anchors import Anchor
+from agent.core.question import Anchor, Note, Question, Segment, Video
 
 
 @dataclass(frozen=True, slots=True)

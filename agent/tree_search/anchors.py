@@ -10,34 +10,21 @@ video (`Environment.search`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from agent.environment import Match
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A frame that a query matched; `similarity` is calibrated to 0..1."""
-
-    video_id: str
-    frame_no: int
-    time_s: float
-    similarity: float
-    query: str
+from agent.core.question import Anchor
 
 
-def anchors(matches: Iterable[Match], clip_s: float) -> list[Anchor]:
+def anchors(matches: Iterable[Anchor], clip_s: float) -> list[Anchor]:
     """The best match of each cluster of overlapping clips, `clip_s` long and centred on the matches.
 
     Several queries may bring the same frame; the better match stands for it. Sorted by video and time.
     """
     ordered = sorted(matches, key=lambda match: (match.video_id, match.time_s, -match.similarity))
-    clusters: list[list[Match]] = []
+    clusters: list[list[Anchor]] = []
     for match in ordered:
         last = clusters[-1][-1] if clusters else None
         if last and last.video_id == match.video_id and match.time_s - last.time_s < clip_s:
             clusters[-1].append(match)
         else:
             clusters.append([match])
-    best = (max(cluster, key=lambda match: match.similarity) for cluster in clusters)
-    return [Anchor(each.video_id, each.frame_no, each.time_s, each.similarity, each.query) for each in best]
+    return [max(cluster, key=lambda match: match.similarity) for cluster in clusters]

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent.environment import Environment, Match
+from agent.core.question import Anchor
+from agent.environment import Environment
 from agent.requests.tree import DiscoverQueries
 from agent.session import Session
 from agent.trace.events import Ranked
-from agent.tree_search.anchors import Anchor, anchors
+from agent.tree_search.anchors import anchors
 from agent.tree_search.tree import Tree
 
 MOST_QUERIES = 5
@@ -61,7 +62,7 @@ def narrow(session: Session, queries: Sequence[str], most: int) -> None:
     session.environment = session.environment.nearest(queries, most, session.known_videos)
 
 
-def matches(environment: Environment, queries: Sequence[str], count: int, gap_s: float) -> list[Match]:
+def matches(environment: Environment, queries: Sequence[str], count: int, gap_s: float) -> list[Anchor]:
     """For each query the `count` frames of each video that match it best, no two of a video closer than `gap_s`."""
     if not queries:
         return []

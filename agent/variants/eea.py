@@ -26,13 +26,13 @@ import numpy as np
 
 from agent.answer import Answer
 from agent.core.protocol import ShownFrame
-from agent.core.question import ScoredSegment, Segment
-from agent.environment import Environment, Match
+from agent.core.question import Anchor, ScoredSegment, Segment
+from agent.environment import Environment
 from agent.errors import BadSettings
 from agent.requests.tree import Decide, ProposeQueries, ScoreSegments
 from agent.session import Session, together
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
-from agent.tree_search.anchors import Anchor, anchors
+from agent.tree_search.anchors import anchors
 from agent.tree_search.coverage import Times, cover, spread
 from agent.tree_search.memory_updates import first_memory, last_word, remember
 from agent.tree_search.multi_video import discover, matches, narrow, new_queries, plant
@@ -108,7 +108,7 @@ class _Search:
         self.memory = first_memory(session, parameters.memory)
         self.history: list[ScoredSegment] = []
         self.queries: list[str] = []
-        self.matches: list[Match] = []
+        self.matches: list[Anchor] = []
         self.anchors: list[Anchor] = []
         session.last_resort = lambda: self._last_word() if self.memory.frames else None
 

@@ -51,18 +51,23 @@ class LibraryTools:
         self._in_own = held_space(library, space).digest == library.fingerprint.digest
 
     @cached_property
+    def _agents_library(self) -> Library:
+        """The library, opened once more: agents and these tools run in different threads."""
+        return Library.open(self.library.uri)
+
+    @cached_property
     def environment(self) -> Environment:
         """All videos with the text tower of the space, which takes seconds to load and not all tools need.
 
         Raises SpaceError or SpaceMismatch.
         """
-        return open_environment(self.library.uri, detector=self._detector, space=self._space)
+        return open_environment(self._agents_library, detector=self._detector, space=self._space)
 
     def environment_of(self, videos: list[str] | None) -> Environment:
         """What an agent may touch: these videos, or all that there are now."""
         whole = self.environment
         rows = self.library.videos_named(videos) if videos else self.library.videos()
-        return Environment(whole.library, rows, whole.embed_texts, whole.detect, space=self._space)
+        return Environment.of(self._agents_library, rows, whole.source.embed_texts, whole.detect, space=self._space)
 
     def videos(
         self,

@@ -59,7 +59,7 @@ def run_demo(directory: Path) -> None:
     for number, each in enumerate(_chosen(known), 1):
         options = " ".join(f'--option "{option}"' for option in each.question.options)
         _step(out, 3 + number, f'kinodex ask {place} "{each.question.text}" {options} --video {each.film}')
-        environment = Environment(library, [library.video(each.film)], text_space.embed_text)
+        environment = Environment.of(library, [library.video(each.film)], text_space.embed_text)
         answer = _ask(each, environment, directory / f"trace_{number}.jsonl", out)
         right += _hold_against_truth(answer, each, out)
         _keep_frames(answer, library, directory / "evidence")

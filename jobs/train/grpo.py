@@ -83,7 +83,7 @@ def film_environments(place: str, films: Collection[str], space: str | None = No
     asked = {film: rows[film] for film in sorted(set(films))}
     check_vectors(library, held_space(library, space), list(asked.values()))
     embed_text = library_space(library, space, "text").embed_text
-    return {film: Environment(library, [row], embed_text, space=space) for film, row in asked.items()}
+    return {film: Environment.of(library, [row], embed_text, space=space) for film, row in asked.items()}
 
 
 @dataclass(frozen=True, slots=True)

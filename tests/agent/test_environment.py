@@ -67,10 +67,10 @@ def test_the_nearest_videos_are_found_without_reading_all(library):
 
 def test_a_whole_library_is_searched_without_naming_its_videos(tmp_path, monkeypatch):
     library = make_library(tmp_path / "library", {"first": film(2, 60), "second": film(3, 90, {40: ("red kite", 10)})})
-    monkeypatch.setattr("agent.environment.MANY_VIDEOS", 1)
-    whole, one = environment_of(library), Environment(library, library.videos()[:1], embed_words)
-    assert whole._everywhere == Scope()
-    assert one._everywhere == Scope((one.videos[0].video_id,))
+    monkeypatch.setattr("agent.library_videos.MANY_VIDEOS", 1)
+    whole, one = environment_of(library), Environment.of(library, library.videos()[:1], embed_words)
+    assert whole.source._scope == Scope()
+    assert one.source._scope == Scope((one.videos[0].video_id,))
     add_film(library, "later", film(4, 60, {10: ("red kite", 20)}))
     assert [video.title for video in whole.nearest(["red kite"], 1).videos] == ["second"]
 

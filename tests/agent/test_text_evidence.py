@@ -69,7 +69,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def of(library: Library, *names: str, subtitles: bool = True) -> Environment:
     rows = [library.video(name) for name in names]
-    return Environment(library, rows, lambda texts: embed_words(texts), subtitles=subtitles)
+    return Environment.of(library, rows, lambda texts: embed_words(texts), subtitles=subtitles)
 
 
 def asked(
@@ -85,7 +85,7 @@ def asked(
 
 def test_a_caption_stands_in_a_frames_place(library):
     told, video_id = of(library, "told"), text_video_id("told")
-    assert not told.has_pictures
+    assert not told.pictured(video_id)
     assert list(told.times(video_id)) == [float(at) for at in range(60)]
     assert told.shown_until(video_id, 59.0) == 60.0
     best = told.search(["red kite desert"], video_id, 3, 4.0)[0]
@@ -116,7 +116,7 @@ def test_a_hidden_transcript_is_hidden_everywhere(library):
     hidden = of(library, "told", "talk", "dinner", subtitles=False)
     assert hidden.search_transcript("wind", 5) == []
     assert hidden.transcript(text_video_id("told"), 0.0, 60.0) == []
-    assert not hidden.nearest(["hello"], 2).subtitles
+    assert hidden.nearest(["hello"], 2).search_transcript("wind", 5) == []
     assert all(SAID not in clip.text and clip.source == "captions" for clip in tagged_clips(hidden))
     with pytest.raises(NeedsPictures, match="neither frames nor captions of 'talk', and its transcript is not to be"):
         hidden.times(text_video_id("talk"))

@@ -9,9 +9,8 @@ from typing import ClassVar, Literal
 from pydantic import model_validator
 
 from agent.core.protocol import Request, ShownFrame
-from agent.core.question import Question, Video
+from agent.core.question import Question, Video, named_video
 from agent.core.replies import Answered
-from agent.environment import named_video
 from agent.errors import InvalidReply
 from agent.requests.answer import check_answer
 

@@ -15,9 +15,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from agent.core.protocol import Request, ShownFrame
-from agent.core.question import Note, Question, Video
+from agent.core.question import Note, Question, Video, named_video
 from agent.core.replies import Answered, Reply
-from agent.environment import named_video
 from agent.errors import InvalidReply
 from agent.requests.answer import check_answer
 

@@ -101,7 +101,7 @@ class _Tree:
     async def _begin(self) -> None:
         await choose(self.session, self.parameters.videos)
         environment = self.session.environment
-        videos = [environment.in_memory(video.video_id) for video in environment.videos]
+        videos = [environment.source.in_memory(video.video_id) for video in environment.videos]
         for video, memory in zip(environment.videos, videos, strict=True):
             self.frames += [(video.video_id, float(time_s)) for time_s in memory.stored.time_s]
         self.units = np.concatenate([memory.units for memory in videos])

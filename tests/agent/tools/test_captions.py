@@ -225,13 +225,13 @@ def test_a_question_by_itself_finds_no_caption_and_leaves_none(library):
     shared = environment_of(library)
     for _ in range(2):
         model = Model()
-        session = Session(QUESTION, shared.by_itself(), model, Budget(), lambda event: None)
+        session = Session(QUESTION, shared.without_shared_captions(), model, Budget(), lambda event: None)
         first = captions(session)
         assert captions(session) == first
         assert len(model.requests) == len(first) == 16
         assert session.account.ledger.frames == session.account.ledger.frames_with_kept
     assert library.clips(video_id, "scripted") == kept
-    assert not shared.remembered
+    assert not shared.unsaved_captions
 
 
 def recorded(library, model, path):

@@ -56,7 +56,7 @@ def models(tmp_path_factory):
 
 
 def session_of(library, detector=None, budget=None) -> Session:
-    environment = Environment(library, library.videos(), lambda texts: embed_words(texts), detector)
+    environment = Environment.of(library, library.videos(), lambda texts: embed_words(texts), detector)
     return Session(Question("What?"), environment, ScriptedModel(lambda request: {}), budget or Budget(), print)
 
 

@@ -97,7 +97,7 @@ def test_a_video_that_matches_everywhere_is_not_thought_less_of(library):
 
 
 def test_one_video_needs_no_queries_to_be_the_first(library):
-    only = Environment(library, library.videos()[:1], embed_words)
+    only = Environment.of(library, library.videos()[:1], embed_words)
     model = ScriptedModel(explorer)
     asyncio.run(ask(QUESTION, only, model, agent="vca", budget=Budget(rounds=1)))
     assert model.asked(DiscoverQueries) == []

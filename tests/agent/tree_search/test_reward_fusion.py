@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from agent.core.protocol import ShownFrame
-from agent.environment import Match, calibrate
+from agent.core.question import Anchor
+from agent.environment import calibrate
 from agent.tree_search.anchors import anchors
 from agent.tree_search.frame_memory import Memory
 from agent.tree_search.reward_fusion import fuse, query_score, reward_entropy
@@ -68,8 +69,8 @@ def test_calibration_tells_a_match_from_noise():
     assert strong[-1] <= 1.0
 
 
-def match(time_s: float, similarity: float, query: str = "kite", video: str = "v") -> Match:
-    return Match(video, int(time_s), time_s, similarity, query)
+def match(time_s: float, similarity: float, query: str = "kite", video: str = "v") -> Anchor:
+    return Anchor(video, int(time_s), time_s, similarity, query)
 
 
 def test_overlapping_clips_of_all_queries_share_one_anchor():

@@ -51,8 +51,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 @pytest.fixture(scope="module")
 def one(environment: Environment) -> Environment:
     """The long film alone."""
-    rows = [environment.library.video("film")]
-    return Environment(environment.library, rows, environment._embed_text)
+    return environment.only([video.video_id for video in environment.videos if video.title == "film"])
 
 
 def describing(request: dict, kind: str) -> dict:

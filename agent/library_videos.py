@@ -1,0 +1,200 @@
+"""Videos of a library as an environment reads them: what is costly to read or to embed is read and embedded once.
+
+Where a library holds no frames of a video, what is written of it (its captions, else its transcript) stands in their
+place: each line has the vector of its text and the number and time of a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.core.question import Note, Video
+from agent.errors import NeedsPictures
+
+if TYPE_CHECKING:
+    from index.library import Library
+    from index.rows import (
+        CaptionRow,
+        ClipRow,
+        DetectionRow,
+        Hit,
+        Scope,
+        SegmentRow,
+        StoredFrame,
+        TranscriptRow,
+        VideoRow,
+    )
+    from index.search.in_memory import InMemory
+
+EmbedText = Callable[[list[str]], NDArray[np.float32]]
+Floats = NDArray[np.float64]
+
+COSINES_CACHED = 256
+"""Texts whose cosines with a video are cached: of hours of film, those of one text are some tens of kilobytes."""
+MANY_VIDEOS = 1000
+"""More than these are not named to a search where they are the whole library: a filter of 20,000 takes a second."""
+MIN_GAP_S = 10.0
+"""Between two frames of one video that count when videos are ranked."""
+
+
+class LibraryVideos:
+    """Some videos of one library, read in one of its spaces; the `VideoSource` of an environment over a library."""
+
+    def __init__(
+        self,
+        library: Library,
+        rows: Sequence[VideoRow],
+        embed_text: EmbedText,
+        *,
+        subtitles: bool = True,
+        space: str | None = None,
+    ) -> None:
+        """`embed_text` is of `space`, the name or digest of one of `library.spaces()`; None is the library's own.
+
+        Without `subtitles` it is as if there were no transcript.
+        """
+        self.uri = library.uri
+        self.space = library.space(space)
+        self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0) for row in rows)
+        self.index_frames = sum(row.frames for row in rows)
+        self._library, self._rows, self._embed_text, self._subtitles = library, tuple(rows), embed_text, subtitles
+        self._other_space = None if self.space.digest == library.fingerprint.digest else self.space.digest
+        self._ids = frozenset(row.video_id for row in rows)
+        self._in_memory: dict[str, InMemory] = {}
+        self._words: dict[str, tuple[Note, ...]] = {}
+        self._text_vectors: dict[str, NDArray[np.float32]] = {}
+        self._cosines: dict[tuple[str, str], Floats] = {}
+
+    def only(self, video_ids: Collection[str]) -> LibraryVideos:
+        """Those of these ids, with caches of their own."""
+        rows = [row for row in self._rows if row.video_id in video_ids]
+        return LibraryVideos(self._library, rows, self._embed_text, subtitles=self._subtitles, space=self._other_space)
+
+    def in_memory(self, video_id: str) -> InMemory:
+        """The frames of a video, else what is written of it; raises `NeedsPictures` for one without both."""
+        if video_id not in self._in_memory:
+            pictured = all(row.frames > 0 for row in self._rows if row.video_id == video_id)
+            read = self._library.in_memory(video_id, self._other_space) if pictured else self._written(video_id)
+            self._in_memory[video_id] = read
+        return self._in_memory[video_id]
+
+    def _written(self, video_id: str) -> InMemory:
+        """The words of a video as frames are: numbered from 0, at the time at which each begins."""
+        from index.rows import FrameVectors
+        from index.search.in_memory import InMemory
+
+        words = self.words(video_id)
+        if not words:
+            title = next(video.title for video in self.videos if video.video_id == video_id)
+            hidden = "" if self._subtitles else ", and its transcript is not to be read"
+            raise NeedsPictures(
+                f"the library holds neither frames nor captions of {title!r}{hidden}; ingest the "
+                "video, or import captions of it"
+            )
+        if words[0].source == "caption" and self._other_space is None:  # the vectors of captions are in the own space
+            return InMemory.of(self._library.caption_vectors(video_id))
+        times_s = np.array([note.start_s for note in words])
+        vectors = self.embed_texts([note.text for note in words]).astype(np.float16)
+        return InMemory.of(FrameVectors(np.arange(len(words), dtype=np.int32), times_s, vectors))
+
+    def words(self, video_id: str) -> tuple[Note, ...]:
+        """The captions of a video by the newest model that wrote any, else its transcript; in time order."""
+        if video_id not in self._words:
+            notes = [
+                Note(video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
+                for row in self.captions(video_id)
+            ] or [Note(video_id, row.start_s, row.end_s, "subtitle", row.text) for row in self.transcript(video_id)]
+            self._words[video_id] = tuple(sorted(notes, key=lambda note: note.start_s))
+        return self._words[video_id]
+
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors [t, dim] of texts in the space; those not embedded before are embedded together."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
+        if new:
+            self._text_vectors.update(zip(new, self._embed_text(new), strict=True))
+        return np.stack([self._text_vectors[text] for text in texts])
+
+    def cosines(self, text: str, video_id: str) -> Floats:
+        """Cosine of every stored frame of a video with a text, in time order."""
+        key = (text, video_id)
+        if key not in self._cosines:
+            if len(self._cosines) >= COSINES_CACHED:
+                self._cosines.pop(next(iter(self._cosines)))
+            vector = self.embed_texts([text])[0]
+            self._cosines[key] = self.in_memory(video_id).cosines(vector).astype(np.float64)
+        return self._cosines[key]
+
+    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
+        """Stored frames with pictures, in the order of the numbers."""
+        return self._library.frames(video_id, frame_nos)
+
+    def transcript(
+        self, video_id: str, start_s: float | None = None, end_s: float | None = None
+    ) -> list[TranscriptRow]:
+        """Lines spoken in [start_s, end_s); none without subtitles."""
+        return self._library.transcript(video_id, start_s, end_s) if self._subtitles else []
+
+    def segments(self, video_id: str) -> list[SegmentRow]:
+        """All segments of a video, in order."""
+        return self._library.segments(video_id)
+
+    def captions(self, video_id: str) -> list[CaptionRow]:
+        """Captions of a video by the newest model that wrote any."""
+        return self._library.captions(video_id)
+
+    def detections(
+        self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
+    ) -> list[DetectionRow]:
+        """Detections at times in [start_s, end_s), in order; of one label or all."""
+        return self._library.detections(video_id, start_s, end_s, label)
+
+    def clips(self, video_id: str, model: str) -> list[ClipRow]:
+        """Captions of parts of a video that this model wrote for agents."""
+        return self._library.clips(video_id, model)
+
+    def add_clips(self, rows: Sequence[ClipRow]) -> None:
+        """Keep captions of parts of videos in the library; raises a `LibraryError` where it cannot be written."""
+        self._library.add_clips(rows)
+
+    def search_transcript(self, text: str, k: int) -> list[Hit]:
+        """The `k` transcript lines that match a text best; none without subtitles."""
+        return self._known(self._library.search_transcript(text, self._scope, k)) if self._subtitles else []
+
+    def ranked(self, texts: Sequence[str], k: int) -> list[str]:
+        """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
+
+        Found by the library's index over all videos, so that the vectors of a large library are never all read.
+        Where a video has none, captions and lines count too, by rank, since their scores and cosines do not compare.
+        """
+        best: dict[str, float] = {}
+        for text in texts:
+            for video_id, score in self._matches(text, k):
+                best[video_id] = max(score, best.get(video_id, score))
+        return sorted(best, key=lambda video_id: -best[video_id])
+
+    def _matches(self, text: str, k: int) -> Iterator[tuple[str, float]]:
+        vector = self.embed_texts([text])[0]
+        frames = self._known(self._library.search_frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
+        if all(video.has_pictures for video in self.videos):
+            yield from ((hit.video_id, hit.score) for hit in frames)
+            return
+        captions = self._known(self._library.search_captions(text, None, self._scope, k))
+        words = [*captions, *self.search_transcript(text, k)]
+        for hits in (sorted(words, key=lambda hit: -hit.score), frames):
+            yield from ((hit.video_id, -rank) for rank, hit in enumerate(hits))
+
+    @cached_property
+    def _scope(self) -> Scope:
+        from index.rows import Scope
+
+        unnamed = len(self.videos) > MANY_VIDEOS and self._ids >= self._library.video_ids()
+        return Scope() if unnamed else Scope(tuple(video.video_id for video in self.videos))
+
+    def _known(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Leave out hits in videos that came into the library later."""
+        return [hit for hit in hits if hit.video_id in self._ids]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +10,9 @@ import pytest
 
 from tests.index.embedding.test_space import TINY, write_model
 from tests.support.command import Kinodex, runner
-from tests.support.model_hub import COMMIT, hub_of
+from tests.support.model_hub import COMMIT, hub_at, hub_of
 from tests.support.stage_models import library_of, tiny_film
 
-pytestmark = pytest.mark.skipif(
-    "KINODEX_HUB_TESTS" not in os.environ,
-    reason="passes alone, not after all other files: KINODEX_HUB_TESTS=1 pytest tests/jobs/test_tokenizer.py",
-)
 SPACE = "hf-hub:someone/tiny"
 OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"
 
@@ -50,14 +45,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def hub(models: Path) -> Iterator[None]:
-    """The hub is on loopback: what HF_ENDPOINT does before the client is imported."""
-    import huggingface_hub.hf_api  # noqa: F401  the client's own object, which is to keep its address afterwards
-
-    with hub_of(models) as address, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("huggingface_hub.constants.ENDPOINT", address)
-        patch.setattr("huggingface_hub.hf_api.api.endpoint", address)
-        template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        patch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+    """The hub is on loopback."""
+    with hub_of(models) as address, hub_at(address):
         yield
 
 

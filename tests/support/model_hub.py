@@ -11,7 +11,30 @@ from threading import Thread
 from typing import Any
 from urllib.parse import unquote
 
+import pytest
+
 COMMIT = "0" * 40
+NOBODY_THERE = "http://127.0.0.1:9"
+
+
+@contextmanager
+def hub_at(address: str) -> Iterator[None]:
+    """Send every request to the hub that this process makes within this block to `address`.
+
+    HF_ENDPOINT is read once, at import, and two objects keep the address that they were made with: the `api` of
+    huggingface_hub, and the one that transformers makes at its first request. A test that changes the address alone
+    would leave it to all tests that follow, if the second object is made while it runs.
+    """
+    import huggingface_hub.hf_api
+    import transformers.utils.hub
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("huggingface_hub.constants.ENDPOINT", address)
+        patch.setattr(huggingface_hub.hf_api.api, "endpoint", address)
+        template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        patch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+        patch.setattr(transformers.utils.hub, "_hf_api", None, raising=False)
+        yield
 
 
 @contextmanager

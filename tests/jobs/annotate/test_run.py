@@ -23,6 +23,7 @@ from tests.index.embedding.test_space import TINY, write_model
 from tests.support import stage_models as stage_kit
 from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
 from tests.support.command import Kinodex, runner
+from tests.support.model_hub import NOBODY_THERE, hub_at
 from tests.support.stage_models import beeps, library_of, tiny_film
 
 
@@ -280,9 +281,9 @@ def test_models_that_cannot_be_used_end_the_run_in_one_line(kinodex, library, mo
     assert library.pending("captions", str(models / "rt_detr")) == library.videos()
 
 
-def test_a_model_of_the_hub_where_there_is_no_network(kinodex, library, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    ran = kinodex("add", "detections", library.uri, "--model", "nobody/nothing")
+def test_a_model_of_the_hub_where_there_is_no_network(kinodex, library):
+    with hub_at(NOBODY_THERE):
+        ran = kinodex("add", "detections", library.uri, "--model", "nobody/nothing")
     assert ran.code == 2
     assert "cannot get the model nobody/nothing" in ran.error_line
 

@@ -65,8 +65,8 @@ def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
 
 
 def _fetched(uri: str, video: VideoRow, folder: Path) -> Path:
-    from pipeline.sampling.types import identify
     from pipeline.sources.discover import Source
+    from pipeline.sources.fetch import identify
 
     found = identify(Source(uri, video.title), folder)
     if found.video_id != video.video_id:

@@ -22,7 +22,7 @@ def plain_script(paths: Sequence[Path], space: str, device: str, fps: float, bat
     """
     import torch
 
-    from pipeline.decoding.decord_baseline import plain_frames
+    from pipeline.decoding.decord_backend import plain_frames
 
     model, preprocess = _loaded(space, device)
     from PIL import Image

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from jobs.bench.resource_usage import Lost, alone_within
 from jobs.console.output import clock
-from pipeline.decoding.metadata import VideoMetadata
-from pipeline.decoding.open import VideoReader, open_video, probe
-from pipeline.decoding.select import DECODERS
+from pipeline.decoding.base import VideoReader
+from pipeline.decoding.container import VideoMetadata
+from pipeline.decoding.open import DECODERS, open_video, probe
 from pipeline.errors import PipelineError
 from pipeline.images.convert import rgb_scaler
 from pipeline.sources.discover import list_sources
@@ -74,11 +74,11 @@ def bench_decoders(
     rows: list[DecoderFigures] = []
     for path in found:
         try:
-            facts = probe(path)
+            metadata = probe(path)
         except PipelineError:
             continue
         for decoder in only or installed():
-            rows += _measured_apart(path, facts, decoder, rates, rounds)
+            rows += _measured_apart(path, metadata, decoder, rates, rounds)
     return rows
 
 
@@ -109,13 +109,13 @@ def table(rows: Sequence[DecoderFigures]) -> str:
 
 
 def _measured_apart(
-    path: Path, facts: VideoMetadata, decoder: str, rates: Sequence[float], rounds: int
+    path: Path, metadata: VideoMetadata, decoder: str, rates: Sequence[float], rounds: int
 ) -> list[DecoderFigures]:
     row = DecoderFigures(
         file=path.name,
-        codec=facts.codec,
-        picture=f"{facts.width_px}x{facts.height_px}",
-        length_s=facts.claimed_duration_s or 0.0,
+        codec=metadata.codec,
+        picture=f"{metadata.width_px}x{metadata.height_px}",
+        length_s=metadata.claimed_duration_s or 0.0,
         fps=0.0,
         decoder=decoder,
     )
@@ -181,5 +181,5 @@ def _everything(path: Path, fps: float) -> None:
 
 
 def _scaler(video: VideoReader) -> Callable[..., object]:
-    aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
+    aspect = Fraction(video.metadata.sample_aspect_ratio).limit_denominator(100_000)
     return rgb_scaler(aspect, JPEG_SIDE_PX, INPUT_SIDE_PX)

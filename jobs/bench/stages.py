@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.open import open_video
-from pipeline.decoding.spans import cut
+from pipeline.decoding.split_video import split_video
 from pipeline.images.convert import jpeg
-from pipeline.sampling.sample import decoded
-from pipeline.sampling.types import Chunk, FetchedVideo, SamplingSettings
+from pipeline.sampling.sample import rgb_samples
+from pipeline.sampling.types import Chunk, SamplingSettings
 from pipeline.sources.discover import Source
+from pipeline.sources.fetch import FetchedVideo
 
 if TYPE_CHECKING:
     from index.embedding.space import Space
@@ -46,9 +47,9 @@ def pieces_of(paths: Sequence[Path], reading: SamplingSettings) -> tuple[list[Ch
     whole = [Chunk(FetchedVideo(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
     parts: list[Chunk] = []
     for chunk in whole:
-        path = Path(chunk.identified.path)
-        spans = cut(path, path.name, reading.fps, reading.cut_s) if reading.cut_s else ()
-        parts += [Chunk(chunk.identified, span, len(spans), index) for index, span in enumerate(spans)] or [chunk]
+        path = Path(chunk.video.path)
+        spans = split_video(path, path.name, reading.fps, reading.cut_s) if reading.cut_s else ()
+        parts += [Chunk(chunk.video, span, len(spans), index) for index, span in enumerate(spans)] or [chunk]
     return whole, parts
 
 
@@ -56,9 +57,9 @@ def keep(chunks: Sequence[Chunk], reading: SamplingSettings) -> Kept:
     """The first frames of the videos. Raises PipelineError if one that it opens cannot be read."""
     pictures: list[NDArray[np.uint8]] = []
     for chunk in chunks:
-        path = Path(chunk.identified.path)
+        path = Path(chunk.video.path)
         with open_video(path, path.name, decoder=reading.decoder) as video:
-            frames = decoded(video, chunk, reading, defaultdict(float))
+            frames = rgb_samples(video, chunk, reading, defaultdict(float))
             pictures += [rgb for _, _, rgb in islice(frames, KEPT_FRAMES - len(pictures))]
             frames.close()
     size = min(reading.batch, len(pictures))
@@ -113,9 +114,9 @@ def _warm(all_here: threading.Barrier) -> None:
 
 
 def _decode(chunk: Chunk, reading: SamplingSettings) -> int:
-    path = Path(chunk.identified.path)
+    path = Path(chunk.video.path)
     with open_video(path, path.name, decoder=reading.decoder) as video:
-        return sum(1 for _ in decoded(video, chunk, reading, defaultdict(float)))
+        return sum(1 for _ in rgb_samples(video, chunk, reading, defaultdict(float)))
 
 
 def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:

@@ -1,12 +1,12 @@
-"""Open a media file, find its moving picture, and read what it claims."""
+"""Open a media file, choose its video stream, and read its metadata."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.decoding.metadata import VideoMetadata
 from pipeline.errors import (
     EmptyFile,
     NotAVideo,
@@ -27,6 +27,31 @@ if TYPE_CHECKING:
 OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
 # FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
 NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
+
+
+@dataclass(frozen=True, slots=True)
+class VideoMetadata:
+    """Metadata from the header of a video, corrected where the first frame knows better.
+
+    `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
+    `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
+    `pipeline.sampling.types.ChunkSummary`. `rotation_deg` is counterclockwise. `zero_s` is the presentation time that a
+    player shows as 0:00, the time that sidecar subtitles count from.
+    """
+
+    container: str
+    stream_index: int
+    codec: str
+    pix_fmt: str
+    width_px: int
+    height_px: int
+    sample_aspect_ratio: float
+    rotation_deg: int
+    fps: float | None
+    claimed_duration_s: float | None
+    zero_s: float
+    interlaced: bool
+    has_audio: bool
 
 
 def open_container(path: Path, name: str) -> InputContainer:
@@ -59,9 +84,9 @@ def open_container(path: Path, name: str) -> InputContainer:
 
 
 def choose_stream(container: InputContainer, name: str) -> VideoStream:
-    """The moving picture: never cover art or thumbnails; the default one first, then the largest.
+    """Choose the video stream: never cover art or thumbnails; the default one first, then the largest.
 
-    The demuxer is told to leave all other streams out.
+    The demuxer discards all other streams.
 
     Raises:
         NoVideoStream: there is none.
@@ -85,8 +110,8 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
     return chosen
 
 
-def read_facts(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
-    """The facts of a stream, of which `frame` is the first frame."""
+def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
+    """Read the metadata of a stream whose first frame is `frame`."""
     aspect = stream.sample_aspect_ratio or Fraction(1)
     width_px, height_px = display_size(frame, aspect)
     duration_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6

@@ -1,4 +1,4 @@
-"""The frames wanted of a video, by their place in the order of presentation, for decoders that pick by number."""
+"""Index of the frames to sample, by place in the order of presentation, for decoders that take frames by number."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.decoding.base import PickError, Span
+from pipeline.decoding.container import VideoMetadata
 from pipeline.decoding.packet_plan import plan_samples
 from pipeline.decoding.pyav_reader import PyavReader
-from pipeline.decoding.select import PickError
-from pipeline.decoding.spans import Span
 
 BATCH_BYTES = 64_000_000
 BATCH_FRAMES = 16
@@ -22,8 +22,9 @@ BATCH_FRAMES = 16
 class FrameIndex:
     """Samples of a video or a span of it, lists `[n]`: place among all frames that are shown, number, exact time.
 
-    `start_s` is the time of the video's first frame, `end_s` its end, `count` the number of its frames, `apart_s` the
-    least distance of two of them, `size_px` their width and height; `has_open_groups` as in `pipeline.decoding.packet_plan`.
+    `start_s` is the time of the video's first frame, `end_s` its end, `count` the number of its frames,
+    `min_distance_s` the least distance of two of them, `size_px` their width and height; `has_open_groups` as in
+    `pipeline.decoding.packet_plan`.
     """
 
     indices: list[int]
@@ -31,38 +32,39 @@ class FrameIndex:
     times_s: list[float]
     start_s: float
     count: int
-    apart_s: float
+    min_distance_s: float
     size_px: tuple[int, int]
     end_s: float
     has_open_groups: bool
 
     def batches(self) -> Iterator[FrameIndex]:
-        """Runs of few enough samples to hold their pictures in memory."""
+        """Split into runs of few enough samples to hold their images in memory."""
         width_px, height_px = self.size_px
         size = max(1, min(BATCH_FRAMES, BATCH_BYTES // (width_px * height_px * 3)))
         for at in range(0, len(self.indices), size):
             part = slice(at, at + size)
             yield replace(self, indices=self.indices[part], numbers=self.numbers[part], times_s=self.times_s[part])
 
-    def expect_count(self, count: int) -> None:
-        """Raises PickError if a decoder knows of another number of frames."""
+    def check_count(self, count: int) -> None:
+        """Raise PickError if a decoder finds another number of frames."""
         if count != self.count:
             raise PickError(f"{count} frames where the packets hold {self.count}")
 
-    def expect(self, since_start_s: NDArray[np.float64], width_px: int, height_px: int) -> None:
-        """Raises PickError if what a decoder picked has other times (`[n]`, from the first frame) or sizes."""
+    def check_frames(self, since_start_s: NDArray[np.float64], width_px: int, height_px: int) -> None:
+        """Raise PickError if decoded frames have other times (`[n]`, from the first frame) or sizes."""
         off_s = np.abs(since_start_s - (np.asarray(self.times_s) - self.start_s))
-        if not (off_s < self.apart_s / 2).all():
+        if not (off_s < self.min_distance_s / 2).all():
             raise PickError(f"frames at other times, by up to {off_s.max():.3f} s")
         if (width_px, height_px) != self.size_px:
             raise PickError(f"pictures of {width_px}x{height_px} px, not {self.size_px[0]}x{self.size_px[1]}")
 
 
 def index_frames(exact: PyavReader, fps: float, span: Span | None) -> FrameIndex:
-    """The samples of a video, or of a span of it, from its packets alone.
+    """Index the samples of a video, or of a span of it, from its packets alone.
 
     Raises:
-        SurpriseError: no plan can be made of them.
+        PlanViolated: the packets allow no plan.
+        PickError: the video does not begin with the earliest of its packets.
     """
     packets, rate = exact.packets(), Fraction(fps).limit_denominator(1_000_000)
     first, until = (span.first_pts, span.until_pts) if span else (exact.first_pts, None)
@@ -76,8 +78,22 @@ def index_frames(exact: PyavReader, fps: float, span: Span | None) -> FrameIndex
         times_s=[float(pts * exact.base) for pts in plan.numbers],
         start_s=exact.start_s,
         count=len(shown),
-        apart_s=float(np.diff(shown).min() * exact.base),
+        min_distance_s=float(np.diff(shown).min() * exact.base),
         size_px=exact.size_px,
         end_s=float(packets.end * exact.base),
         has_open_groups=packets.has_open_groups(),
     )
+
+
+def reason_unfit(decoder: str, metadata: VideoMetadata) -> str | None:
+    """Give the reason why a decoder other than PyAV must not read such a stream, or would show it unlike a player."""
+    if decoder == "decord" and metadata.container == "mpegts":
+        return "it may hang or take gigabytes on a transport stream"
+    if metadata.interlaced:
+        return "interlaced: its fields would be woven into one picture"
+    if metadata.rotation_deg and metadata.sample_aspect_ratio != 1:
+        return "rotated, with pixels that are not square"
+    pix_fmt = metadata.pix_fmt
+    if "yuva" in pix_fmt or pix_fmt.strip("0123456789bel") in ("rgba", "argb", "bgra", "abgr", "gbrap"):
+        return "transparent: what lies behind the picture would show"
+    return None

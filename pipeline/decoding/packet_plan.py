@@ -1,14 +1,14 @@
-"""What a decoder has to be given to show the frames that are wanted, known before anything is decoded.
+"""Plan which packets a decoder needs for the sampled frames, before anything is decoded.
 
-A first pass only demuxes: it costs a few microseconds a packet. The presentation times of all packets tell which
-frame is on the screen at each sample instant. Of each group of pictures only the packets up to its last wanted
-one are needed, and of these a frame that no other refers to only if it is wanted itself. Frames decoded so are
-the same to the last bit.
+A first pass only demuxes: it costs a few microseconds a packet. The presentation times of all packets say which
+frame is on the screen at each sample instant. Of each group of pictures only the packets up to its last sampled
+one are needed, and of these a frame that no other refers to only if it is sampled itself. The decoded frames are
+the same as those of a full pass, to the last bit.
 
 A group may be decoded alone if everything sent before its key frame is also shown before it. Pictures sent after
 a key frame but shown before it (leading pictures of an open group: H.264 recovery points, 7.4.1.2.4 and D.2.8 of
-ITU-T H.264; RASL and RADL pictures, 3.1 of ITU-T H.265) need the group before; if they are wanted it is decoded
-whole, if they are not, no later picture refers to them and they are left out.
+ITU-T H.264; RASL and RADL pictures, 3.1 of ITU-T H.265) need the group before; if they are sampled it is
+decoded whole, if they are not, no later picture refers to them and they are left out.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.decoding.base import Span
 from pipeline.decoding.timestamps import GAP_TO_BELIEVE_S, duration_s, time_base
 
 if TYPE_CHECKING:
     from av import Packet
+    from av.container import InputContainer
     from av.video.stream import VideoStream
 
 NO_TIME = -(2**63)
+SEEK_BACK_S = (0, 20)  # a seek by decoding times can end up behind the key frame; then from further ahead
 _ROW = np.dtype([("pts", "i8"), ("dts", "i8"), ("duration", "i8"), ("key", "?"), ("hidden", "?")])
 
 
 class PlanViolated(Exception):
-    """A video is not what its packets promise; everything has to be decoded. Never leaves the room."""
+    """A video whose frames differ from what its packets promise; all of it has to be decoded. Never leaves the room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,41 +56,80 @@ class Packets:
         return len(self.pts)
 
     def shown(self) -> NDArray[np.int64]:
-        """Presentation times of all frames that are shown, in order."""
+        """List the presentation times of all frames that are shown, in order."""
         return np.sort(self.pts[~self.hidden])
 
-    def breaks(self) -> NDArray[np.int64]:
-        """Indices of the packets where a decoder may start afresh: the first, and key frames after all before them."""
+    def restart_points(self) -> NDArray[np.int64]:
+        """Find the packets at which an emptied decoder may start: the first, and key frames shown after all before."""
         latest_before = np.maximum.accumulate(self.pts)[:-1]
-        fresh = self.key[1:] & (self.pts[1:] > latest_before)
-        return np.concatenate([[0], np.flatnonzero(fresh) + 1])
+        restarts = self.key[1:] & (self.pts[1:] > latest_before)
+        return np.concatenate([[0], np.flatnonzero(restarts) + 1])
 
     def has_open_groups(self) -> bool:
-        """Whether pictures are shown before a key frame that is sent before them."""
+        """Check for pictures that are shown before a key frame which is sent before them."""
         key_time = np.maximum.accumulate(np.where(self.key, self.pts, self.pts.min()))
         return bool((self.pts < key_time).any())
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do with each packet, arrays `[n]`, and what has to come of it.
+    """Instructions for each packet, arrays `[n]`, and the samples that must come out.
 
-    `sent`: the decoder is given it. `wanted`: its frame is, so that it must not be skipped. `fresh`: the decoder
-    is emptied and starts anew with it. `numbers`: presentation time to sample number, in order of time.
+    `sent`: the decoder gets it. `sampled`: its frame is a sample, so that it must not be skipped. `restart`: the
+    decoder is emptied before it. `numbers`: presentation time to sample number, in order of time.
     """
 
     pts: NDArray[np.int64]
     sent: NDArray[np.bool_]
-    wanted: NDArray[np.bool_]
-    fresh: NDArray[np.bool_]
+    sampled: NDArray[np.bool_]
+    restart: NDArray[np.bool_]
     numbers: dict[int, int]
+
+
+def demux_span(
+    container: InputContainer, stream: VideoStream, span: Span | None, start: int
+) -> Iterator[Packet[VideoStream]]:
+    """Demux the packets that a span needs, or all; `start` is the presentation time of the video's first frame.
+
+    Raises:
+        PlanViolated: its key frame is missing.
+    """
+    if span is None or span.first_pts == start:
+        packets = container.demux(stream)
+    else:
+        packets = _demux_from_key(container, stream, span.first_pts)
+    if span is None or span.until_pts is None:
+        yield from packets
+        return
+    in_last_group = False
+    for packet in packets:
+        if packet.pts is not None:
+            if in_last_group and packet.pts > span.until_pts:
+                return
+            in_last_group |= packet.pts == span.until_pts
+        yield packet
+
+
+def _demux_from_key(container: InputContainer, stream: VideoStream, pts: int) -> Iterator[Packet[VideoStream]]:
+    for back_s in SEEK_BACK_S:
+        container.seek(pts - round(back_s / time_base(stream)), stream=stream)
+        found = False
+        for packet in container.demux(stream):
+            found |= packet.is_keyframe and packet.pts == pts
+            if found:
+                yield packet
+            elif packet.is_keyframe and packet.pts is not None and packet.pts > pts:
+                break
+        if found:
+            return
+    raise PlanViolated("seeking does not find a key frame again")
 
 
 def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) -> Packets:
     """Demux all of `packets`, which are of `stream`.
 
     Raises:
-        SurpriseError: timestamps are missing, double or jump, or a packet is damaged, so that no plan can be made.
+        PlanViolated: timestamps are missing, double or jump, or a packet is damaged, so that no plan can be made.
     """
     from av import FFmpegError
 
@@ -116,10 +158,10 @@ def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) ->
 
 
 def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until: int | None) -> Plan:
-    """What to decode for the samples among the frames with presentation times in `[first, until)`.
+    """Plan the decoding of the samples among the frames with presentation times in `[first, until)`.
 
     Args:
-        packets: of the whole stream; or of a part of it that begins at a break and holds all frames of the range.
+        packets: of the whole stream; or of a part that begins at a restart point and holds all frames of the range.
         start: presentation time of the video's first frame, which is sample 0.
         rate: samples per unit of the time base.
         until: None for the end of the video.
@@ -134,37 +176,39 @@ def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until
     # Objects: whole numbers of any size. The products exceed 64 bits where time bases are fine.
     numbers = -((start - shown.astype(object)) * steps // ticks)
     is_sample = (numbers * ticks < (ends - start) * steps).astype(bool)
-    wanted = np.isin(packets.pts, shown[is_sample]) & ~packets.hidden
-    sent, fresh = _sent(packets, wanted, alone=first != start)
+    sampled = np.isin(packets.pts, shown[is_sample]) & ~packets.hidden
+    sent, restart = _packets_to_send(packets, sampled, alone=first != start)
     by_time = dict(zip(shown[is_sample].tolist(), numbers[is_sample], strict=True))
-    return Plan(packets.pts, sent, wanted, fresh, by_time)
+    return Plan(packets.pts, sent, sampled, restart, by_time)
 
 
 def first_number(pts: int, start: int, rate: Fraction) -> int:
-    """The first sample instant at or after `pts`; arguments as in `plan_samples`."""
+    """Find the number of the first sample instant at or after `pts`; arguments as in `plan_samples`."""
     return math.ceil((pts - start) * rate)
 
 
-def _sent(packets: Packets, wanted: NDArray[np.bool_], alone: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(`Plan.sent`, `Plan.fresh`): of each group the packets up to its last wanted one.
+def _packets_to_send(
+    packets: Packets, sampled: NDArray[np.bool_], alone: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Choose `Plan.sent` and `Plan.restart`: of each group the packets up to its last sampled one.
 
     With `alone` the packets do not begin at the beginning of the stream.
     """
-    sent, fresh = np.zeros(len(packets), bool), np.zeros(len(packets), bool)
-    begins = packets.breaks().tolist()
+    sent, restart = np.zeros(len(packets), bool), np.zeros(len(packets), bool)
+    begins = packets.restart_points().tolist()
     ends = [*begins[1:], len(packets)]
     next_needs_this = False
     for begin, end in zip(reversed(begins), reversed(ends), strict=True):
         leading = packets.pts[begin:end] < packets.pts[begin]
-        hits = np.flatnonzero(wanted[begin:end])
+        hits = np.flatnonzero(sampled[begin:end])
         stop = end if next_needs_this else begin + int(hits[-1]) + 1 if len(hits) else begin
         sent[begin:stop] = True
-        next_needs_this = begin > 0 and bool((leading & wanted[begin:end]).any())
-    fresh[0] = alone
+        next_needs_this = begin > 0 and bool((leading & sampled[begin:end]).any())
+    restart[0] = alone
     for begin in begins[1:]:
         if sent[begin] and not sent[begin - 1]:
-            fresh[begin] = True
+            restart[begin] = True
     for begin, end in zip(begins, ends, strict=True):
-        if fresh[begin]:
+        if restart[begin]:
             sent[begin:end] &= packets.pts[begin:end] >= packets.pts[begin]
-    return sent, fresh
+    return sent, restart

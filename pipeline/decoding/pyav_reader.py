@@ -1,8 +1,8 @@
 """The reference decoder: PyAV (FFmpeg), exact on everything, whole or by spans.
 
-What the samples do not need is not decoded, by `pipeline.decoding.packet_plan`. Where no plan can be made, or the frames do not
-come out as planned, everything is decoded. Damage: a packet that cannot be read or decoded is counted and left
-out, and what follows it is still used.
+`pipeline.decoding.packet_plan` says which packets the samples need; no other is decoded. Where no plan can be made, or
+the frames do not come out as planned, everything is decoded. Damage: a packet that cannot be read or decoded is counted
+and left out, and what follows it is still used.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.decoding.container import choose_stream, open_container, read_facts
-from pipeline.decoding.open import Sample
-from pipeline.decoding.packet_plan import Packets, Plan, PlanViolated, list_packets, plan_samples
-from pipeline.decoding.spans import Span, SpanDamaged, packets_of
-from pipeline.decoding.timestamps import duration_s, time_base, timed
+from pipeline.decoding.base import Sample, Span, SpanDamaged
+from pipeline.decoding.container import choose_stream, open_container, read_metadata
+from pipeline.decoding.packet_plan import Packets, Plan, PlanViolated, demux_span, list_packets, plan_samples
+from pipeline.decoding.timestamps import duration_s, monotonic_frames, time_base
 from pipeline.errors import NothingDecodes
 from pipeline.images.convert import display_size
 
@@ -33,7 +32,7 @@ SKIPPING_CODECS = frozenset({"h264", "hevc"})
 
 
 class PyavReader:
-    """A `pipeline.decoding.open.VideoReader`. Holds no file open between passes.
+    """A `VideoReader` by PyAV. Holds no file open between passes.
 
     `start` is `start_s` exactly, `base` the unit of timestamps in seconds, `size_px` width and height of an upright
     frame before its pixels are made square.
@@ -44,16 +43,16 @@ class PyavReader:
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
         self.decoder, self.decode_errors = "pyav", 0
-        with self.opened() as (container, stream), closing(self._all_frames(container, stream)) as frames:
-            first = next(timed(frames, stream), None)
+        with self.open_stream() as (container, stream), closing(self._all_frames(container, stream)) as frames:
+            first = next(monotonic_frames(frames, stream), None)
             if first is None:
                 codec = stream.codec_context.codec.canonical_name
                 raise NothingDecodes(
                     f"{name}: not one frame of its {codec} stream decodes ({self.decode_errors} errors); "
-                    "make the file anew from its source"
+                    "make the file again from its source"
                 )
             self.start, self.base = first[0], time_base(stream)
-            self.facts = read_facts(container, stream, first[1])
+            self.metadata = read_metadata(container, stream, first[1])
             self.size_px = display_size(first[1], Fraction(1))
             self.start_s = self.end_s = float(self.start)
 
@@ -61,17 +60,17 @@ class PyavReader:
         """Nothing to do: a pass closes its file when it ends or is closed."""
 
     @contextmanager
-    def opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
-        """The file, opened anew, and its moving picture."""
+    def open_stream(self) -> Iterator[tuple[InputContainer, VideoStream]]:
+        """Open the file and choose its video stream."""
         with open_container(self.path, self.name) as container:
             stream = choose_stream(container, self.name)
             stream.codec_context.thread_count = 1  # the other cores embed, or decode other videos
             yield container, stream
 
     def packets(self, span: Span | None = None) -> Packets:
-        """The packets of the video or of a span. Raises SurpriseError where they are no ground to plan on."""
-        with self.opened() as (container, stream):
-            return list_packets(packets_of(container, stream, span, self.first_pts), stream)
+        """List the packets of the video or of a span. Raises PlanViolated where they allow no plan."""
+        with self.open_stream() as (container, stream):
+            return list_packets(demux_span(container, stream, span, self.first_pts), stream)
 
     @property
     def first_pts(self) -> int:
@@ -79,68 +78,69 @@ class PyavReader:
         return round(self.start / self.base)
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
-        """See `pipeline.decoding.open.VideoReader`.
+        """See `VideoReader`.
 
-        A decoder hides damage with what it decoded before, so what was left out then matters: on the first
-        damage or surprise the pass is made again with everything decoded, past the samples already given.
+        A decoder hides damage with what it decoded before, so packets that the plan left out then matter: on the first
+        damage, or frame against the plan, the pass is repeated with everything decoded, after the samples already
+        yielded.
         """
         rate = Fraction(fps).limit_denominator(1_000_000)
-        given = -1
+        last_number = -1
         try:
             first, until = (span.first_pts, span.until_pts) if span else (self.first_pts, None)
             packets = self.packets(span)
             plan = plan_samples(packets, self.first_pts, rate * self.base, first, until)
-            for sample in self._planned(plan, span):
-                given = sample.number
+            for sample in self._planned_samples(plan, span):
+                last_number = sample.number
                 yield sample
             if until is None:
                 self.end_s = float(packets.end * self.base)
             return
-        except PlanViolated as surprise:
+        except PlanViolated as violation:
             if span:
-                raise SpanDamaged(f"{self.name}: {surprise}") from surprise
-        for sample in self._everything(rate):
-            if sample.number > given:
+                raise SpanDamaged(f"{self.name}: {violation}") from violation
+        for sample in self._all_samples(rate):
+            if sample.number > last_number:
                 yield sample
 
-    def _planned(self, plan: Plan, span: Span | None) -> Iterator[Sample]:
+    def _planned_samples(self, plan: Plan, span: Span | None) -> Iterator[Sample]:
         self.decode_errors = 0
-        given, latest = 0, -math.inf
-        with self.opened() as (container, stream):
-            for frame in _planned_frames(packets_of(container, stream, span, self.first_pts), stream, plan):
+        count, latest = 0, -math.inf
+        with self.open_stream() as (container, stream):
+            for frame in _planned_frames(demux_span(container, stream, span, self.first_pts), stream, plan):
                 frame.time_base, pts = self.base, frame.pts or 0  # PyAV forgets the former when a decoder drains
                 if pts <= latest:
                     raise PlanViolated("frames come in another order than their times")
                 latest, number = pts, plan.numbers.get(pts)
                 if number is not None:
-                    given += 1
+                    count += 1
                     yield Sample(number, float(pts * self.base), frame)
-        if given < len(plan.numbers):
+        if count < len(plan.numbers):
             raise PlanViolated("fewer frames come out than there are packets")
 
-    def _everything(self, rate: Fraction) -> Iterator[Sample]:
+    def _all_samples(self, rate: Fraction) -> Iterator[Sample]:
         self.decode_errors = 0
-        with self.opened() as (container, stream):
-            frames = timed(self._all_frames(container, stream), stream)
+        with self.open_stream() as (container, stream):
+            frames = monotonic_frames(self._all_frames(container, stream), stream)
             time, shown = next(frames)
             for next_time, next_frame in frames:
-                number = self._instant(time, next_time, rate)
+                number = self._sample_number(time, next_time, rate)
                 if number is not None:
                     yield Sample(number, float(time), shown)
                 time, shown = next_time, next_frame
             end = time + duration_s(shown.duration, self.base, stream.average_rate)
-            number = self._instant(time, end, rate)
+            number = self._sample_number(time, end, rate)
             if number is not None:
                 yield Sample(number, float(time), shown)
         self.end_s = float(end)
 
-    def _instant(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
-        """The first `k` of which the instant `start + k / rate` is in `[time, until)`, if there is one."""
+    def _sample_number(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
+        """Find the first `k` whose instant `start + k / rate` lies in `[time, until)`, if there is one."""
         number = math.ceil((time - self.start) * rate)
         return number if number < (until - self.start) * rate else None
 
     def _all_frames(self, container: InputContainer, stream: VideoStream) -> Generator[VideoFrame, None, None]:
-        """Every frame that decodes."""
+        """Yield every frame that decodes."""
         from av import FFmpegError
 
         for packet in self._all_packets(container, stream):
@@ -154,7 +154,7 @@ class PyavReader:
                 yield frame
 
     def _all_packets(self, container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream] | None]:
-        """Packets of the stream to its end, then an empty one that drains the decoder."""
+        """Yield the packets of the stream to its end, then an empty one that drains the decoder."""
         from av import FFmpegError
 
         fruitless = 0
@@ -171,36 +171,36 @@ class PyavReader:
 
 
 def _planned_frames(packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: Plan) -> Iterator[VideoFrame]:
-    """The frames that come of what the plan sends.
+    """Decode the packets that the plan sends.
 
     Raises:
-        SurpriseError: the file or a frame is damaged, or a key frame is none.
+        PlanViolated: the file or a frame is damaged, or a packet marked as a key frame is none.
     """
     from av import FFmpegError
 
     context = stream.codec_context
     may_skip = context.codec.canonical_name in SKIPPING_CODECS
-    due: int | None = None  # a decoder that starts afresh gives the key frame first, else it was no key frame
+    due: int | None = None  # an emptied decoder returns the key frame first, else it was no key frame
     try:
         for index, packet in enumerate(packet for packet in packets if packet.size):
             if index >= len(plan.pts) or packet.pts != plan.pts[index]:
                 raise PlanViolated("the file changes while it is read")
             if not plan.sent[index]:
                 continue
-            if plan.fresh[index]:
-                yield from _checked(stream.decode(None), due)
+            if plan.restart[index]:
+                yield from _check_frames(stream.decode(None), due)
                 context.flush_buffers()
                 due = packet.pts
-            context.skip_frame = "NONREF" if may_skip and not plan.wanted[index] else "DEFAULT"
-            for frame in _checked(stream.decode(packet), due):
+            context.skip_frame = "NONREF" if may_skip and not plan.sampled[index] else "DEFAULT"
+            for frame in _check_frames(stream.decode(packet), due):
                 due = None
                 yield frame
-        yield from _checked(stream.decode(None), due)
+        yield from _check_frames(stream.decode(None), due)
     except FFmpegError as error:
         raise PlanViolated(f"damage ({error.strerror})") from error
 
 
-def _checked(frames: list[VideoFrame], due: int | None) -> list[VideoFrame]:
+def _check_frames(frames: list[VideoFrame], due: int | None) -> list[VideoFrame]:
     if any(frame.is_corrupt or frame.pts is None for frame in frames):
         raise PlanViolated("a damaged frame")
     if frames and due is not None and frames[0].pts != due:

@@ -1,4 +1,4 @@
-"""When each decoded frame is shown.
+"""Presentation times of decoded frames.
 
 A frame's time is FFmpeg's best-effort timestamp, the one that ffprobe prints: the presentation timestamp, or
 the decoding timestamp where the former is missing or wrong more often. FFmpeg's decoders give frames in the
@@ -7,7 +7,7 @@ order of presentation, so that order is believed over the timestamps:
 - no timestamp: the previous time plus the frame duration;
 - the same time as the previous frame: it takes that frame's place;
 - up to a second earlier than the previous frame: it was due in the past, is never shown, and is left out;
-- more than a second earlier, or more than a day later: the clock was set anew (a joined or damaged
+- more than a second earlier, or more than a day later: the clock was reset (a joined or damaged
   stream), so time goes on from the previous frame by one frame duration.
 """
 
@@ -27,9 +27,11 @@ GAP_TO_BELIEVE_S = 24 * 3600
 NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
 
 
-def timed(frames: Iterable[VideoFrame], stream: VideoStream) -> Generator[tuple[Fraction, VideoFrame], None, None]:
-    """Frames in the order of decoding with their times in seconds, which never fall."""
-    best_effort, shift, base = BestEffort(), Fraction(0), time_base(stream)
+def monotonic_frames(
+    frames: Iterable[VideoFrame], stream: VideoStream
+) -> Generator[tuple[Fraction, VideoFrame], None, None]:
+    """Give each frame, in the order of decoding, its time in seconds; the times never fall."""
+    best_effort, shift, base = _BestEffort(), Fraction(0), time_base(stream)
     last: tuple[Fraction, VideoFrame] | None = None
     for frame in frames:
         stamp = best_effort(frame.pts, frame.dts)
@@ -48,20 +50,20 @@ def timed(frames: Iterable[VideoFrame], stream: VideoStream) -> Generator[tuple[
 
 
 def time_base(stream: VideoStream) -> Fraction:
-    """The unit of a stream's timestamps, in seconds."""
+    """Return the unit of a stream's timestamps, in seconds."""
     return stream.time_base or Fraction(1, 1_000_000)
 
 
 def duration_s(ticks: int, base: Fraction, average_rate: Fraction | None) -> Fraction:
-    """How long a frame lasts by its own account, `ticks` of the time base, else by the stream's rate."""
+    """Return the duration of a frame: `ticks` of the time base as it claims, else by the stream's rate."""
     claimed = ticks * base
     if 0 < claimed <= GAP_TO_BELIEVE_S:
         return claimed
     return 1 / average_rate if average_rate else NOMINAL_FRAME_S
 
 
-class BestEffort:
-    """FFmpeg's choice for each frame: whichever of pts and dts has run backwards less often so far."""
+class _BestEffort:
+    """FFmpeg's choice of a timestamp for each frame: of pts and dts, the one that ran backwards less often so far."""
 
     def __init__(self) -> None:
         self.last_pts = self.last_dts = -math.inf

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.select import PickError
+from pipeline.decoding.base import PickError
 
 if TYPE_CHECKING:
     import torch
     from torchcodec.decoders import VideoDecoder
 
-# What it raises for files that it cannot read; its own faults look no different.
+# Raised for files that it cannot read; its own faults look no different.
 FAILURES = (RuntimeError, ValueError, IndexError, NotImplementedError)
 
 
 def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
-    """A decoder of one stream onto `device` ("cpu", "cuda", "cuda:1"), pictures `[n, 3, height, width]`.
+    """Open a decoder of one stream onto `device` ("cpu", "cuda", "cuda:1"), frames `[n, 3, height, width]`.
 
     Raises:
         PickError: torchcodec is missing or cannot read the file.
@@ -39,11 +39,11 @@ def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
             str(path), stream_index=stream_index, device=device, seek_mode="exact", num_ffmpeg_threads=1
         )
     except FAILURES as error:
-        raise PickError(f"torchcodec opens nothing ({first_line(error)})") from error
+        raise PickError(f"torchcodec opens nothing ({_first_line(error)})") from error
 
 
 def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np.float64], torch.Tensor]:
-    """Times `[n]` in seconds after the first frame, and RGB pictures `[n, 3, height, width]` uint8 on the device.
+    """Decode frames: times `[n]` in seconds after the first frame, RGB `[n, 3, height, width]` uint8 on the device.
 
     Raises:
         PickError: it cannot.
@@ -51,13 +51,13 @@ def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np
     try:
         batch = decoder.get_frames_at(list(indices))
     except FAILURES as error:
-        raise PickError(f"torchcodec stops ({first_line(error)})") from error
+        raise PickError(f"torchcodec stops ({_first_line(error)})") from error
     start_s = decoder.metadata.begin_stream_seconds or 0.0
     return np.asarray(batch.pts_seconds.cpu().numpy(), np.float64) - start_s, batch.data
 
 
 class TorchcodecFrames:
-    """A `pipeline.decoding.select.FrameSource`."""
+    """A `FrameSource`."""
 
     def __init__(self, path: Path, stream_index: int, device: str) -> None:
         self._decoder = open_decoder(path, stream_index, device)
@@ -67,10 +67,10 @@ class TorchcodecFrames:
 
     def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """See `FrameSource`."""
-        times, pictures = frames_at(self._decoder, indices)
-        return times, np.asarray(pictures.permute(0, 2, 3, 1).contiguous().cpu().numpy(), np.uint8)
+        times, images = frames_at(self._decoder, indices)
+        return times, np.asarray(images.permute(0, 2, 3, 1).contiguous().cpu().numpy(), np.uint8)
 
 
-def first_line(error: Exception) -> str:
-    """The beginning of a message that may go on for pages."""
+def _first_line(error: Exception) -> str:
+    """Shorten a message that may go on for pages."""
     return str(error).strip().split("\n", 1)[0][:200]

@@ -1,7 +1,7 @@
-"""Read pieces onto the device that embeds them, in this process: decoded, scaled and cut to the model's input there.
+"""Sample chunks on the GPU that embeds them, in this process: frames are decoded, scaled and cropped there.
 
-Stands where `pipeline.sampling.sandbox.Reader` stands. A decoder that crashes takes this process down; on Ray that is one worker,
-whose task is done again, and the video fails when that has happened often enough.
+Stands where `pipeline.sampling.sandbox.SandboxSampler` stands. A decoder that crashes takes this process down; on Ray
+that is one worker, whose task is repeated, and the video fails when that has happened often enough.
 """
 
 from __future__ import annotations
@@ -11,53 +11,54 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
-from pipeline.decoding.gpu_reader import DeviceBatch, DeviceReader
+from pipeline.decoding.base import Span
+from pipeline.decoding.gpu_reader import GpuBatch, GpuReader
 from pipeline.decoding.pyav_reader import PyavReader
-from pipeline.decoding.spans import Span, cut
+from pipeline.decoding.split_video import split_video
 from pipeline.images.convert import jpeg
-from pipeline.sampling.sample import summarize, timed
-from pipeline.sampling.types import Chunk, PieceSummary, SampledFrame, SamplingSettings
-
-Seconds = dict[str, float]
+from pipeline.sampling.sample import Seconds, stopwatch, summarize
+from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 
 
-class DevicePieces:
-    """Reads one piece at a time onto `device` ("cuda", "cuda:1"; "cpu" works too)."""
+class GpuSampler:
+    """A `Sampler` onto `device` ("cuda", "cuda:1"; "cpu" works too)."""
 
     def __init__(self, device: str) -> None:
         self._device = device
 
-    def cut(self, chunk: Chunk, reading: SamplingSettings) -> tuple[Span, ...]:
-        """See Reader.cut."""
-        return cut(Path(chunk.identified.path), chunk.identified.source.uri, reading.fps, reading.cut_s)
+    def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
+        """See `Sampler`."""
+        return split_video(Path(chunk.video.path), chunk.video.source.uri, settings.fps, settings.cut_s)
 
-    def read(self, chunk: Chunk, reading: SamplingSettings) -> Generator[list[SampledFrame] | PieceSummary, None, None]:
-        """See Reader.read; the model inputs are tensors on the device."""
-        source, path = chunk.identified.source, Path(chunk.identified.path)
+    def sample(
+        self, chunk: Chunk, settings: SamplingSettings
+    ) -> Generator[list[SampledFrame] | ChunkSummary, None, None]:
+        """See `Sampler`; the model inputs are tensors on the device."""
+        source, path = chunk.video.source, Path(chunk.video.path)
         seconds: Seconds = defaultdict(float)
-        given = 0
+        count = 0
         with closing(PyavReader(path, source.uri)) as exact:
-            video = DeviceReader(exact, self._device)
-            batches = video.batches(reading.fps, reading.input, reading.jpeg_side_px, chunk.span)
+            video = GpuReader(exact, self._device)
+            batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
             while (batch := _next(batches, seconds)) is not None:
-                given += len(batch.numbers)
-                with timed(seconds, "jpeg"):
-                    pictures = _pictures(batch, reading)
-                yield pictures
-            summary = summarize(chunk, video, given, seconds)
+                count += len(batch.numbers)
+                with stopwatch(seconds, "jpeg"):
+                    frames = _sampled_frames(batch, settings)
+                yield frames
+            summary = summarize(chunk, video, count, seconds)
         yield summary
 
     def close(self) -> None:
-        """Nothing is kept between two pieces."""
+        """Do nothing: no state is held between two chunks."""
 
 
-def _next(batches: Generator[DeviceBatch, None, None], seconds: Seconds) -> DeviceBatch | None:
-    with timed(seconds, "decode"):
+def _next(batches: Generator[GpuBatch, None, None], seconds: Seconds) -> GpuBatch | None:
+    with stopwatch(seconds, "decode"):
         return next(batches, None)
 
 
-def _pictures(batch: DeviceBatch, reading: SamplingSettings) -> list[SampledFrame]:
-    encoded = [jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality) for rgb in batch.pictures]
+def _sampled_frames(batch: GpuBatch, settings: SamplingSettings) -> list[SampledFrame]:
+    encoded = [jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality) for rgb in batch.images]
     return [
         SampledFrame(number, time_s, data, width_px, height_px, model_input)
         for number, time_s, (data, width_px, height_px), model_input in zip(

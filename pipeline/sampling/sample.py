@@ -1,6 +1,6 @@
-"""One piece of one video: its sampled frames as JPEGs and model inputs, one by one, then what was found.
+"""Sample one chunk of one video: its frames as JPEGs and model inputs, one by one, then a summary.
 
-One thread decodes and scales; the caller's makes JPEGs and model inputs. Few pictures wait between the two, so memory
+One thread decodes and scales; the caller's makes JPEGs and model inputs. Few images wait between the two, so memory
 does not grow with the length of the video.
 """
 
@@ -17,23 +17,24 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.metadata import VideoMetadata
-from pipeline.decoding.open import VideoReader, open_video
+from pipeline.decoding.base import VideoReader
+from pipeline.decoding.container import VideoMetadata
+from pipeline.decoding.open import open_video
 from pipeline.errors import NothingDecodes
 from pipeline.images.convert import jpeg, rgb_scaler
 from pipeline.prefetch import prefetch
-from pipeline.sampling.types import Chunk, PieceSummary, SampledFrame, SamplingSettings
+from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 from pipeline.subtitles.sidecar import read_subtitles
 
-DECODED_AHEAD = 4  # pictures waiting for JPEG and preparation
+DECODED_AHEAD = 4  # images that wait for JPEG and preparation
 
 Seconds = dict[str, float]
 
 
 class Pass(Protocol):
-    """A pass over a video that has ended: `pipeline.decoding.open.VideoReader`, or `pipeline.decoding.gpu_reader.DeviceReader`."""
+    """A pass over a video that has ended: a `VideoReader`, or a `pipeline.decoding.gpu_reader.GpuReader`."""
 
-    facts: VideoMetadata
+    metadata: VideoMetadata
     start_s: float
     end_s: float
     decode_errors: int
@@ -41,39 +42,39 @@ class Pass(Protocol):
     fell_back: str | None
 
 
-def read_piece(chunk: Chunk, reading: SamplingSettings) -> Generator[SampledFrame | PieceSummary, None, None]:
-    """The pictures of a piece in order, then its summary.
+def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
+    """Yield the frames of a chunk in order, then its summary.
 
-    Subtitles are read with a whole video or the first part of one; an unreadable subtitle file does not stop a
-    video, its message is in `subtitle_errors`.
+    Subtitles are read with a whole video or its first span; an unreadable subtitle file does not stop a video, its
+    message is in `subtitle_errors`.
 
     Raises:
-        VideoError: nothing can be read from it; no picture has been given.
+        VideoError: nothing can be read from it; no frame was yielded.
         SpanDamaged: the span cannot be read by itself.
     """
-    source, path = chunk.identified.source, Path(chunk.identified.path)
+    source, path = chunk.video.source, Path(chunk.video.path)
     seconds: Seconds = defaultdict(float)
-    given = 0
+    count = 0
     with ExitStack() as opened:
-        with timed(seconds, "decode"):
-            video = opened.enter_context(open_video(path, source.uri, decoder=reading.decoder))
-        with closing(prefetch(decoded(video, chunk, reading, seconds), DECODED_AHEAD)) as rgbs:
-            for number, time_s, rgb in rgbs:
-                given += 1
-                yield _picture(number, time_s, rgb, reading, seconds)
-        summary = summarize(chunk, video, given, seconds)
+        with stopwatch(seconds, "decode"):
+            video = opened.enter_context(open_video(path, source.uri, decoder=settings.decoder))
+        with closing(prefetch(rgb_samples(video, chunk, settings, seconds), DECODED_AHEAD)) as samples:
+            for number, time_s, rgb in samples:
+                count += 1
+                yield _sampled_frame(number, time_s, rgb, settings, seconds)
+        summary = summarize(chunk, video, count, seconds)
     yield summary
 
 
-def summarize(chunk: Chunk, video: Pass, given: int, seconds: Seconds) -> PieceSummary:
-    """What a pass found that has given so many pictures; reads the subtitles. Raises NothingDecodes for none."""
-    source, path = chunk.identified.source, Path(chunk.identified.path)
-    if not given and chunk.span is None:
-        raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file anew")
-    with timed(seconds, "subtitles"):
-        transcript, subtitle_errors = read_subtitles(path, source, video.facts) if chunk.index == 0 else ([], [])
-    return PieceSummary(
-        facts=video.facts,
+def summarize(chunk: Chunk, video: Pass, count: int, seconds: Seconds) -> ChunkSummary:
+    """Summarize a pass that yielded `count` frames, and read the subtitles. Raises NothingDecodes for no frame."""
+    source, path = chunk.video.source, Path(chunk.video.path)
+    if not count and chunk.span is None:
+        raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file again")
+    with stopwatch(seconds, "subtitles"):
+        transcript, subtitle_errors = read_subtitles(path, source, video.metadata) if chunk.index == 0 else ([], [])
+    return ChunkSummary(
+        metadata=video.metadata,
         start_s=video.start_s,
         end_s=video.end_s,
         decode_errors=video.decode_errors,
@@ -85,17 +86,17 @@ def summarize(chunk: Chunk, video: Pass, given: int, seconds: Seconds) -> PieceS
     )
 
 
-def decoded(
-    video: VideoReader, chunk: Chunk, reading: SamplingSettings, seconds: Seconds
+def rgb_samples(
+    video: VideoReader, chunk: Chunk, settings: SamplingSettings, seconds: Seconds
 ) -> Generator[tuple[int, float, NDArray[np.uint8]], None, None]:
-    """Number, time and working picture `[height, width, 3]` of each sample; adds its time to `seconds["decode"]`."""
+    """Yield number, time and RGB `[height, width, 3]` of each sample; adds its time to `seconds["decode"]`."""
     from av import FFmpegError
 
-    aspect = Fraction(video.facts.sample_aspect_ratio).limit_denominator(100_000)
-    to_rgb = rgb_scaler(aspect, reading.jpeg_side_px, reading.input.side_px)
-    samples = video.samples(reading.fps, chunk.span)
+    aspect = Fraction(video.metadata.sample_aspect_ratio).limit_denominator(100_000)
+    to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, settings.input.side_px)
+    samples = video.samples(settings.fps, chunk.span)
     while True:
-        with timed(seconds, "decode"):
+        with stopwatch(seconds, "decode"):
             sample = next(samples, None)
             if sample is None:
                 return
@@ -108,8 +109,8 @@ def decoded(
 
 
 @contextmanager
-def timed(seconds: Seconds, stage: str) -> Iterator[None]:
-    """Adds the time spent inside to `seconds[stage]`."""
+def stopwatch(seconds: Seconds, stage: str) -> Iterator[None]:
+    """Add the time spent inside to `seconds[stage]`."""
     began = time.monotonic()
     try:
         yield
@@ -117,11 +118,11 @@ def timed(seconds: Seconds, stage: str) -> Iterator[None]:
         seconds[stage] += time.monotonic() - began
 
 
-def _picture(
-    number: int, time_s: float, rgb: NDArray[np.uint8], reading: SamplingSettings, seconds: Seconds
+def _sampled_frame(
+    number: int, time_s: float, rgb: NDArray[np.uint8], settings: SamplingSettings, seconds: Seconds
 ) -> SampledFrame:
-    with timed(seconds, "jpeg"):
-        encoded, width_px, height_px = jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality)
-    with timed(seconds, "prepare"):
-        model_input = reading.input(rgb)
+    with stopwatch(seconds, "jpeg"):
+        encoded, width_px, height_px = jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)
+    with stopwatch(seconds, "prepare"):
+        model_input = settings.input(rgb)
     return SampledFrame(number, time_s, encoded, width_px, height_px, model_input)

@@ -1,8 +1,8 @@
-"""The child process of a `pipeline.sampling.sandbox.Reader`: reads the pieces that it is told to, until its parent is gone.
+"""The child process of a `SandboxSampler`: samples the chunks that it is sent, until its parent is gone.
 
     python -m pipeline.sampling.sandbox_child SOCKET MEMORY_BYTES
 
-Its standard input is a pipe on which its parent says nothing: that it closes means that the parent ended.
+Its standard input is a pipe into which its parent writes nothing: when the pipe closes, the parent has ended.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from pipeline.decoding.spans import SpanDamaged, cut
+from pipeline.decoding.base import SpanDamaged
+from pipeline.decoding.split_video import split_video
 from pipeline.errors import DecoderOutOfMemory, PipelineError
-from pipeline.sampling.sample import read_piece
-from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Order
-from pipeline.sampling.types import PieceSummary, SampledFrame
+from pipeline.sampling.sample import sample_chunk
+from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Request
+from pipeline.sampling.types import ChunkSummary, SampledFrame
 
-LOOK_AT_MEMORY_S = 0.05
-HOLD_S = 2.0
-"""Pictures wait this long for more, so that the parent sees that work goes on."""
+MEMORY_CHECK_S = 0.05
+MAX_HOLD_S = 2.0
+"""Frames wait this long for more, so that the parent sees that work goes on."""
 
 
 def main() -> None:
+    """Serve the parent's requests until it ends."""
     socket_fd, memory_bytes = map(int, sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent says what to do
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what to do
     with suppress(OSError):  # where memory runs out, this process is the one to lose
         Path("/proc/self/oom_score_adj").write_text("500")
     _end_with_parent()
@@ -41,43 +43,43 @@ def main() -> None:
     with Connection(socket_fd) as parent:
         while True:
             try:
-                order: Order = parent.recv()
+                request: Request = parent.recv()
             except EOFError:
                 return
-            for message in _answer(order):
+            for message in _reply(request):
                 parent.send(message)
 
 
-def _answer(order: Order) -> Iterator[Message]:
-    """What was asked for, or why it cannot be had; a programming error ends the process with its traceback."""
-    task, chunk, reading = order
+def _reply(request: Request) -> Iterator[Message]:
+    """Yield the reply to a request, or its error; a programming error ends the process with its traceback."""
+    task, chunk, settings = request
     try:
-        if task == "cut":
-            source = chunk.identified.source
-            yield cut(Path(chunk.identified.path), source.uri, reading.fps, reading.cut_s)
+        if task == "split":
+            yield split_video(Path(chunk.video.path), chunk.video.source.uri, settings.fps, settings.cut_s)
         else:
-            with closing(read_piece(chunk, reading)) as parts:
-                yield from _grouped(parts, reading.batch)
+            with closing(sample_chunk(chunk, settings)) as parts:
+                yield from _batches(parts, settings.batch)
     except (PipelineError, SpanDamaged) as error:
         yield error
     except MemoryError:
-        yield DecoderOutOfMemory(f"{chunk.identified.source.uri}: there is no memory left to decode it with")
+        yield DecoderOutOfMemory(f"{chunk.video.source.uri}: there is no memory left to decode it with")
 
 
-def _grouped(
-    parts: Generator[SampledFrame | PieceSummary, None, None], size: int
-) -> Iterator[list[SampledFrame] | PieceSummary]:
+def _batches(
+    parts: Generator[SampledFrame | ChunkSummary, None, None], size: int
+) -> Iterator[list[SampledFrame] | ChunkSummary]:
+    """Group frames into batches, smaller ones where frames come slowly."""
     waiting: list[SampledFrame] = []
     since = time.monotonic()
     for part in parts:
         if isinstance(part, SampledFrame):
             waiting.append(part)
-            if len(waiting) < size and time.monotonic() - since < HOLD_S:
+            if len(waiting) < size and time.monotonic() - since < MAX_HOLD_S:
                 continue
         if waiting:
             yield waiting
             waiting, since = [], time.monotonic()
-        if isinstance(part, PieceSummary):
+        if isinstance(part, ChunkSummary):
             yield part
 
 
@@ -105,7 +107,7 @@ def _watch_memory(limit_bytes: int) -> None:
     while True:
         if int(statm.read_text().split()[1]) * page_bytes > limit_bytes:
             os._exit(OUT_OF_MEMORY)
-        time.sleep(LOOK_AT_MEMORY_S)
+        time.sleep(MEMORY_CHECK_S)
 
 
 if __name__ == "__main__":

@@ -1,53 +1,52 @@
-"""What goes into reading and what comes out of it: a source with its bytes at hand, a piece of it, pictures."""
+"""Data that sampling takes and returns: a chunk of a video, settings, sampled frames, a summary, rows."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
-from uuid import uuid4
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.metadata import VideoMetadata
+from pipeline.decoding.base import Span
+from pipeline.decoding.container import VideoMetadata
 from pipeline.images.preprocess import ModelInput
-from pipeline.sources.discover import Source, content_id, local_file
-from pipeline.sources.filesystem import attempt, filesystem_of, is_remote
-from pipeline.subtitles.sidecar import Line
-
-if TYPE_CHECKING:
-    from pipeline.decoding.spans import Span
+from pipeline.sources.fetch import FetchedVideo
+from pipeline.subtitles.cues import Line
 
 
 @dataclass(frozen=True, slots=True)
-class FetchedVideo:
-    """A source whose bytes lie at the local `path`."""
+class IngestSettings:
+    """Settings by which a video becomes rows; a library holds them.
 
-    source: Source
-    path: str
-    video_id: str
-    size_bytes: int
+    `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; fixed windows of `window_s`
+    where there are no shots.
+    """
 
+    fps: float = 1.0
+    jpeg_side_px: int = 512
+    jpeg_quality: int = 85
+    window_s: float = 10.0
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A video (`span` None: whole, in one go), or the part number `index` of the `of` parts that it is cut into."""
-
-    identified: FetchedVideo
-    span: Span | None = None
-    of: int = 1
-    index: int = 0
+    def __post_init__(self) -> None:
+        allowed = {
+            "fps": 0.001 <= self.fps <= 1000,
+            "jpeg_side_px": 16 <= self.jpeg_side_px <= 16384,
+            "jpeg_quality": 1 <= self.jpeg_quality <= 100,
+            "window_s": self.window_s >= 0.1,
+        }
+        for name, fits in allowed.items():
+            if not fits:
+                raise ValueError(f"{name}={getattr(self, name)} is out of range; see IngestSettings")
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """What is made of each piece.
+    """Settings by which a chunk is sampled.
 
-    `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` is what the model sees;
-    parts of about `cut_s` seconds are cut of a long video (0: none); `batch` pictures are handed over at a time.
+    `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` makes the model's input;
+    a long video is split into spans of about `cut_s` seconds (0: never); frames are handed over `batch` at a time.
     """
 
     fps: float
@@ -57,6 +56,16 @@ class SamplingSettings:
     input: ModelInput
     cut_s: float = 0.0
     batch: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A whole video (`span` None), or number `index` of the `of` spans that it is split into."""
+
+    video: FetchedVideo
+    span: Span | None = None
+    of: int = 1
+    index: int = 0
 
 
 class SampledFrame(NamedTuple):
@@ -71,15 +80,15 @@ class SampledFrame(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PieceSummary:
-    """What one pass over a piece found.
+class ChunkSummary:
+    """Result of one pass over a chunk, apart from its frames.
 
-    The video covers `[start_s, end_s)`; `end_s` is final for a whole video and for its last part. `decode_errors`
+    The video covers `[start_s, end_s)`; `end_s` is final for a whole video and for its last span. `decode_errors`
     counts packets that could not be read or decoded and frames that decoded with damage. `seconds` is the time
-    spent on `decode`, `jpeg`, `prepare` and `subtitles`. `fell_back` says why PyAV read what `decoder` was to read.
+    spent on `decode`, `jpeg`, `prepare` and `subtitles`. `fell_back` says why PyAV replaced the requested decoder.
     """
 
-    facts: VideoMetadata
+    metadata: VideoMetadata
     start_s: float
     end_s: float
     decode_errors: int
@@ -90,24 +99,36 @@ class PieceSummary:
     fell_back: str | None = None
 
 
-def identify(source: Source, folder: Path) -> FetchedVideo:
-    """Say what a source is by its bytes; a remote one is first fetched to a file of its own in `folder`.
+class Sampler(Protocol):
+    """Sampler of one chunk at a time: `SandboxSampler` in a child process, `GpuSampler` in this one."""
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be had; nothing is left in `folder`.
+    def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
+        """Split a long video into spans; returns none where it is short or cannot be split."""
+
+    def sample(
+        self, chunk: Chunk, settings: SamplingSettings
+    ) -> Generator[list[SampledFrame] | ChunkSummary, None, None]:
+        """Yield the frames of a chunk in order, at most `settings.batch` at a time, then its summary."""
+
+    def close(self) -> None:
+        """Free what the sampler holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """One row of the frames table: the first instant `frame_no / fps` that shows it, its presentation time `time_s`.
+
+    `width_px` and `height_px` are those of the JPEG; `vector` is float16 `[dim]` of unit length.
     """
-    path = _fetch(source.uri, folder) if is_remote(source.uri) else local_file(source.uri)
-    video_id = attempt(source.uri, lambda: content_id(path))
-    return FetchedVideo(source, str(path), video_id, path.stat().st_size)
+
+    frame_no: int
+    time_s: float
+    width_px: int
+    height_px: int
+    jpeg: bytes
+    vector: NDArray[np.float16]
 
 
-def _fetch(uri: str, folder: Path) -> Path:
-    suffix = PurePosixPath(re.split(r"[?#]", uri)[0]).suffix  # some demuxers go by it
-    path = folder / f"{uuid4().hex}{suffix}"
-    filesystem, remote = attempt(uri, lambda: filesystem_of(uri))
-    try:
-        attempt(uri, lambda: filesystem.get_file(remote, str(path)))
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    return path
+def frame_row(frame: SampledFrame, vector: NDArray[np.float16]) -> FrameRow:
+    """Combine a frame with its vector `[dim]`."""
+    return FrameRow(frame.number, frame.time_s, frame.width_px, frame.height_px, frame.jpeg, vector)

@@ -1,19 +1,15 @@
-"""Where videos come from: files, folders, globs and fsspec URIs; found, fetched and identified."""
+"""Find videos in files, folders, globs and fsspec URIs, with the subtitle files beside them."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import tempfile
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SourceMissing
@@ -30,7 +26,6 @@ VIDEO_SUFFIXES = frozenset([
 ])
 # fmt: on
 SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
-CHUNK_BYTES = 1 << 20
 MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
 """What filesystems call a mark that changes with a file's bytes, the surest first; case, "-" and "_" vary."""
 
@@ -107,55 +102,6 @@ def stamp(source: Source) -> Stamp | None:
         return Stamp(facts.st_size, str(facts.st_mtime_ns))
     filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri))
     return _stamp_of(attempt(source.uri, lambda: filesystem.info(path)))
-
-
-@contextmanager
-def local_copy(source: Source) -> Iterator[Path]:
-    """The path of a source's bytes: the file itself, or a download that is deleted on leaving.
-
-    A download streams to a temporary file and is retried when the failure may pass.
-
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be had.
-    """
-    if not is_remote(source.uri):
-        path = local_file(source.uri)
-        attempt(source.uri, lambda: path.open("rb").close())
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
-        path = Path(folder) / f"video{_name(source.uri).suffix}"
-        attempt(source.uri, lambda: _download(source.uri, path))
-        yield path
-
-
-def local_file(uri: str) -> Path:
-    """The path of a local source; raises SourceMissing for a pipe, socket or device, whose bytes may never end.
-
-    What cannot be looked at raises as `local_copy`.
-    """
-    path = Path(uri)
-    if re.search(r"\\x[89a-f][0-9a-f]", uri) and not path.exists():
-        raise SourceMissing(f"{uri}: cannot be named in a library, for its name is not UTF-8; rename it")
-    mode = attempt(uri, path.stat).st_mode
-    if not S_ISREG(mode) and not S_ISDIR(mode):
-        raise SourceMissing(f"{uri}: is no regular file, but a pipe, a socket or a device; name a file")
-    return path
-
-
-def content_id(path: Path) -> str:
-    """The identity of a video: the first 32 hex digits of the SHA-256 of its bytes, whatever its name."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()[:32]
-
-
-def read_bytes(uri: str) -> bytes:
-    """The whole of a small file; raises as `local_copy`."""
-    with local_copy(Source(uri, uri)) as path:
-        return path.read_bytes()
 
 
 def sidecar_language(uri: str) -> str | None:
@@ -304,8 +250,3 @@ def _sidecars(video: str, names: Sequence[str]) -> list[str]:
     longer = tuple(other for other in stems if other.startswith(stem))
     fitting = [name for name in near if not name.startswith(longer)]
     return [name for name in fitting if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES]
-
-
-def _download(uri: str, path: Path) -> None:
-    filesystem, remote = filesystem_of(uri)
-    filesystem.get_file(remote, str(path))

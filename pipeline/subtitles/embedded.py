@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.decoding.container import OPEN_OPTIONS
 from pipeline.errors import SubtitleError
-from pipeline.subtitles.sidecar import Line, spoken
+from pipeline.subtitles.cues import Line, split_voices
 
 if TYPE_CHECKING:
     from av import Packet
@@ -19,7 +19,7 @@ TEXT_CODECS = frozenset({"ass", "ssa", "srt", "subrip", "webvtt", "mov_text", "t
 
 
 def embedded_lines(path: Path, name: str) -> list[Line]:
-    """Lines of every text track; tracks of pictures (DVD, Blu-ray) are left out.
+    """Read the lines of every text track; tracks of images (DVD, Blu-ray) are left out.
 
     Raises:
         SubtitleError: a track is damaged, so that some of its packets cannot be read.
@@ -39,7 +39,7 @@ def embedded_lines(path: Path, name: str) -> list[Line]:
         except av.FFmpegError as error:
             raise SubtitleError(
                 f"{name}: a text track is damaged ({error.strerror}) after {len(lines)} lines; "
-                "make the file anew, or put the subtitles beside it as .srt"
+                "make the file again, or put the subtitles beside it as .srt"
             ) from error
     return lines
 
@@ -60,12 +60,12 @@ def _packet_lines(packet: Packet[Stream]) -> Iterator[Line]:
     else:
         cues = [_ass_cue(subtitle.ass) for subtitle in packet.decode() if hasattr(subtitle, "ass")]
     for name, text in cues:
-        for speaker, words in spoken(text):
+        for speaker, words in split_voices(text):
             yield Line(start_s, end_s, words, "embedded", language, speaker or name or None)
 
 
 def _ass_cue(event: bytes) -> tuple[str, str]:
-    """(actor, text without overrides) of FFmpeg's event: ReadOrder,Layer,Style,Name,L,R,V,Effect,Text."""
+    """Split FFmpeg's event (ReadOrder,Layer,Style,Name,L,R,V,Effect,Text) into actor and text without overrides."""
     from pysubs2 import SSAEvent
 
     fields = event.decode("utf-8", errors="replace").split(",", 8)
@@ -76,7 +76,7 @@ def _ass_cue(event: bytes) -> tuple[str, str]:
 
 
 def _mp4_webvtt_cues(sample: bytes) -> Iterator[str]:
-    """Text of each cue of one sample: boxes `vttc` that hold a `payl` (ISO/IEC 14496-30, section 7)."""
+    """Yield the text of each cue of one sample: boxes `vttc` that hold a `payl` (ISO/IEC 14496-30, section 7)."""
     for kind, cue in _boxes(sample):
         if kind == b"vttc":
             for part, payload in _boxes(cue):

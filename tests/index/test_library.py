@@ -20,7 +20,7 @@ from index.library import Library
 from index.rows import FailureRow, RunRow, SegmentRow, SourceRow
 from index.store.indexes import Thresholds
 from index.store.schema import frame_key
-from pipeline.sampling.settings import FrameRow
+from pipeline.sampling.types import FrameRow
 from tests.support.random_library import DIM, SETTINGS, WHEN, fingerprint, made, run_together, unit_vectors, write
 
 

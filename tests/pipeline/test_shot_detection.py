@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.sampling.types import PieceSummary, SampledFrame
+from pipeline.sampling.types import ChunkSummary, SampledFrame
 from pipeline.shot_detection import Segment, find_segments
 from tests.support.ffmpeg import ColourTower, read_whole
 
@@ -94,7 +94,7 @@ def test_segments_of_a_real_film_cover_it(media: Path, name: str) -> None:
     assert all(one.end_s == other.start_s for one, other in pairwise(segments))
 
 
-def segments_of(summary: PieceSummary, pictures: Sequence[SampledFrame]) -> list[Segment]:
+def segments_of(summary: ChunkSummary, pictures: Sequence[SampledFrame]) -> list[Segment]:
     vectors = ColourTower().embed(np.stack([picture.model_input for picture in pictures])).astype(np.float64)
     distances = 1 - np.sum(vectors[1:] * vectors[:-1], axis=1)
     return find_segments([picture.time_s for picture in pictures], distances.tolist(), summary.end_s, 10.0)

@@ -15,7 +15,7 @@ from jobs.annotate.captions import text_tower
 from jobs.text_import.captions import read_captions
 from jobs.text_import.run import Imported, import_text
 from jobs.text_import.types import Read, TextLine, VideoText
-from pipeline.sampling.settings import FrameRow
+from pipeline.sampling.types import FrameRow
 from tests.jobs.text_import.test_transcripts import written
 from tests.support.agent_library import make_library
 from tests.support.command import Kinodex, bad, runner

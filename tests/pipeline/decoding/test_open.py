@@ -41,7 +41,7 @@ CLIPS = [
 
 def samples(path: Path, fps: float, side_px: int = 160) -> Iterator[tuple[int, float, NDArray[np.uint8]]]:
     with open_video(path) as video:
-        to_rgb = rgb_scaler(Fraction(video.facts.sample_aspect_ratio).limit_denominator(1000), side_px, 1)
+        to_rgb = rgb_scaler(Fraction(video.metadata.sample_aspect_ratio).limit_denominator(1000), side_px, 1)
         for sample in video.samples(fps):
             yield sample.number, sample.time_s, to_rgb(sample.frame)
 
@@ -54,11 +54,11 @@ def test_no_clip_is_forgotten(media: Path) -> None:
 @pytest.mark.parametrize("name", CLIPS)
 def test_pictures_and_times_are_those_of_ffmpeg(media: Path, name: str) -> None:
     path = media / "clips" / name
-    facts = probe(path)
+    metadata = probe(path)
     ours = list(samples(path, fps=1))
     height, width = ours[0][2].shape[:2]
-    shown = ffmpeg_shows(path, facts.stream_index, 1, width, height)
-    times = packet_times(path, facts.stream_index)
+    shown = ffmpeg_shows(path, metadata.stream_index, 1, width, height)
+    times = packet_times(path, metadata.stream_index)
     assert [number for number, _, _ in ours] == sorted({number for number, _, _ in ours})
     assert len(shown) - ours[-1][0] in (1, 2)  # ffmpeg rounds the end of the stream up to a whole instant
     for number, time_s, rgb in ours:

@@ -34,7 +34,7 @@ def test_of_each_closed_group_only_what_comes_before_its_last_wanted_frame_is_se
     plan = planned([*CLOSED, 8], [0, 4, 8], every=4)
     assert plan.numbers == {0: 0, 4: 1, 8: 2}
     assert sent(plan) == [0, 4, 8]
-    assert plan.pts[plan.fresh].tolist() == [4, 8]
+    assert plan.pts[plan.restart].tolist() == [4, 8]
 
 
 def test_a_group_without_wanted_frames_is_left_out() -> None:
@@ -47,20 +47,20 @@ def test_leading_pictures_that_are_wanted_need_the_group_before() -> None:
     plan = planned([*OPEN, 8], [0, 6, 8], every=5)
     assert plan.numbers == {0: 0, 5: 1}
     assert sent(plan) == [0, 3, 1, 2, 6, 4, 5]
-    assert not plan.fresh.any()
+    assert not plan.restart.any()
 
 
 def test_leading_pictures_that_are_not_wanted_are_left_out_with_the_group_before() -> None:
     plan = planned([*OPEN, 8], [0, 6, 8], every=7)
     assert plan.numbers == {0: 0, 7: 1}
     assert sent(plan) == [0, 6, 7]
-    assert plan.pts[plan.fresh].tolist() == [6]
+    assert plan.pts[plan.restart].tolist() == [6]
 
 
 def test_a_part_begins_afresh_and_ends_with_its_own_frames() -> None:
     plan = planned([6, 4, 5, 7, 8], [6, 8], every=1, first=6, until=8)
     assert (plan.numbers, sent(plan)) == ({6: 6, 7: 7}, [6, 7])
-    assert plan.fresh.tolist() == [True, False, False, False, False]
+    assert plan.restart.tolist() == [True, False, False, False, False]
 
 
 def test_numbers_are_exact_where_they_exceed_64_bits() -> None:
@@ -120,7 +120,7 @@ def test_key_frames_that_are_none_are_found_out(media: Path, tmp_path: Path) -> 
     ffmpeg(
         "-i", clip, "-an", "-vf", "scale=160:90", "-c:v", "libx264", "-x264-params", "keyint=30:intra-refresh=1", path
     )
-    assert plan_of(path, 0.5).fresh.any()
+    assert plan_of(path, 0.5).restart.any()
     every, some = shown(path, 1000), shown(path, 0.5)
     assert len(some) >= 5
     assert some == {time_s: every[time_s] for time_s in some}
@@ -141,7 +141,7 @@ def test_packets_that_are_no_ground_to_plan_on(media: Path, name: str, message: 
 
 def test_listing_tells_what_an_edit_list_hides(media: Path) -> None:
     video = PyavReader(media / "awkward" / "mediabunny__edit-list-discard.mp4", "discard")
-    with video.opened() as (container, stream):
+    with video.open_stream() as (container, stream):
         packets = list_packets(container.demux(stream), stream)
     assert (len(packets), len(packets.shown())) == (50, 49)
     assert packets.shown()[0] == video.first_pts

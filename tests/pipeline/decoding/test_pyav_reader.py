@@ -103,12 +103,12 @@ def test_readable_files_give_what_they_hold(media: Path, name: str) -> None:
 def test_readable_files_show_what_ffmpeg_shows(media: Path, name: str, fps: int) -> None:
     path = media / "awkward" / name
     with open_video(path) as video:
-        facts = video.facts
-        to_rgb = rgb_scaler(Fraction(facts.sample_aspect_ratio).limit_denominator(1000), 160, 1)
+        metadata = video.metadata
+        to_rgb = rgb_scaler(Fraction(metadata.sample_aspect_ratio).limit_denominator(1000), 160, 1)
         ours = [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(fps)]
-    printed = [float(time) for time in shown_times(path, facts.stream_index) if time]
+    printed = [float(time) for time in shown_times(path, metadata.stream_index) if time]
     height, width = ours[0][2].shape[:2]
-    shown = ffmpeg_shows(path, facts.stream_index, fps, width, height)
+    shown = ffmpeg_shows(path, metadata.stream_index, fps, width, height)
     for number, time_s, rgb in ours:
         instant = printed[0] + number / fps + 1e-6
         assert f"{time_s:.6f}" == f"{max(time for time in printed if time <= instant):.6f}"
@@ -122,10 +122,10 @@ def test_times_of_an_avi_without_presentation_times_are_those_of_ffprobe(media: 
 
 
 def test_the_larger_stream_is_chosen_and_never_cover_art(media: Path) -> None:
-    facts = probe(media / "clips" / "torchcodec__nasa_13013.mp4")
-    assert (facts.stream_index, facts.width_px, facts.height_px) == (3, 480, 270)
-    facts = probe(media / "awkward" / "subtitleedit__sample_MP4_SRT.mp4")
-    assert (facts.stream_index, facts.codec, facts.has_audio) == (1, "mpeg4", True)
+    metadata = probe(media / "clips" / "torchcodec__nasa_13013.mp4")
+    assert (metadata.stream_index, metadata.width_px, metadata.height_px) == (3, 480, 270)
+    metadata = probe(media / "awkward" / "subtitleedit__sample_MP4_SRT.mp4")
+    assert (metadata.stream_index, metadata.codec, metadata.has_audio) == (1, "mpeg4", True)
 
 
 @needs_ffmpeg
@@ -134,8 +134,8 @@ def test_a_video_with_cover_art_gives_the_video(media: Path, tmp_path: Path) -> 
     ffmpeg("-f", "lavfi", "-i", "color=red:size=2000x1000", "-frames:v", "1", cover)
     ffmpeg("-i", cover, "-i", video, "-map", "0", "-map", "1:v", "-c:v:0", "png", "-c:v:1", "copy",
            "-disposition:v:0", "attached_pic", both)  # fmt: skip
-    facts = probe(both)
-    assert (facts.codec, facts.width_px) == ("h264", 640)
+    metadata = probe(both)
+    assert (metadata.codec, metadata.width_px) == ("h264", 640)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_a_video_with_cover_art_gives_the_video(media: Path, tmp_path: Path) -> 
      ("decord__video_180.mov", (568, 320)), ("mediabunny__sar_2x1.mp4", (1280, 360))],
 )  # fmt: skip
 def test_facts_are_as_displayed(media: Path, name: str, size: tuple[int, int]) -> None:
-    facts = probe(media / "awkward" / name)
-    assert (facts.width_px, facts.height_px) == size
+    metadata = probe(media / "awkward" / name)
+    assert (metadata.width_px, metadata.height_px) == size
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_interlaced_frames_do_not_comb(tmp_path: Path) -> None:
     ffmpeg("-f", "lavfi", "-i", f"{moving},scroll=horizontal=-0.1,tinterlace=interleave_top,fieldorder=tff",
            "-c:v", "mpeg2video", "-flags", "+ilme+ildct", "-top", "1", "-q:v", "2", path)  # fmt: skip
     with open_video(path) as video:
-        assert video.facts.interlaced
+        assert video.metadata.interlaced
         samples = [(s.time_s, s.frame) for s in video.samples(5)]
     frame = samples[3][1]
     woven = frame.to_ndarray(format="gray").astype(int)

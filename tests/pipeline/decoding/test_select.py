@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.decoding.gpu_reader import DeviceReader
-from pipeline.decoding.open import VideoReader, open_video, probe
+from pipeline.decoding.base import VideoReader
+from pipeline.decoding.gpu_reader import GpuReader
+from pipeline.decoding.open import DECODERS, choose_decoder, open_video, probe
 from pipeline.decoding.pyav_reader import PyavReader
-from pipeline.decoding.select import DECODERS, choose
-from pipeline.decoding.spans import cut
+from pipeline.decoding.split_video import split_video
 from pipeline.errors import PipelineError
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import Fit, ModelInput
@@ -71,7 +71,7 @@ def needs(decoder: str) -> None:
 
 
 def shown(video: VideoReader, fps: float = 1) -> Shown:
-    to_rgb = rgb_scaler(Fraction(video.facts.sample_aspect_ratio).limit_denominator(1000), 448, 1)
+    to_rgb = rgb_scaler(Fraction(video.metadata.sample_aspect_ratio).limit_denominator(1000), 448, 1)
     return [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(fps)]
 
 
@@ -96,10 +96,10 @@ def test_every_file_agrees_or_falls_back(media: Path, folder: str, decoder: str)
     reasons = {}
     for path in sorted((media / folder).iterdir()):
         try:
-            facts = probe(path)
+            metadata = probe(path)
         except PipelineError:
             continue
-        fps = min(1.0, 4 / (facts.claimed_duration_s or 4))  # some 4 samples of each
+        fps = min(1.0, 4 / (metadata.claimed_duration_s or 4))  # some 4 samples of each
         reason = assert_agreement(path, decoder, fps, LESS_CLOSE_DB.get(path.name, CLOSE_DB))
         if reason:
             reasons[path.name] = reason
@@ -162,7 +162,7 @@ def test_spans_are_read_by_any_decoder(media: Path, decoder: str) -> None:
     with open_video(path) as video:
         whole = [(sample.number, sample.time_s) for sample in video.samples(2)]
     joined = []
-    for span in cut(path, path.name, 2, 4):
+    for span in split_video(path, path.name, 2, 4):
         with open_video(path, decoder=decoder) as video:
             joined += [(sample.number, sample.time_s) for sample in video.samples(2, span)]
             assert video.fell_back is None
@@ -189,7 +189,7 @@ def test_auto_is_settled_by_what_was_measured(media: Path) -> None:
     path = media / "clips" / "moviepy__chaplin.mp4"
     with open_video(path, decoder="auto") as video:
         assert next(sample.number for sample in video.samples(1)) == 0
-        assert video.decoder == choose("auto") == "pyav"
+        assert video.decoder == choose_decoder("auto") == "pyav"
         assert video.fell_back is None
 
 
@@ -204,10 +204,10 @@ def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str,
     path = media / name
     model_input = ModelInput(224, 192, fit, fill=90) if fit == "longest" else ModelInput(224, 224, fit)
     exact = PyavReader(path, path.name)
-    aspect = Fraction(exact.facts.sample_aspect_ratio).limit_denominator(100_000)
+    aspect = Fraction(exact.metadata.sample_aspect_ratio).limit_denominator(100_000)
     to_rgb = rgb_scaler(aspect, 320, model_input.side_px)
     host = [(s.number, s.time_s, model_input(to_rgb(s.frame))) for s in exact.samples(1)]
-    device = DeviceReader(PyavReader(path, path.name), "cpu")
+    device = GpuReader(PyavReader(path, path.name), "cpu")
     batches = list(device.batches(1, model_input, 320))
     rows = [row for batch in batches for row in zip(batch.numbers, batch.times_s, batch.inputs.numpy(), strict=True)]
     assert [row[:2] for row in rows] == [row[:2] for row in host]
@@ -215,5 +215,5 @@ def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str,
     assert min(psnr_db(a[2], b[2]) for a, b in zip(rows, host, strict=True)) >= 37
     assert device.end_s == exact.end_s
     assert (device.fell_back is not None) == (path.name in FALLS_BACK["torchcodec"])
-    longest = {max(picture.shape[:2]) for batch in batches for picture in batch.pictures}
-    assert longest == {min(320, max(exact.facts.width_px, exact.facts.height_px))} or device.fell_back
+    longest = {max(picture.shape[:2]) for batch in batches for picture in batch.images}
+    assert longest == {min(320, max(exact.metadata.width_px, exact.metadata.height_px))} or device.fell_back

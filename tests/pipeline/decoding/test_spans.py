@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.decoding.open import VideoReader, open_video
-from pipeline.decoding.spans import Span, SpanDamaged, cut
+from pipeline.decoding.base import Span, SpanDamaged, VideoReader
+from pipeline.decoding.open import open_video
+from pipeline.decoding.split_video import split_video
 from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
 
 Shown = list[tuple[int, float, str]]
@@ -22,7 +23,7 @@ def shown(video: VideoReader, fps: float, span: Span | None = None) -> Shown:
 
 
 def assert_joined_spans_are_the_whole(path: Path, fps: float, span_s: float) -> tuple[Span, ...]:
-    spans = cut(path, path.name, fps, span_s)
+    spans = split_video(path, path.name, fps, span_s)
     with open_video(path) as video:
         whole = shown(video, fps)
         whole_end_s = video.end_s
@@ -61,19 +62,19 @@ def test_joined_spans_of_real_files_are_the_whole(media: Path, name: str) -> Non
 
 def test_a_short_video_is_not_cut(media: Path) -> None:
     path = media / "clips" / "moviepy__big_buck_bunny_0_30.webm"  # 30 s
-    assert cut(path, path.name, 1, span_s=25) == ()
-    assert len(cut(path, path.name, 1, span_s=12)) == 2
+    assert split_video(path, path.name, 1, span_s=25) == ()
+    assert len(split_video(path, path.name, 1, span_s=12)) == 2
 
 
 @pytest.mark.parametrize("name", ["mediabunny__hevc-aac.avi", "simpl__track_audiosprites_video.webm"])
 def test_a_video_whose_times_mislead_is_not_cut(media: Path, name: str) -> None:
-    assert cut(media / "awkward" / name, name, 1, span_s=0.2) == ()
+    assert split_video(media / "awkward" / name, name, 1, span_s=0.2) == ()
 
 
 @needs_ffmpeg
 def test_damage_in_a_span_is_told(media: Path, tmp_path: Path) -> None:
     path = make("h264.mp4", media, tmp_path)
-    spans = cut(path, path.name, 30, 2)
+    spans = split_video(path, path.name, 30, 2)
     data = bytearray(path.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 4000] = bytes(4000)
@@ -98,12 +99,12 @@ def test_key_frames_that_are_none_are_told(media: Path, tmp_path: Path) -> None:
     ffmpeg(
         "-i", clip, "-an", "-vf", "scale=160:90", "-c:v", "libx264", "-x264-params", "keyint=30:intra-refresh=1", path
     )
-    spans = cut(path, path.name, 1, 2)
+    spans = split_video(path, path.name, 1, 2)
     with open_video(path) as video, pytest.raises(SpanDamaged):
         shown(video, 1, spans[1])
 
 
 def test_a_span_of_another_file_is_told(media: Path) -> None:
-    spans = cut(media / "clips" / "moviepy__big_buck_bunny_0_30.webm", "bunny", 1, 6)
+    spans = split_video(media / "clips" / "moviepy__big_buck_bunny_0_30.webm", "bunny", 1, 6)
     with open_video(media / "clips" / "simpl__gbike_ride_31s.webm") as video, pytest.raises(SpanDamaged):
         shown(video, 1, spans[2])

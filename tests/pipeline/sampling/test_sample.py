@@ -22,9 +22,8 @@ from pipeline.errors import NotAVideo
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import ModelInput
 from pipeline.prefetch import prefetch
-from pipeline.sampling.sample import read_piece
-from pipeline.sampling.settings import IngestSettings
-from pipeline.sampling.types import SampledFrame
+from pipeline.sampling.sample import sample_chunk
+from pipeline.sampling.types import IngestSettings, SampledFrame
 from pipeline.sources.discover import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
@@ -35,7 +34,7 @@ def test_pictures_and_summary_of_a_clip(media: Path) -> None:
     assert [picture.time_s for picture in pictures] == [float(k) for k in range(53)]
     assert (summary.start_s, summary.decode_errors, summary.subtitle_errors) == (0.0, 0, ())
     assert summary.end_s == pytest.approx(1253 / 24)
-    assert summary.facts.codec == "h264"
+    assert summary.metadata.codec == "h264"
     assert set(summary.seconds) == {"decode", "jpeg", "prepare", "subtitles"}
 
 
@@ -139,7 +138,7 @@ def test_errors_while_preparing_reach_the_caller_and_end_the_threads(media: Path
 
 def test_a_caller_that_stops_early_ends_the_threads(media: Path) -> None:
     path, threads = media / "clips" / "moviepy__sintel_trailer_52s.mp4", threading.active_count()
-    with closing(read_piece(whole(path), READING)) as parts:
+    with closing(sample_chunk(whole(path), READING)) as parts:
         assert isinstance(next(parts), SampledFrame)
         assert threading.active_count() > threads
     assert threading.active_count() == threads
@@ -169,9 +168,9 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from dataclasses import replace
-from pipeline.sampling.sample import read_piece
+from pipeline.sampling.sample import sample_chunk
 from tests.support.ffmpeg import READING, whole
-frames = sum(1 for part in read_piece(whole(Path(sys.argv[1])), replace(READING, fps=10.0))) - 1
+frames = sum(1 for part in sample_chunk(whole(Path(sys.argv[1])), replace(READING, fps=10.0))) - 1
 print(frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
-from pipeline.sampling.sample import read_piece
-from pipeline.sampling.sandbox import Limits, Reader, ReaderBroken
-from pipeline.sampling.types import Chunk, PieceSummary, SampledFrame, SamplingSettings
+from pipeline.sampling.sample import sample_chunk
+from pipeline.sampling.sandbox import Limits, ReaderBroken, SandboxSampler
+from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 from tests.support.ffmpeg import READING, whole
 
 SHORT = Limits(base_s=20, silence_s=3)
@@ -37,7 +37,7 @@ def sintel(media: Path) -> Chunk:
 
 @pytest.fixture
 def reader():
-    with closing(Reader(Limits())) as reader:
+    with closing(SandboxSampler(Limits())) as reader:
         yield reader
 
 
@@ -51,17 +51,17 @@ def children(parent: int) -> list[int]:
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            facts, command = stat.read_text(), (stat.parent / "cmdline").read_text()
+            metadata, command = stat.read_text(), (stat.parent / "cmdline").read_text()
         except OSError:
             continue  # it has ended meanwhile
-        state, above = facts.rpartition(")")[2].split()[:2]
+        state, above = metadata.rpartition(")")[2].split()[:2]
         if int(above) == parent and state != "Z" and "pipeline.sampling.sandbox_child" in command:
             found.append(int(stat.parent.name))
     return found
 
 
-def pictures(reader: Reader, chunk: Chunk, reading: SamplingSettings = READING) -> list[SampledFrame]:
-    return [picture for part in reader.read(chunk, reading) if isinstance(part, list) for picture in part]
+def pictures(reader: SandboxSampler, chunk: Chunk, reading: SamplingSettings = READING) -> list[SampledFrame]:
+    return [picture for part in reader.sample(chunk, reading) if isinstance(part, list) for picture in part]
 
 
 def outcome(parts: Any) -> tuple[list[Any], str]:
@@ -79,26 +79,26 @@ def outcome(parts: Any) -> tuple[list[Any], str]:
     return found, ""
 
 
-def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path, reader: Reader) -> None:
+def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path, reader: SandboxSampler) -> None:
     paths, errors = sorted((media / "awkward").iterdir()), set()
     paths += [media / "no such file.mp4"]
     for path in paths:
-        chunk = whole(path) if path.exists() else replace(whole(paths[0]), identified=moved(paths[0], path))
+        chunk = whole(path) if path.exists() else replace(whole(paths[0]), video=moved(paths[0], path))
         reading = replace(READING, fps=0.5, batch=3)
-        here = outcome(read_piece(chunk, reading))
-        assert outcome(reader.read(chunk, reading)) == here, path.name
+        here = outcome(sample_chunk(chunk, reading))
+        assert outcome(reader.sample(chunk, reading)) == here, path.name
         errors.add(here[1].partition(" ")[0])
     assert errors >= {"", "NotAVideo", "NoVideoStream", "SourceMissing"}
 
 
 def moved(path: Path, to: Path) -> Any:
-    identified = whole(path).identified
-    return replace(identified, path=str(to), source=replace(identified.source, uri=str(to)))
+    video = whole(path).video
+    return replace(video, path=str(to), source=replace(video.source, uri=str(to)))
 
 
-def test_pictures_come_in_order_and_in_batches(sintel: Chunk, reader: Reader) -> None:
-    *batches, summary = reader.read(sintel, READING)
-    assert isinstance(summary, PieceSummary)
+def test_pictures_come_in_order_and_in_batches(sintel: Chunk, reader: SandboxSampler) -> None:
+    *batches, summary = reader.sample(sintel, READING)
+    assert isinstance(summary, ChunkSummary)
     assert [len(batch) for batch in batches if isinstance(batch, list)] == [16, 16, 16, 5]
     taken = [picture for batch in batches if isinstance(batch, list) for picture in batch]
     assert [picture.number for picture in taken] == list(range(53))
@@ -108,22 +108,22 @@ def test_pictures_come_in_order_and_in_batches(sintel: Chunk, reader: Reader) ->
     assert summary.end_s == pytest.approx(1253 / 24)
 
 
-def test_spans_give_what_the_whole_gives(media: Path, reader: Reader) -> None:
+def test_spans_give_what_the_whole_gives(media: Path, reader: SandboxSampler) -> None:
     chunk = whole(media / "clips" / "moviepy__big_buck_bunny_0_30.webm")
     reading = replace(READING, cut_s=8.0)
-    spans = reader.cut(chunk, reading)
+    spans = reader.split(chunk, reading)
     assert len(spans) > 1
-    parts = [Chunk(chunk.identified, span, len(spans), index) for index, span in enumerate(spans)]
-    found = [outcome(reader.read(part, reading))[0] for part in parts]
-    *expected, summary = outcome(reader.read(chunk, reading))[0]
+    parts = [Chunk(chunk.video, span, len(spans), index) for index, span in enumerate(spans)]
+    found = [outcome(reader.sample(part, reading))[0] for part in parts]
+    *expected, summary = outcome(reader.sample(chunk, reading))[0]
     assert [row for rows in found for row in rows[:-1]] == expected
     assert (found[-1][-1].start_s, found[-1][-1].end_s) == (summary.start_s, summary.end_s)
-    assert reader.cut(chunk, replace(reading, cut_s=3600.0)) == ()
+    assert reader.split(chunk, replace(reading, cut_s=3600.0)) == ()
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
-def test_a_video_that_kills_every_child_is_one_failure(sintel: Chunk, reader: Reader, name: str) -> None:
-    parts = reader.read(sintel, EVERYTHING)
+def test_a_video_that_kills_every_child_is_one_failure(sintel: Chunk, reader: SandboxSampler, name: str) -> None:
+    parts = reader.sample(sintel, EVERYTHING)
     with pytest.raises(DecoderDied, match=rf"sintel_trailer_52s\.mp4: .* {name}"):
         for _ in parts:  # some come from the socket after their child is dead
             for pid in children(os.getpid()):
@@ -132,14 +132,14 @@ def test_a_video_that_kills_every_child_is_one_failure(sintel: Chunk, reader: Re
 
 
 @pytest.mark.parametrize("decoder", ["pyav", "auto"])
-def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Chunk, reader: Reader, decoder: str) -> None:
-    parts = reader.read(sintel, replace(READING, decoder=decoder, batch=4))
+def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Chunk, reader: SandboxSampler, decoder: str) -> None:
+    parts = reader.sample(sintel, replace(READING, decoder=decoder, batch=4))
     first = next(parts)
     os.kill(child(), signal.SIGKILL)
     *rest, summary = parts
     numbers = [picture.number for part in [first, *rest] if isinstance(part, list) for picture in part]
     assert numbers == list(range(53))
-    assert isinstance(summary, PieceSummary)
+    assert isinstance(summary, ChunkSummary)
     assert (summary.decoder, summary.fell_back) == ("pyav", None if decoder == "pyav" else "auto: DecoderDied")
     os.kill(child(), signal.SIGKILL)
     assert len(pictures(reader, sintel, FEW)) == 11
@@ -153,14 +153,14 @@ def endless(sintel: Chunk) -> Iterator[Chunk]:
 
 
 def with_subtitles(chunk: Chunk, uri: str) -> Chunk:
-    identified = chunk.identified
-    return replace(chunk, identified=replace(identified, source=replace(identified.source, sidecars=(uri,))))
+    video = chunk.video
+    return replace(chunk, video=replace(video, source=replace(video.source, sidecars=(uri,))))
 
 
 def test_a_hang_is_one_failure(sintel: Chunk, endless: Chunk) -> None:
-    with closing(Reader(SHORT)) as reader:
+    with closing(SandboxSampler(SHORT)) as reader:
         began = time.monotonic()
-        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder gave nothing for 5 s"):
+        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder returned nothing for 5 s"):
             pictures(reader, endless)
         assert time.monotonic() - began < 30
         assert children(os.getpid()) == []
@@ -168,8 +168,8 @@ def test_a_hang_is_one_failure(sintel: Chunk, endless: Chunk) -> None:
 
 
 def test_a_child_that_stops_is_a_hang(sintel: Chunk) -> None:
-    with closing(Reader(SHORT)) as reader:
-        parts = reader.read(sintel, EVERYTHING)
+    with closing(SandboxSampler(SHORT)) as reader:
+        parts = reader.sample(sintel, EVERYTHING)
         next(parts)
         os.kill(child(), signal.SIGSTOP)
         with pytest.raises(DecoderHung):
@@ -179,22 +179,22 @@ def test_a_child_that_stops_is_a_hang(sintel: Chunk) -> None:
 
 def test_slower_than_allowed_is_a_hang(sintel: Chunk) -> None:
     with (
-        closing(Reader(Limits(base_s=0.0, per_video_s=0.001))) as reader,
+        closing(SandboxSampler(Limits(base_s=0.0, per_video_s=0.001))) as reader,
         pytest.raises(DecoderHung, match="not enough"),
     ):
         pictures(reader, sintel)
 
 
 def test_only_waiting_for_the_child_counts(sintel: Chunk) -> None:
-    with closing(Reader(Limits(base_s=4, per_video_s=0.001, silence_s=4))) as reader:
-        parts = reader.read(sintel, replace(FEW, batch=2))
+    with closing(SandboxSampler(Limits(base_s=4, per_video_s=0.001, silence_s=4))) as reader:
+        parts = reader.sample(sintel, replace(FEW, batch=2))
         assert next(parts)
         time.sleep(4.5)
         assert sum(len(part) for part in parts if isinstance(part, list)) == 9
 
 
 def test_too_much_memory_is_one_failure(sintel: Chunk, tmp_path: Path) -> None:
-    with closing(Reader(Limits(memory_bytes=180_000_000))) as reader:
+    with closing(SandboxSampler(Limits(memory_bytes=180_000_000))) as reader:
         with pytest.raises(DecoderOutOfMemory, match="more than 180 MB"):
             pictures(reader, whole(huge_video(tmp_path / "huge.mkv")))
         assert len(pictures(reader, sintel, FEW)) == 11
@@ -216,23 +216,23 @@ def huge_video(path: Path) -> Path:
     return path
 
 
-def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Chunk, reader: Reader) -> None:
+def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Chunk, reader: SandboxSampler) -> None:
     assert pictures(reader, sintel)
-    facts = Path(f"/proc/{child()}")
-    assert not [name for name in ("torch", "lance", "arrow") if name in (facts / "maps").read_text().lower()]
-    (peak,) = (line for line in (facts / "status").read_text().splitlines() if line.startswith("VmHWM"))
+    metadata = Path(f"/proc/{child()}")
+    assert not [name for name in ("torch", "lance", "arrow") if name in (metadata / "maps").read_text().lower()]
+    (peak,) = (line for line in (metadata / "status").read_text().splitlines() if line.startswith("VmHWM"))
     assert int(peak.split()[1]) < 200 * 1024
 
 
-def test_stopping_early_ends_the_child_and_nothing_else(sintel: Chunk, reader: Reader) -> None:
-    parts = reader.read(sintel, EVERYTHING)
+def test_stopping_early_ends_the_child_and_nothing_else(sintel: Chunk, reader: SandboxSampler) -> None:
+    parts = reader.sample(sintel, EVERYTHING)
     next(parts)
     parts.close()
     assert children(os.getpid()) == []
     assert len(pictures(reader, sintel, FEW)) == 11
 
 
-def test_one_child_serves_all_threads_and_survives_them(sintel: Chunk, reader: Reader) -> None:
+def test_one_child_serves_all_threads_and_survives_them(sintel: Chunk, reader: SandboxSampler) -> None:
     found: list[int] = []
     for _ in range(2):
         thread = threading.Thread(target=lambda: found.append(len(pictures(reader, sintel, FEW))))
@@ -242,8 +242,8 @@ def test_one_child_serves_all_threads_and_survives_them(sintel: Chunk, reader: R
     assert found == [11, found[1], 11, found[1]]
 
 
-def test_a_parent_that_is_slow_holds_the_child_back(sintel: Chunk, reader: Reader) -> None:
-    parts = reader.read(sintel, replace(EVERYTHING, fps=24))
+def test_a_parent_that_is_slow_holds_the_child_back(sintel: Chunk, reader: SandboxSampler) -> None:
+    parts = reader.sample(sintel, replace(EVERYTHING, fps=24))
     next(parts)
     time.sleep(0.5)  # the child fills its side of the socket, then waits
     before_s = cpu_s(child())
@@ -258,14 +258,14 @@ def cpu_s(pid: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Chunk, reader: Reader) -> None:
-    parts = reader.read(sintel, replace(READING, batch=4))
+def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Chunk, reader: SandboxSampler) -> None:
+    parts = reader.sample(sintel, replace(READING, batch=4))
     assert next(parts)
     os.kill(child(), signal.SIGINT)
     assert sum(len(part) for part in parts if isinstance(part, list)) == 53 - 4
 
 
-def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Chunk, reader: Reader) -> None:
+def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Chunk, reader: SandboxSampler) -> None:
     wrong: Any = "eighty-five"
     with pytest.raises(ReaderBroken, match=r"(?s)Traceback.*Invalid quality setting"):
         pictures(reader, sintel, replace(READING, jpeg_quality=wrong))
@@ -274,7 +274,7 @@ def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Chunk, read
 
 def test_closing_leaves_nothing_behind(sintel: Chunk) -> None:
     before = open_fds()
-    reader = Reader(Limits())
+    reader = SandboxSampler(Limits())
     reader.close()
     assert len(pictures(reader, sintel, FEW)) == 11
     reader.close()
@@ -290,18 +290,18 @@ def open_fds() -> int:
 PARENT = """
 import os, sys, time
 from pathlib import Path
-from pipeline.sampling.sandbox import Limits, Reader
+from pipeline.sampling.sandbox import Limits, SandboxSampler
 from tests.support.ffmpeg import READING, whole
 from tests.pipeline.sampling.test_sandbox import children, with_subtitles
-reader = Reader(Limits())
-for part in reader.read(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), READING):
+reader = SandboxSampler(Limits())
+for part in reader.sample(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), READING):
     if part[-1].number == 47:  # the last but one; then it hangs, as the subtitles come before the end
         print(*children(os.getpid()), flush=True)
 """
 
 
 def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Chunk, root: Path) -> None:
-    arguments = [endless.identified.path, *endless.identified.source.sidecars]
+    arguments = [endless.video.path, *endless.video.source.sidecars]
     command = [sys.executable, "-c", PARENT, *arguments]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

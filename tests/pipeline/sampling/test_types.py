@@ -9,8 +9,8 @@ import fsspec
 import pytest
 
 from pipeline.errors import SourceMissing, SourceUnreachable
-from pipeline.sampling.types import identify
-from pipeline.sources.discover import Source, content_id
+from pipeline.sources.discover import Source
+from pipeline.sources.fetch import content_id, identify
 
 WORDS = b"no video, but bytes"
 

@@ -15,17 +15,8 @@ import pytest
 
 from pipeline.decoding.open import probe
 from pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
-from pipeline.sources.discover import (
-    Source,
-    Stamp,
-    content_id,
-    list_sources,
-    local_copy,
-    named_sources,
-    read_bytes,
-    sidecar_language,
-    stamp,
-)
+from pipeline.sources.discover import Source, Stamp, list_sources, named_sources, sidecar_language, stamp
+from pipeline.sources.fetch import content_id, local_copy, read_bytes
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.errors import SourceForbidden, SourceMissing
-from pipeline.sources.discover import list_sources, local_copy, stamp
+from pipeline.sources.discover import list_sources, stamp
+from pipeline.sources.fetch import local_copy
 from tests.support import s3_server as s3_kit
 
 

@@ -10,8 +10,9 @@ import pytest
 from pipeline.decoding.open import probe
 from pipeline.errors import SubtitleError
 from pipeline.sources.discover import Source, list_sources
+from pipeline.subtitles.cues import Line, split_voices
 from pipeline.subtitles.embedded import embedded_lines
-from pipeline.subtitles.sidecar import Line, decode_text, read_subtitles, sidecar_lines, spoken
+from pipeline.subtitles.sidecar import decode_text, read_subtitles, sidecar_lines
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 HELLO = [(1.0, 3.5, "Hello world!"), (5.0, 7.0, "This is a test."), (8.5, 10.0, "Goodbye!")]
@@ -152,13 +153,13 @@ def test_sidecar_times_count_from_where_a_player_starts(media: Path, tmp_path: P
            "100", video)  # fmt: skip
     (tmp_path / "late.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
     (source,) = list_sources([str(video)])
-    facts = probe(video)
-    lines, _ = read_subtitles(video, source, facts)
-    assert facts.zero_s > 100
-    assert lines[0].start_s == pytest.approx(facts.zero_s + 1)
+    metadata = probe(video)
+    lines, _ = read_subtitles(video, source, metadata)
+    assert metadata.zero_s > 100
+    assert lines[0].start_s == pytest.approx(metadata.zero_s + 1)
 
 
 def test_text_of_a_cue() -> None:
-    assert list(spoken("a < b and c > d")) == [(None, "a < b and c > d")]
-    assert list(spoken("<font color='red'>  red </font>\n\n")) == [(None, "red")]
-    assert list(spoken("<b></b>&nbsp;")) == []
+    assert list(split_voices("a < b and c > d")) == [(None, "a < b and c > d")]
+    assert list(split_voices("<font color='red'>  red </font>\n\n")) == [(None, "red")]
+    assert list(split_voices("<b></b>&nbsp;")) == []

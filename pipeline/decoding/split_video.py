@@ -1,0 +1,56 @@
+"""Split a long video into spans that different processes can decode, each by itself.
+
+A span begins with a key frame at which a decoder may start with empty buffers (`pipeline.decoding.packet_plan`) and
+ends where the next one begins. What is shown before a key frame but sent after it belongs to the span before, which
+reads that far. The samples of all spans together are those of one pass over the whole video, to the last bit.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decoding.base import Span
+from pipeline.decoding.packet_plan import Packets, PlanViolated, first_number
+from pipeline.decoding.pyav_reader import PyavReader
+
+
+def split_video(path: Path, name: str, fps: float, span_s: float) -> tuple[Span, ...]:
+    """Split a video into spans of about `span_s` seconds for sampling at `fps`.
+
+    Returns nothing where the video is short or has to be read whole. Decodes one frame and demuxes the rest. Raises as
+    `pipeline.decoding.open.open_video`.
+    """
+    video = PyavReader(path, name)
+    try:
+        packets = video.packets()
+    except PlanViolated:
+        return ()
+    start = video.first_pts
+    starts = _span_starts(packets, start, round(span_s / video.base))
+    numbers = [first_number(pts, start, Fraction(fps).limit_denominator(1_000_000) * video.base) for pts in starts]
+    spans = zip(starts, [*starts[1:], None], numbers, [*numbers[1:], None], strict=True)
+    return tuple(Span(*span) for span in spans) if len(starts) > 1 else ()
+
+
+def _span_starts(packets: Packets, start: int, length: int) -> list[int]:
+    """Choose presentation times at which spans begin, about `length` apart, the first of them `start`."""
+    earliest_after = np.minimum.accumulate(packets.pts[::-1])[::-1]
+    end = int(packets.pts.max())
+    starts = [start]
+    for index in packets.restart_points().tolist():
+        pts = int(packets.pts[index])
+        if starts[-1] + length <= pts <= end - length // 2 and _leading_come_first(packets, earliest_after, index):
+            starts.append(pts)
+    return starts
+
+
+def _leading_come_first(packets: Packets, earliest_after: NDArray[np.int64], index: int) -> bool:
+    """Check that all pictures shown before this key frame but sent after it come straight after it."""
+    after = index + 1
+    while after < len(packets) and packets.pts[after] < packets.pts[index]:
+        after += 1
+    return after == len(packets) or bool(earliest_after[after] > packets.pts[index])

@@ -42,7 +42,7 @@ class Generator:
     ) -> None:
         self.tokenizer, self.max_new_tokens = tokenizer, max_new_tokens
         self._prepare_model = prepare_model or (lambda: nullcontext(model))
-        self._max_tokens = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
+        self._room_tokens = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
         ends = model.generation_config.eos_token_id
         ends = [] if ends is None else ends if isinstance(ends, list) else [ends]
         self._ends = sorted({*ends, tokenizer.eos_token_id} - {None})
@@ -55,10 +55,10 @@ class Generator:
         Temperature 0 takes the likeliest token each time. Raises `ModelRejected` if the prompt is too long for the
         model.
         """
-        if len(prompt) + self.max_new_tokens > self._max_tokens:
+        if len(prompt) + self.max_new_tokens > self._room_tokens:
             raise ModelRejected(
-                f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self._max_tokens} that the "
-                "model can hold; ask about a shorter video, or take another model"
+                f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self._room_tokens} that "
+                "the model can hold; ask about a shorter video, or take another model"
             )
         call = _Call(list(prompt), temperature, stop)
         self._waiting.append(call)

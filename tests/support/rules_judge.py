@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.core.question import Question
-from agent.models.rulebased.statements import Statements, choices, statements
+from agent.models.rulebased.statements import Statements, choices, cloze_statements
 
 BELIEVABLE = 0.75
 """Below this strength nothing has to do with the question."""
@@ -61,7 +61,7 @@ class Verdict:
 
 def wanted(question: Question) -> Statements:
     """What the question asks to see."""
-    asked = statements(question)
+    asked = cloze_statements(question)
     if "title card" in question.text and question.options:
         asked = replace(asked, options=tuple(f"title card that says {option}" for option in question.options))
     return asked

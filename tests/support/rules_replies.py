@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.core.question import Note, Question
-from agent.models.rulebased import word_overlap as weighing
+from agent.models.rulebased import word_overlap
 from tests.support import rules_words
 from tests.support.rules_judge import BELIEVABLE, Verdict, View, judge, letter, moment, strongest, texts_of, wanted
 from tests.support.rules_prompt import Asked, Frame, Part
@@ -55,9 +55,9 @@ def _told(note: Part) -> str:
 def read_notes(question: Question, notes: list[Part]) -> Verdict:
     """What notes say; those in general English by the weights of their words, which settles nothing."""
     verdict, told = judge(question, notes_view(notes)), _as_notes(notes)
-    if verdict.believable or not weighing.is_general(told):
+    if verdict.believable or not word_overlap.is_general(told):
         return verdict
-    weighed = weighing.weigh(question, told)
+    weighed = word_overlap.judge(question, told)
     if weighed.choice is None:
         return verdict
     evidence = tuple(notes[number - 1].number for number in weighed.evidence)
@@ -67,8 +67,8 @@ def read_notes(question: Question, notes: list[Part]) -> Verdict:
 def likeness(question: Question, notes: list[Part]) -> NDArray[np.float64]:
     """How much notes have to do with a question, 0 to 1: from `HINT` on a little, from `PARTLY` on much."""
     told = _as_notes(notes)
-    if weighing.is_general(told):
-        return np.array([(0.0, HINT, PARTLY)[level - 1] for level in weighing.relevances(question, told)])
+    if word_overlap.is_general(told):
+        return np.array([(0.0, HINT, PARTLY)[level - 1] for level in word_overlap.relevances(question, told)])
     matches: NDArray[np.float64] = notes_view(notes).strengths(texts_of(question)).max(axis=1, initial=0.0)
     return matches
 

@@ -1,7 +1,7 @@
-"""Judging frames: which statement behind a question they match best, in the library's space.
+"""Verdicts on frames: the statement behind a question that they match best, in the library's space.
 
-How strong a match is, is judged by how that statement matches the whole video (`Environment.deviations`), as anyone
-can who searches the index; what is judged are the frames that a request shows.
+A match is measured against the matches of the same statement with the whole video (`Environment.deviations`), which
+any search of the index could see; only the frames that a request shows are judged.
 """
 
 from __future__ import annotations
@@ -13,55 +13,55 @@ import numpy as np
 from agent.core.protocol import ShownFrame
 from agent.core.question import Question
 from agent.environment import Environment, Floats
-from agent.models.rulebased.statements import Statements, statements
+from agent.models.rulebased.statements import Statements, cloze_statements
 from agent.models.rulebased.verdict import SOON_S, Verdict
 
-SEEN = 2.5
+MIN_VISIBLE = 2.5
 """Robust deviations from which on a statement counts as visible in a frame."""
-CLEAR = 0.2
+MIN_LEAD = 0.2
 """The lead over the second-best choice, in deviations, that settles a question."""
-BELIEVABLE = 1.0
-"""Below this nothing shown has to do with the question, and an answer would be made up."""
+MIN_RELEVANT = 1.0
+"""Below this no frame has to do with the question, and an answer would be invented."""
 
 
 def judge(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Verdict:
-    """Which choice the frames in question show best; without choices, whether they show the subject."""
-    asked = statements(question)
-    looked_at = _in_question(environment, asked, frames)
+    """Choose what the frames show best; without choices, check that they show the subject."""
+    asked = cloze_statements(question)
+    considered = _frames_in_question(environment, asked, frames)
     texts = asked.options or tuple(text for text in (asked.subject,) if text)
-    if not looked_at or not texts:
+    if not considered or not texts:
         return Verdict()
-    found = matches(environment, texts, [frames[at] for at in looked_at])
+    found = matches(environment, texts, [frames[at] for at in considered])
     scores = found.max(axis=0)
     ordered = asked.order in ("first", "last") and asked.moment is None
     if ordered:
-        scores = _earliest(found, [frames[at].time_s for at in looked_at], last=asked.order == "last")
+        scores = _earliest(found, [frames[at].time_s for at in considered], last=asked.order == "last")
     best = int(np.argmax(scores))
     lead = float(scores[best] - np.delete(scores, best).max(initial=0.0))
-    if ordered and found.max(axis=0).min() < SEEN:
-        lead = 0.0  # one that was not found yet may come before
-    shown = found[:, best] >= found[:, best].max() - CLEAR
-    evidence = tuple(at + 1 for at, visible in zip(looked_at, shown, strict=True) if visible)
+    if ordered and found.max(axis=0).min() < MIN_VISIBLE:
+        lead = 0.0  # a choice that was not found yet may come before
+    shown = found[:, best] >= found[:, best].max() - MIN_LEAD
+    evidence = tuple(at + 1 for at, visible in zip(considered, shown, strict=True) if visible)
     score = float(found[:, best].max())
-    return Verdict(best if score >= BELIEVABLE else None, score, lead, evidence)
+    return Verdict(best if score >= MIN_RELEVANT else None, score, lead, evidence)
 
 
-def settled(verdict: Verdict) -> bool:
-    """Whether the frames show one choice, and clearly."""
-    return verdict.score >= SEEN and verdict.lead >= CLEAR
+def is_settled(verdict: Verdict) -> bool:
+    """True if the frames show one choice clearly."""
+    return verdict.score >= MIN_VISIBLE and verdict.lead >= MIN_LEAD
 
 
-def moment(environment: Environment, asked: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
-    """The frame that shows the moment that a question measures time from, if one does."""
+def find_moment(environment: Environment, asked: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
+    """Find the frame that shows the moment from which a question measures time, if one does."""
     if not asked.moment or not frames:
         return None
     found = matches(environment, [asked.moment], frames)[:, 0]
     best = int(np.argmax(found))
-    return frames[best] if found[best] >= SEEN else None
+    return frames[best] if found[best] >= MIN_VISIBLE else None
 
 
 def matches(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
-    """How well each frame [n] matches each text [t], in deviations on one scale: [n, t]."""
+    """Match each frame [n] with each text [t], in deviations on one scale: [n, t]."""
     found = np.zeros((len(frames), len(texts)))
     for video_id in {frame.video_id for frame in frames}:
         here = [at for at, frame in enumerate(frames) if frame.video_id == video_id]
@@ -71,11 +71,11 @@ def matches(environment: Environment, texts: Sequence[str], frames: Sequence[Sho
     return found
 
 
-def _in_question(environment: Environment, asked: Statements, frames: Sequence[ShownFrame]) -> list[int]:
-    """Indices of frames that can hold the answer: all, or those soon after or before the moment asked about."""
+def _frames_in_question(environment: Environment, asked: Statements, frames: Sequence[ShownFrame]) -> list[int]:
+    """Indices of frames that can hold the answer: all, or those soon after or before the moment in the question."""
     if asked.moment is None:
         return list(range(len(frames)))
-    then = moment(environment, asked, frames)
+    then = find_moment(environment, asked, frames)
     if then is None:
         return []
     low, high = (0.0, SOON_S) if asked.order == "after" else (-SOON_S, 0.0)
@@ -87,11 +87,11 @@ def _in_question(environment: Environment, asked: Statements, frames: Sequence[S
 
 
 def _earliest(found: Floats, times_s: Sequence[float], *, last: bool) -> Floats:
-    """Scores that put the choice seen first (or last) on top: each place in that order leads by twice `CLEAR`."""
+    """Scores that put the choice seen first (or last) on top: each place in that order leads by twice `MIN_LEAD`."""
     best = found.argmax(axis=0)
-    when = [times_s[at] if found[at, choice] >= SEEN else np.inf for choice, at in enumerate(best)]
+    when = [times_s[at] if found[at, choice] >= MIN_VISIBLE else np.inf for choice, at in enumerate(best)]
     order = np.argsort([-time_s if last and np.isfinite(time_s) else time_s for time_s in when], kind="stable")
     scores = np.empty(len(order))
-    # Once `CLEAR` would fall short of it by rounding.
-    scores[order] = 2 * CLEAR * np.arange(len(order), 0, -1)
+    # A single `MIN_LEAD` would fall short of it by rounding.
+    scores[order] = 2 * MIN_LEAD * np.arange(len(order), 0, -1)
     return scores

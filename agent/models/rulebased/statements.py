@@ -1,7 +1,7 @@
-"""Questions as statements that a text tower can compare with a picture: "what colour is the kite?" + "red"
-= "red kite".
+"""Cloze statements: a question and an option as one statement that a text tower can compare with a picture.
 
-Words and word order only, no grammar: good enough for `RuleBasedModel`, which has no language model to ask.
+"What colour is the kite?" and "red" become "red kite". Words and word order only, no grammar: good enough for
+`RuleBasedModel`, which has no language model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FILLER = re.compile(
     r"|\b(?:of|among) (?:these|the following|the options)(?: \w+)?\b"
     r"|\bthe following\b|\bthere\b|\bon (?:the )?screen\b"
 )
-_ASKING = re.compile(
+_QUESTION_WORDS = re.compile(
     r"^(?:(?:in|on|at|to|of|from) )?(?:what|which|who|whose|when|where|why|how)\b"
     r"(?: (?:colou?r|many|much|kind|type|sort|number|place|location|things?|objects?|scene|of|long|often))*"
 )
@@ -31,16 +31,16 @@ _VERBS = re.compile(
     r"occur|occurs|mentioned|exactly|next(?! to))\b"
 )
 _ARTICLE = re.compile(r"^(?:the|a|an|any|some)\s+")
-_PLACE_ASKED = re.compile(r"^(?:where\b|(?:in|on|at) (?:what|which)\b|(?:what|which) (?:place|location))")
+_ASKS_PLACE = re.compile(r"^(?:where\b|(?:in|on|at) (?:what|which)\b|(?:what|which) (?:place|location))")
 _PREPOSITION = re.compile(r"^(?:in|on|at|by|over|under|among|near|inside|above|below|between|behind|beside)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What a question asks to see.
+    """Statements behind a question.
 
-    `subject` is the question without what is asked for, `options` the statements one of which is true,
-    `moment` what the question's time is measured from, if `order` is "after" or "before".
+    `subject` is the question without its question words, `options` the statements one of which is true,
+    `moment` the moment from which the question measures time, if `order` is "after" or "before".
     """
 
     subject: str
@@ -50,13 +50,13 @@ class Statements:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """What to look for, most telling first, each once."""
+        """Texts to search for, the most specific first, each once."""
         wanted = (self.moment,) if self.moment else (*self.options, self.subject)
         return tuple(dict.fromkeys(text for text in wanted if text))
 
 
-def statements(question: Question) -> Statements:
-    """The statements behind a question; without options, colours and numbers are taken from a basic vocabulary."""
+def cloze_statements(question: Question) -> Statements:
+    """Turn a question into statements; without options, colours and numbers come from a basic vocabulary."""
     text = re.sub(r"[^\w\s'-]", " ", question.text.casefold())
     text = re.sub(r"\s+", " ", text).strip()
     order: str | None = None
@@ -71,7 +71,7 @@ def statements(question: Question) -> Statements:
 
 
 def choices(question: Question) -> tuple[str, ...]:
-    """The options, or what stands in for them: basic colours and numbers, for questions that ask for one."""
+    """The options, or basic colours or numbers for questions that ask for one."""
     return _choices(question, question.text.casefold())
 
 
@@ -84,19 +84,19 @@ def _choices(question: Question, text: str) -> tuple[str, ...]:
 
 
 def _subject(text: str) -> str:
-    """What is left of a question without the asking."""
-    text = _ASKING.sub(" ", _FILLER.sub(" ", text).strip())
+    """The rest of a question without its question words."""
+    text = _QUESTION_WORDS.sub(" ", _FILLER.sub(" ", text).strip())
     text = re.sub(r"\s+", " ", _VERBS.sub(" ", text)).strip()
     return re.sub(r"^(?:right|exactly|just)$", "", _ARTICLE.sub("", text))
 
 
 def _statement(text: str, subject: str, option: str) -> str:
-    """One option put where the question leaves a hole."""
+    """Put one option in the gap of the question."""
     option = _ARTICLE.sub("", option.strip().casefold().rstrip("."))
     if option in ("yes", "no"):
         return subject if option == "yes" else f"no {subject}"
     if option.isdecimal() and int(option) < len(NUMBERS):
         option = NUMBERS[int(option)]
-    if _PLACE_ASKED.match(text) and subject:
+    if _ASKS_PLACE.match(text) and subject:
         return f"{subject} {option}" if _PREPOSITION.match(option) else f"{subject} in the {option}"
     return f"{option} {subject}".strip()

@@ -1,4 +1,4 @@
-"""What the built-in model makes of what it was shown, and how that becomes an answer."""
+"""Verdicts of the built-in model on frames or notes, and the reply that a verdict becomes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.core.question import Question
-from agent.models.rulebased.statements import choices, statements
+from agent.models.rulebased.statements import choices, cloze_statements
 
 SOON_S = 60.0
-"""How far "after" and "before" reach from the moment they speak of."""
+"""The reach of "after" and "before" from their moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,11 @@ class Verdict:
     evidence: tuple[int, ...] = ()
 
 
-def concluded(question: Question, verdict: Verdict, times_s: Sequence[float]) -> dict[str, Any]:
-    """A `Conclusion` or `Decision` as JSON values; `times_s` are those of all frames or notes that were judged."""
+def to_reply(question: Question, verdict: Verdict, times_s: Sequence[float]) -> dict[str, Any]:
+    """Turn a verdict into a `Conclusion` or `Decision` as JSON values.
+
+    `times_s` are those of all frames or notes that were judged.
+    """
     if verdict.choice is None:
         return {"action": "insufficient_evidence"}
     named = choices(question)
@@ -36,6 +39,6 @@ def concluded(question: Question, verdict: Verdict, times_s: Sequence[float]) ->
     text = (
         named[verdict.choice]
         if named
-        else f"{statements(question).subject} at {times_s[verdict.evidence[0] - 1]:.1f} s"
+        else f"{cloze_statements(question).subject} at {times_s[verdict.evidence[0] - 1]:.1f} s"
     )
     return {"action": "answer", "option": letter, "answer": text, "evidence": verdict.evidence}

@@ -1,7 +1,6 @@
-"""The words that the built-in space was trained on, as far as the built-in model speaks them.
+"""Words of the sketch world, on which the built-in space was trained: things, colours, places, numbers, titles.
 
-Things, colours, places, numbers and title words of the sketch world. The agent knows nothing of the pipeline that
-draws that world, so the words are said again here; a test holds the two together.
+The agent knows nothing of the code that draws that world, so the words are repeated here; a test compares the two.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _PLURALS = {
 
 
 def counted(count: int, colour: str, thing: str) -> str:
-    """ "a red boat", "three red boats"."""
+    """Count things of a colour: "a red boat", "three red boats"."""
     if count > 1:
         return f"{NUMBERS[count - 1]} {colour} {_PLURALS.get(thing, thing + 's')}"
     article = "" if thing == "scissors" else "an " if colour[0] in "aeiou" else "a "
@@ -55,5 +54,5 @@ def counted(count: int, colour: str, thing: str) -> str:
 
 
 def title_card(word: str) -> str:
-    """A card with a word on it."""
+    """Describe a title card with a word on it."""
     return f"a title card that says {word}"

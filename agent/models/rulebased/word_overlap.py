@@ -1,9 +1,9 @@
-"""Judging notes in general English: which option's words the notes hold most of.
+"""Verdicts on notes in general English: the option most of whose words the notes hold.
 
-For notes that are not about the sketch world (`builtin.words`), where none says an option outright. An option is worth
-the share of its words that a note holds, on average over the notes; words that few notes hold weigh more (inverse
-document frequency, Sparck Jones 1972), and the forms of a word count as one. No sentence is understood: it tells what
-the notes are about from what they are not about. A weak baseline: of EgoSchema's 500 questions, with all captions of
+For notes that are not about the sketch world (`vocabulary`), where none states an option outright. The score of an
+option is the share of its words that a note holds, on average over the notes; words that few notes hold weigh more
+(inverse document frequency, Sparck Jones 1972), and the forms of a word count as one. No sentence is understood: the
+words only separate what the notes are about from what they are not about. A weak baseline: of EgoSchema's 500 questions, with all captions of
 the video, it answers 49 % rightly, of NExT-QA's validation 45 % (chance: 20 %).
 """
 
@@ -34,18 +34,18 @@ Share = Callable[[frozenset[str], frozenset[str]], float]
 
 
 def is_general(notes: Sequence[Note]) -> bool:
-    """Whether most of the different words of notes are none of the sketch world's."""
+    """True if most of the different words of notes are not words of the sketch world."""
     words = frozenset[str]().union(*(stems(note.text) for note in notes))
     return len(words & _sketch_words()) * 2 < len(words)
 
 
-def weigh(question: Question, notes: Sequence[Note]) -> Verdict:
-    """The option whose words the notes hold most of, of equals the first; none if no word of any option is held."""
-    told = [stems(note.text) for note in notes]
-    share = _by_rarity(told)
-    trust = [1.0 if note.confidence is None else note.confidence for note in notes]
+def judge(question: Question, notes: Sequence[Note]) -> Verdict:
+    """Choose the option most of whose words the notes hold, of equals the first; none if they hold no word of any."""
+    words_of_notes = [stems(note.text) for note in notes]
+    share = _rarity_weighted_share(words_of_notes)
+    confidences = [1.0 if note.confidence is None else note.confidence for note in notes]
     held = [
-        [sure * share(words, each) for each, sure in zip(told, trust, strict=True)]
+        [confidence * share(words, each) for each, confidence in zip(words_of_notes, confidences, strict=True)]
         for words in map(stems, question.options)
     ]
     scores = [sum(each) / max(1, len(each)) for each in held]
@@ -53,32 +53,34 @@ def weigh(question: Question, notes: Sequence[Note]) -> Verdict:
     if best is None or scores[best] == 0.0:
         return Verdict()
     lead = scores[best] - max((score for option, score in enumerate(scores) if option != best), default=0.0)
-    telling = sorted((at for at, each in enumerate(held[best]) if each), key=lambda at: -held[best][at])
-    return Verdict(best, scores[best], lead, tuple(at + 1 for at in sorted(telling[:MOST_EVIDENCE])))
+    ranked = sorted((at for at, each in enumerate(held[best]) if each), key=lambda at: -held[best][at])
+    return Verdict(best, scores[best], lead, tuple(at + 1 for at in sorted(ranked[:MOST_EVIDENCE])))
 
 
 def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
-    """3 for notes that hold nearly as much of the question and its options as the best one does, 2 for half, else 1."""
-    told = [stems(note.text) for note in notes]
-    share, wanted = _by_rarity(told), stems(" ".join((question.text, *question.options)))
-    shares = [share(wanted, each) for each in told]
+    """Rate notes by their share of the words of question and options: 3 for nearly the best share, 2 for half, else 1."""
+    words_of_notes = [stems(note.text) for note in notes]
+    share, wanted = _rarity_weighted_share(words_of_notes), stems(" ".join((question.text, *question.options)))
+    shares = [share(wanted, each) for each in words_of_notes]
     best = max(shares, default=0.0) or 1.0
     return [3 if each >= 0.75 * best else 2 if each >= 0.5 * best else 1 for each in shares]
 
 
-def _by_rarity(told: Sequence[frozenset[str]]) -> Share:
-    """The share of some words that others hold, each word weighed by how few of the notes hold it."""
-    holding = Counter(word for each in told for word in each)
+def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:
+    """A function: the share of some words in others, each word weighted by how few of the notes hold it."""
+    note_counts = Counter(word for each in words_of_notes for word in each)
 
     def weight(words: frozenset[str]) -> float:
-        return math.fsum(math.log(1 + len(told) / max(1, holding[word])) for word in words)  # in whatever order
+        return math.fsum(
+            math.log(1 + len(words_of_notes) / max(1, note_counts[word])) for word in words
+        )  # in any order
 
     return lambda wanted, held: weight(wanted & held) / weight(wanted) if wanted else 0.0
 
 
 @lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
-    """The words of a text that say something, without their endings."""
+    """The words of a text without function words and endings."""
     return frozenset(_stem(word) for word in re.findall(r"[^\W_]+", text.casefold()) if word not in SMALL)
 
 

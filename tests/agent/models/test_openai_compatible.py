@@ -18,7 +18,7 @@ from agent.errors import ModelUnreachable
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
 from agent.trace.events import Event, Exchanged
-from agent.variants.eea import EEAParameters
+from agent.variants.eea.agent import EEAParameters
 from tests.support.agent_library import environment_of, film, make_library
 from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
 from tests.support.wire import frame, role

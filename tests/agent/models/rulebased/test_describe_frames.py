@@ -12,8 +12,7 @@ from agent.ask import ask
 from agent.core.question import Note, Question, Segment
 from agent.environment import Environment
 from agent.errors import NeedsLanguage
-from agent.models.rulebased import judge_notes as reading
-from agent.models.rulebased import vocabulary as words
+from agent.models.rulebased import judge_notes, vocabulary
 from agent.models.rulebased.describe_frames import describe
 from agent.models.rulebased.model import RuleBasedModel
 from agent.requests.answer import AnswerNotes, Recall
@@ -66,15 +65,15 @@ def notes(*texts: str, confidence: float | None = None) -> tuple[Note, ...]:
 
 
 def test_the_words_are_those_of_the_sketch_world():
-    assert words.THINGS == world.THING_NAMES
-    assert words.COLOURS == world.COLOUR_NAMES
-    assert tuple(wordings[0] for wordings in world.PLACES.values()) == words.PLACES
-    assert words.TITLES == world.TITLE_WORDS
-    assert world.NUMBERS[1:] == words.NUMBERS
-    assert (world.DAY[0], world.NIGHT[0]) == words.HOURS
-    for colour, thing in product(words.COLOURS, words.THINGS):
-        assert words.counted(1, colour, thing) == world.with_article(f"{colour} {thing}")
-        assert words.counted(3, colour, thing) == f"three {colour} {world.plural(thing)}"
+    assert vocabulary.THINGS == world.THING_NAMES
+    assert vocabulary.COLOURS == world.COLOUR_NAMES
+    assert tuple(wordings[0] for wordings in world.PLACES.values()) == vocabulary.PLACES
+    assert vocabulary.TITLES == world.TITLE_WORDS
+    assert world.NUMBERS[1:] == vocabulary.NUMBERS
+    assert (world.DAY[0], world.NIGHT[0]) == vocabulary.HOURS
+    for colour, thing in product(vocabulary.COLOURS, vocabulary.THINGS):
+        assert vocabulary.counted(1, colour, thing) == world.with_article(f"{colour} {thing}")
+        assert vocabulary.counted(3, colour, thing) == f"three {colour} {world.plural(thing)}"
 
 
 def test_frames_are_described_and_confidence_tells_right_from_wrong(sketch, script):
@@ -277,4 +276,4 @@ def test_it_plays_the_baselines_in_the_sketch_world(sketch, script, agent):
 
 
 def test_words_in_one_and_in_many_are_the_same():
-    assert reading.relevances(Question("Is there a boat at sea?"), notes("two boats at sea")) == [3]
+    assert judge_notes.relevances(Question("Is there a boat at sea?"), notes("two boats at sea")) == [3]

@@ -9,9 +9,9 @@ import pytest
 from agent.ask import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
-from agent.models.rulebased import judge_frames as seeing
+from agent.models.rulebased import judge_frames
 from agent.models.rulebased.model import RuleBasedModel
-from agent.models.rulebased.statements import statements
+from agent.models.rulebased.statements import cloze_statements
 from agent.requests.tree import Decide
 from agent.trace.events import Event, Exchanged
 from agent.variants.baselines.uniform import UniformParameters
@@ -34,19 +34,19 @@ from tests.support.agent_library import environment_of, film, make_library
     ],
 )
 def test_options_become_statements(text, option, statement):
-    assert statements(Question(text, (option, "something else"))).options[0] == statement
+    assert cloze_statements(Question(text, (option, "something else"))).options[0] == statement
 
 
 def test_a_moment_is_told_from_what_is_asked():
-    asked = statements(Question("What appears right after the red kite over the desert?", ("a boat", "a car")))
+    asked = cloze_statements(Question("What appears right after the red kite over the desert?", ("a boat", "a car")))
     assert (asked.order, asked.moment, asked.options) == ("after", "red kite over the desert", ("boat", "car"))
     assert asked.queries == ("red kite over the desert",)
 
 
 def test_colours_and_numbers_stand_in_for_options():
-    assert "green kite" in statements(Question("What colour is the kite?")).options
-    assert "two boats at sea" in statements(Question("How many boats are at sea?")).options
-    assert statements(Question("What happens?")).options == ()
+    assert "green kite" in cloze_statements(Question("What colour is the kite?")).options
+    assert "two boats at sea" in cloze_statements(Question("How many boats are at sea?")).options
+    assert cloze_statements(Question("What happens?")).options == ()
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +117,10 @@ def test_the_order_of_four_is_settled_once_all_were_seen(tmp_path):
     environment = environment_of(make_library(tmp_path / "four", {"four": film(1, 200, shown)}))
     question = Question("Which of these is seen first?", ("a pink frog", "a grey snail", "a purple rocket", "a kite"))
     video_id = environment.videos[0].video_id
-    verdict = seeing.judge(environment, question, environment.frames(video_id, list(shown)))
-    assert (verdict.choice, seeing.settled(verdict)) == (3, True)
-    verdict = seeing.judge(environment, question, environment.frames(video_id, [20, 60, 100]))
-    assert (verdict.choice, seeing.settled(verdict)) == (3, False)
+    verdict = judge_frames.judge(environment, question, environment.frames(video_id, list(shown)))
+    assert (verdict.choice, judge_frames.is_settled(verdict)) == (3, True)
+    verdict = judge_frames.judge(environment, question, environment.frames(video_id, [20, 60, 100]))
+    assert (verdict.choice, judge_frames.is_settled(verdict)) == (3, False)
 
 
 def test_open_questions_get_a_word_or_a_time(environment):

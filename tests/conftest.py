@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import Kinodex, runner
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -60,3 +62,10 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place))
     assert report.count("indexed") == 3
     return place
+
+
+@pytest.fixture
+def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Kinodex:
+    """The command line in this process: `kinodex("info", library)`; its response cache is the test's own."""
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    return runner(monkeypatch, capsys)

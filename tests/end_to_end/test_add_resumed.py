@@ -20,9 +20,9 @@ from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
 from jobs.annotate.stage import Stage
 from jobs.annotate.vectors import Vectors
-from tests.index.embedding.test_space import TINY, write_model
 from tests.support import stage_models as stage_kit
 from tests.support.stage_models import beeps, library_of, tiny_film
+from tests.support.tiny_models import TINY, write_model
 
 STAGES: dict[str, Callable[[Path], Stage]] = {
     "captions": lambda models: Captions(str(models / "llava"), frames_a_segment=2, max_new_tokens=8),

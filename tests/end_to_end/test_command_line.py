@@ -17,17 +17,12 @@ import pytest
 from index.embedding.space import load_space
 from index.library import Library
 from jobs.open_library import open_environment
-from jobs.viewer.api import Collection
-from jobs.viewer.inputs import told_apart
+from jobs.viewer.api import ViewerApi
+from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.timeline import curves
-from tests.index.embedding.test_space import TINY, write_model
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.random_library import caption, detection
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
+from tests.support.tiny_models import TINY, write_model
 
 
 def test_sample_ingest_again_and_info(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -150,7 +145,7 @@ def test_ask_looks_for_frames_in_another_space(kinodex: Kinodex, described: Path
     question = ("ask", described, "What is to be seen?", "--option", "a boat", "--option", "a cat")
     assert kinodex(*question, "--video", "film-02", "--space", other.digest, "--trace", trace).code == 0
     assert json.loads(trace.read_text().splitlines()[0])["space"] == str(other)
-    seen = Collection(told_apart([str(trace), str(described)]))
+    seen = ViewerApi(classify_inputs([str(trace), str(described)]))
     drawn, in_own = seen.curves("t0"), curves(seen.view("t0"), open_environment(str(described), ["film-02"]))
     assert [each.query for each in drawn] == [each.query for each in in_own] != []
     assert [each.percent for each in drawn] != [each.percent for each in in_own]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.chat_server import ChatServer
-from tests.support.command import Kinodex, runner
+from tests.support.command import Kinodex
 
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("What colour is the jersey of the first person at the table?", "one-by-one", ("white", "black", "green")),
@@ -28,11 +28,6 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Which instrument is played?", "playing_guitar", ("guitar", "piano", "drum")),
     ("When does the telescope appear?", "nasa", ()),
 )
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

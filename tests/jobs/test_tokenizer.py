@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.index.embedding.test_space import TINY, write_model
-from tests.support.command import Kinodex, runner
+from tests.support.command import Kinodex
 from tests.support.model_hub import COMMIT, hub_at, hub_of
 from tests.support.stage_models import library_of, tiny_film
+from tests.support.tiny_models import TINY, write_model
 
 SPACE = "hf-hub:someone/tiny"
 OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

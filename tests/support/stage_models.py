@@ -19,15 +19,15 @@ from index.embedding.space import load_space
 from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
-from jobs.ingest.commit import joined
+from jobs.ingest.commit import join_chunks
 from jobs.ingest.messages import ChunkRead
 from pipeline.images.preprocess import ModelInput
 from pipeline.models.audio_windows import RATE_HZ, Sound
 from pipeline.models.hub import import_transformers
-from pipeline.sampling.settings import FrameRow, IngestSettings, frame_row
-from tests.index.embedding.test_space import TINY, write_model
+from pipeline.sampling.types import FrameRow, IngestSettings, frame_row
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.random_library import caption
+from tests.support.tiny_models import TINY, write_model
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
 CHAT = (
@@ -314,7 +314,7 @@ def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
         vectors = np.concatenate([space.embed(inputs[at : at + BATCH]) for at in range(0, len(inputs), BATCH)])
         wide, times_s = vectors.astype(np.float64), np.array([picture.time_s for picture in pictures])
         distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
-        video = joined([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]])], settings, "builtin")
+        video = join_chunks([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]])], settings, "builtin")
         video_id = video.row.video_id
         library.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
         library.add_segments({video_id: video.segments})

@@ -34,7 +34,7 @@ from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
 from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.chat_server import ChatServer
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
 
 ANSWER = {"action": "answer", "option": "A", "answer": "red", "evidence": [1]}
@@ -88,11 +88,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server() -> Iterator[ChatServer]:
     with ChatServer(lambda body: ANSWER) as server:
         yield server
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -24,30 +24,13 @@ from index.embedding.space import Space, import_open_clip, load_space
 from index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import ModelInput
+from tests.support.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()
 
-TINY: dict = {
-    "embed_dim": 48,
-    "vision_cfg": {"image_size": 64, "layers": 2, "width": 64, "patch_size": 16, "head_width": 32},
-    "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 2},
-}
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
 NOBODY_THERE = "http://127.0.0.1:9"
 CLIPS = ("intel__car-detection.mp4", "simpl__tears_of_steel_vp9.webm", "moviepy__big_buck_bunny_0_30.webm")
-
-
-def write_model(folder: Path, config: dict, preprocess: dict | None = None, seed: int = 0) -> str:
-    """An open_clip folder of random weights; returns its name as a space."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    facts = {"model_cfg": config, "preprocess_cfg": preprocess or {}}
-    (folder / "open_clip_config.json").write_text(json.dumps(facts))
-    torch.manual_seed(seed)
-    model = open_clip.model.CLIP(**json.loads(json.dumps(config)))
-    save_file(model.state_dict(), folder / "open_clip_model.safetensors")
-    return f"local-dir:{folder}"
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,9 @@ from index.library import Library
 from jobs.annotate.captions import Captions
 from jobs.annotate.run import add
 from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing
-from tests.support.command import Kinodex, runner
 from tests.support.stage_models import library_of, tiny_film
 
 LIMIT_S = 20.0
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Kinodex:
-    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -19,18 +19,12 @@ from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
-from tests.index.embedding.test_space import TINY, write_model
 from tests.support import stage_models as stage_kit
 from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
-from tests.support.command import Kinodex, runner
+from tests.support.command import Kinodex
 from tests.support.model_hub import NOBODY_THERE, hub_at
 from tests.support.stage_models import beeps, library_of, tiny_film
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Kinodex:
-    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
-    return runner(monkeypatch, capsys)
+from tests.support.tiny_models import TINY, write_model
 
 
 @pytest.fixture

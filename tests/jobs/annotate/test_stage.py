@@ -15,18 +15,12 @@ from jobs.annotate.detections import Detections
 from jobs.annotate.speech import Speech
 from jobs.errors import UsageError
 from pipeline.errors import PipelineError
-from tests.support.command import Kinodex, runner
 from tests.support.random_library import SETTINGS, fingerprint, made, write
 
 HEARD = Speech("/nowhere/m", language="de")
 DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)
 ASKED = Captions("m", "http://one:1/v1", frames_a_segment=8, input_price=1.0)
 CAPTIONED = Captions("n n", max_new_tokens=32)
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from jobs.benchmarks.sample import Missing, Sample, Target
 from jobs.benchmarks.subset import draw_samples
 from jobs.errors import UsageError
 from tests.support import benchmark_files as kit
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.text_library import text_library, text_video_id
 
 
@@ -149,11 +149,6 @@ def test_no_limit_and_a_limit_beyond_take_all() -> None:
     assert draw_samples(items, None, 0) == draw_samples(items, 700, 0) == draw_samples(items, 9999, 0) == tuple(items)
     assert len(draw_samples(items, 699, 0)) == 699
     assert len(draw_samples([item("1", "v"), item("2", "v")], 1, 0)) == 1
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 def test_check_counts_and_lists(kinodex: Kinodex, tmp_path: Path) -> None:

@@ -12,16 +12,11 @@ from jobs.benchmarks.registry import read_benchmark
 from jobs.benchmarks.subset import parse_subset, select_samples
 from jobs.evaluation.run.run_folder import read_items, read_plan
 from tests.support import benchmark_files as kit
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.eval_runs import FILMS, caption_library
 
 KINDS = ("kite", "lamp")
 RANDOM = ("--agent", "random", "--no-controls")
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,7 @@ import pytest
 
 from jobs.cli.ingest import interruptible
 from jobs.ingest.outcomes import Progress
-from tests.support.command import Kinodex, bad, runner
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
+from tests.support.command import Kinodex, bad
 
 
 @pytest.fixture(scope="module")

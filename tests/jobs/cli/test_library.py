@@ -9,18 +9,13 @@ import pytest
 
 from index.library import Library
 from tests.support.agent_library import JPEG, make_library
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import bad
 from tests.support.random_library import SETTINGS, fingerprint, made
 
 
 @pytest.fixture
 def library(tmp_path) -> Library:
     return make_library(tmp_path / "library", {"one.mp4": ["a red kite"] * 20})
-
-
-@pytest.fixture
-def kinodex(monkeypatch, capsys) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(

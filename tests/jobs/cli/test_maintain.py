@@ -25,7 +25,7 @@ from index.store.connection import connect
 from index.store.filters import equal
 from index.store.schema import vectors_table
 from index.store.tables import Tables
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.random_library import (
     SETTINGS,
     caption,
@@ -46,11 +46,6 @@ OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "vectors": OTHER.digest}
 VIDEOS = ("aaaa", "bbbb", "cccc")
 FRAMES = 5
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from index.errors import LibraryBusy
 from index.library import Library
 from index.rows import ClipRow, FailureRow, SourceRow
 from tests.support.agent_library import make_library
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import bad
 from tests.support.random_library import caption
 
 FILMS = {"one.mp4": ["a red kite"] * 20, "two.mp4": ["a blue boat"] * 20, "three.mp4": ["a cat"] * 20}
@@ -26,11 +26,6 @@ def library(tmp_path) -> Library:
         assert library.complete_addition("captions", model, dict.fromkeys(ids, 1), {}) == ()
     library.add_clips([ClipRow(video_id, "m1", 0.0, 4.0, "a clip", None, 4) for video_id in ids])
     return library
-
-
-@pytest.fixture
-def kinodex(monkeypatch, capsys) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 def held(library: Library) -> dict[tuple[str, str], tuple[int, int]]:

@@ -8,15 +8,9 @@ import pytest
 
 from jobs.console.escape import visible, visible_lines
 from tests.support.agent_library import make_library
-from tests.support.command import Kinodex, runner
 
 TITLE = "two\nlines \x1b[31mred\r.mp4"
 SHOWN = "two\\nlines \\x1b[31mred\\r.mp4"
-
-
-@pytest.fixture
-def kinodex(monkeypatch, capsys) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 def test_a_title_stays_in_its_line(kinodex, tmp_path):

@@ -18,16 +18,11 @@ from jobs.text_import.types import Read, TextLine, VideoText
 from pipeline.sampling.types import FrameRow
 from tests.jobs.text_import.test_transcripts import written
 from tests.support.agent_library import make_library
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.random_library import fingerprint, made
 from tests.support.text_library import text_library, text_video_id
 
 CAPTIONS = {"q-1": ["a red boat on the sea", "a blue car in snow"], "q-2": ["a green tree"]}
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 def told(kinodex: Kinodex, *arguments: object, code: int = 0) -> dict:

@@ -21,14 +21,14 @@ from jobs.ingest.run import run_ingest
 from jobs.model_choice import ModelChoice, chosen_models
 from jobs.synthetic.known_answers import read_known
 from jobs.synthetic.world.questions import write_questions
-from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import subtitles, write_script
 from jobs.train.grpo import film_environments
 from jobs.train.rollouts import World, sample
 from jobs.train.settings import MasterSettings
 from pipeline.sources.discover import list_sources
-from tests.index.embedding.test_space import TINY, write_model
-from tests.support.command import bad, runner
+from tests.support.command import bad
+from tests.support.tiny_models import TINY, write_model
 from tests.support.training_model import ACTIONS, tiny_master, words_tokenizer
 
 STEPS, QUESTIONS, ROLLOUTS = 2, 2, 4
@@ -36,17 +36,12 @@ TURNS, TURN_TOKENS = 5, 4
 CHANGES = f"learning_rate = 0.01\nquestions = {QUESTIONS}\nrollouts = {ROLLOUTS}\nturn_tokens = {TURN_TOKENS}\n"
 
 
-@pytest.fixture
-def kinodex(monkeypatch, capsys):
-    return runner(monkeypatch, capsys)
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Path:
     """A library of one short sketch film with a narrator, questions about it, and a master of random weights."""
     home: Path = tmp_path_factory.mktemp("training")
     script = write_script("film-01", 30.0, 0, spoken=True)
-    shoot(script, home / "film-01.mp4")
+    render_film(script, home / "film-01.mp4")
     (home / "film-01.srt").write_text(subtitles(script))
     run_ingest(
         IngestConfig(space="builtin", workers=1), list_sources([str(home / "film-01.mp4")]), str(home / "library")

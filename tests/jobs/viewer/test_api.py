@@ -20,14 +20,14 @@ from jobs.cli import view as view_command
 from jobs.cli.main import main
 from jobs.errors import UsageError
 from jobs.server_socket import listen
-from jobs.viewer.api import Collection
+from jobs.viewer.api import ViewerApi
 from jobs.viewer.export import one_file
 from jobs.viewer.html import as_json
-from jobs.viewer.inputs import told_apart
-from jobs.viewer.library_view import ROWS, Asked
-from jobs.viewer.trace_cost import Bill
+from jobs.viewer.inputs import classify_inputs
+from jobs.viewer.library_view import ROWS, SearchRequest
+from jobs.viewer.trace_cost import CallCost
 from jobs.viewer.trace_view import Frame, shown_frames, trace_view
-from tests.support.command import bad, runner
+from tests.support.command import bad
 from tests.support.eval_runs import caption_library, write_questions
 from tests.support.viewer_library import (
     EVIL,
@@ -42,19 +42,14 @@ from tests.support.viewer_library import (
 )
 
 
-@pytest.fixture
-def kinodex(monkeypatch, capsys):
-    return runner(monkeypatch, capsys)
-
-
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     return make_shown(tmp_path_factory.mktemp("viewer"))
 
 
 @pytest.fixture(scope="module")
-def collection(shown):
-    return Collection(told_apart([*map(str, shown.traces), shown.library.uri]))
+def api(shown):
+    return ViewerApi(classify_inputs([*map(str, shown.traces), shown.library.uri]))
 
 
 @pytest.fixture(scope="module")
@@ -126,19 +121,19 @@ def test_memory_is_what_was_added_less_what_was_evicted(view):
 
 
 def test_the_ledger_adds_up(view):
-    total = sum((step.bill for step in view.steps), Bill())
+    total = sum((step.bill for step in view.steps), CallCost())
     ledger = view.answer["ledger"]
-    for each in fields(Bill):
+    for each in fields(CallCost):
         assert getattr(total, each.name) + getattr(view.elsewhere, each.name) == pytest.approx(ledger[each.name])
     assert view.steps[-1].so_far == total
-    assert view.elsewhere == Bill()
+    assert view.elsewhere == CallCost()
     assert total.frames == len(shown_frames(view))
 
 
 def test_frames_that_no_call_showed_are_accounted_for_beside_the_calls(shown):
     records = read_trace(shown.traces[0])
     records[-1]["answer"]["ledger"]["frames"] += 3
-    assert trace_view(records).elsewhere == Bill(frames=3)
+    assert trace_view(records).elsewhere == CallCost(frames=3)
 
 
 def test_a_run_that_was_cut_short_is_drawn_as_far_as_it_came(shown):
@@ -156,31 +151,31 @@ def test_a_compressed_trace_is_the_same_trace(shown, tmp_path):
         read_trace(packed)
 
 
-def test_curves_are_high_where_the_query_is_seen(collection):
-    (curve,) = [each for each in collection.curves("t0") if each.query.startswith("red shoes")]
+def test_curves_are_high_where_the_query_is_seen(api):
+    (curve,) = [each for each in api.curves("t0") if each.query.startswith("red shoes")]
     assert len(curve.percent) == len(curve.times_s) == SECONDS
     assert min(curve.percent[:SCENE_S]) > max(curve.percent[SCENE_S:])
 
 
-def test_a_search_gives_frames_within_its_filters(collection, shown):
-    hits = collection.search(0, Asked("red shoes in the city", "frames"))
+def test_a_search_gives_frames_within_its_filters(api, shown):
+    hits = api.search(0, SearchRequest("red shoes in the city", "frames"))
     assert 0 <= hits[0]["start_s"] < SCENE_S and hits[0]["frame_no"] == hits[0]["start_s"]
-    late = collection.search(0, Asked("red shoes in the city", "frames", shown.video_id, 30.0, 50.0))
+    late = api.search(0, SearchRequest("red shoes in the city", "frames", shown.video_id, 30.0, 50.0))
     assert late and all(30 <= hit["start_s"] < 50 for hit in late)
-    (line,) = collection.search(0, Asked("sea", "transcript"))
+    (line,) = api.search(0, SearchRequest("sea", "transcript"))
     assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
 
 
-def test_a_trace_knows_its_library_shots_and_titles(collection):
-    told = collection.trace("t0")
+def test_a_trace_knows_its_library_shots_and_titles(api):
+    told = api.trace("t0")
     assert told["library"] == 0
     (spans,) = told["shots"].values()
     assert spans == [(0.0, 20.0), (20.0, 40.0), (40.0, 60.0)]
-    assert collection.home["traces"][0]["question"]["text"] == QUESTION.text
+    assert api.home["traces"][0]["question"]["text"] == QUESTION.text
 
 
 def test_a_trace_without_its_library_has_no_pictures(shown):
-    alone = Collection(told_apart([str(shown.traces[0])]))
+    alone = ViewerApi(classify_inputs([str(shown.traces[0])]))
     assert alone.trace("t0")["library"] is None
     assert alone.curves("t0") == []
 
@@ -189,7 +184,7 @@ def test_pictures_that_a_run_did_not_see_are_not_shown_for_it(shown, tmp_path):
     records = read_trace(shown.traces[0])
     text = shown.traces[0].read_text().replace(shown_frames(trace_view(records))[0].jpeg, "0" * 16)
     (tmp_path / "other.jsonl").write_text(text)
-    told = Collection(told_apart([str(tmp_path / "other.jsonl"), shown.library.uri])).trace("t0")
+    told = ViewerApi(classify_inputs([str(tmp_path / "other.jsonl"), shown.library.uri])).trace("t0")
     assert told["library"] is None and told["shots"] == {}
 
 
@@ -199,21 +194,21 @@ def test_what_is_neither_trace_run_nor_library_is_refused(kinodex, tmp_path, sho
     bad(kinodex, "view", tmp_path / "notes.txt", code=2, says="cannot be read as a trace")
     bad(kinodex, "view", shown.library.uri, "--out", tmp_path / "no" / "x.html", code=2, says="cannot write")
     with pytest.raises(UsageError, match="which is no trace"):
-        told_apart(["nowhere"])
+        classify_inputs(["nowhere"])
 
 
 def test_a_run_shows_every_answer_and_has_its_traces(run):
-    collection = Collection(told_apart([str(run)]))
-    told = collection.run(0)
+    api = ViewerApi(classify_inputs([str(run)]))
+    told = api.run(0)
     assert [len(each["answers"]) for each in told["questions"]] == [len(told["contenders"])] * 4
     at = told["contenders"].index("uniform")
     assert all(each["answers"][at]["has_trace"] for each in told["questions"])
-    trace = collection.trace(f"r0-{at}-3")
+    trace = api.trace(f"r0-{at}-3")
     assert trace["trace"].question["text"] == told["questions"][3]["question"].text
     assert trace["truth"]["option"] == 0 and trace["truth"]["evidence"][0]["end_s"] == 2.0
     assert trace["library"] == 0
-    assert one_file(collection).traces_left_out == 0
-    small = one_file(collection, data_bytes=len(as_json(collection.view("r0-0-0"))) + 1)
+    assert one_file(api).traces_left_out == 0
+    small = one_file(api, data_bytes=len(as_json(api.view("r0-0-0"))) + 1)
     questions = held_in(small.text)["data"]["runs/0"]["questions"]
     kept = [answer["has_trace"] for each in questions for answer in each["answers"]]
     assert kept == [True] + [False] * small.traces_left_out
@@ -295,12 +290,12 @@ def test_a_search_that_makes_no_sense_is_told(address):
 
 def test_videos_and_failures_come_in_pages_by_words(address, shown, tmp_path):
     many = library_of_titles(tmp_path / "many", 2 * ROWS + 5)
-    collection = Collection(told_apart([many.uri]))
-    first, last = (collection.videos(0, "", start) for start in (0, 2 * ROWS))
+    api = ViewerApi(classify_inputs([many.uri]))
+    first, last = (api.videos(0, "", start) for start in (0, 2 * ROWS))
     assert first["count"] == last["count"] == 2 * ROWS + 5
     assert [len(page["rows"]) for page in (first, last)] == [ROWS, 5]
     assert first["rows"][0].title == "film 0000" and last["rows"][-1].title == f"film {2 * ROWS + 4:04}"
-    assert [row.title for row in collection.videos(0, "FILM 0007", 0)["rows"]] == ["film 0007"]
+    assert [row.title for row in api.videos(0, "FILM 0007", 0)["rows"]] == ["film 0007"]
     for words, count in (("bad.mp4", 1), ("onerror", 1), ("nothing", 0)):
         found = json.loads(get(address, f"/data/libraries/0/failures?words={words}")[2])
         assert found["count"] == len(found["rows"]) == count
@@ -353,8 +348,8 @@ def test_one_file_holds_all_and_escapes_it(kinodex, shown, tmp_path):
     assert not re.search(r"(?:src|href)=\"(?!data:|#)", text)
 
 
-def test_one_file_of_a_library_has_a_frame_of_each_segment_and_all_words(collection, shown):
-    alone = Collection(told_apart([shown.library.uri]))
+def test_one_file_of_a_library_has_a_frame_of_each_segment_and_all_words(api, shown):
+    alone = ViewerApi(classify_inputs([shown.library.uri]))
     held = held_in(one_file(alone).text)
     assert list(held["pictures"]) == [f"0/{shown.video_id}/{frame_no}" for frame_no in (10, 30, 50)]
     video = held["data"][f"libraries/0/videos/{shown.video_id}"]

@@ -9,12 +9,12 @@ from index.rows import Scope
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
 from jobs.errors import UsageError
-from jobs.viewer.api import Collection
-from jobs.viewer.inputs import told_apart
-from jobs.viewer.library_view import Asked
-from tests.index.embedding.test_space import TINY, write_model
+from jobs.viewer.api import ViewerApi
+from jobs.viewer.inputs import classify_inputs
+from jobs.viewer.library_view import SearchRequest
 from tests.support.command import bad, runner
 from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
+from tests.support.tiny_models import TINY, write_model
 from tests.support.viewer_library import chromium, library_of_titles, served
 
 SEEN = "a walrus plays chess"
@@ -28,19 +28,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def test_pictures_are_searched_in_that_space_and_captions_by_their_words(library: Library) -> None:
     own, other = library.spaces()
-    given = told_apart([library.uri])
+    inputs = classify_inputs([library.uri])
     for named, space in ((None, own), (other.name, other), (other.digest, other)):
         vector = library.load_space(space.name, "text").embed_text(["a boat"])[0]
         best = library.search_frames(vector, Scope(), 24, 2.0, space.digest)
-        collection = Collection(given, named)
-        found = collection.search(0, Asked("a boat", "frames"))
+        api = ViewerApi(inputs, named)
+        found = api.search(0, SearchRequest("a boat", "frames"))
         assert [(each["start_s"], each["score"]) for each in found] == [
             (each.time_s, pytest.approx(each.score, abs=1e-3)) for each in best
         ]
-        assert collection.library(0)["searched"] == space.name
+        assert api.library(0)["searched"] == space.name
     for kind in ("captions", "together"):
-        assert SEEN in [each["text"] for each in collection.search(0, Asked(SEEN, kind))]
-    assert collection.search(0, Asked("zebra", "captions")) == []
+        assert SEEN in [each["text"] for each in api.search(0, SearchRequest(SEEN, kind))]
+    assert api.search(0, SearchRequest("zebra", "captions")) == []
 
 
 def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path) -> None:
@@ -49,11 +49,11 @@ def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path) ->
     assert add(library, Vectors(folder)).added == 1
     space = library.spaces()[1].digest
     (tmp_path / "gone").rename(tmp_path / "elsewhere")
-    collection = Collection(told_apart([library.uri]), space)
+    api = ViewerApi(classify_inputs([library.uri]), space)
     for kind in ("transcript", "detections"):
-        assert collection.search(0, Asked("boat", kind)) == []
+        assert api.search(0, SearchRequest("boat", kind)) == []
     with pytest.raises(Exception, match="gone"):
-        collection.search(0, Asked("boat", "frames"))
+        api.search(0, SearchRequest("boat", "frames"))
 
 
 def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(library: Library) -> None:
@@ -78,4 +78,4 @@ def test_a_space_that_a_library_lacks_and_one_for_a_file_that_cannot_search_are_
     assert not out.exists()
     lacking = library_of_titles(tmp_path / "lacking", 1)
     with pytest.raises(UsageError, match="lacking"):
-        Collection(told_apart([library.uri, lacking.uri]), library.spaces()[1].name)
+        ViewerApi(classify_inputs([library.uri, lacking.uri]), library.spaces()[1].name)

@@ -15,7 +15,7 @@ from agent.trace.trace import trace_to
 from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
 from agent.variants.longvideoagent.rewards import ALPHA, answer_correctness, rewards, structural_validity
 from tests.support.agent_library import environment_of, film, make_library
-from tests.support.command import bad, runner
+from tests.support.command import bad
 
 QUESTION = Question("What flies over the desert?", ("a red kite", "a crow"))
 
@@ -112,11 +112,6 @@ def traced(tmp_path_factory):
     with trace_to(folder / "run.jsonl") as write:
         asyncio.run(ask(QUESTION, environment, master, agent="longvideoagent", on_event=write))
     return folder / "run.jsonl"
-
-
-@pytest.fixture
-def kinodex(monkeypatch, capsys):
-    return runner(monkeypatch, capsys)
 
 
 def questions(path, *answers, film="film-01.mp4"):

@@ -12,10 +12,10 @@ from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
 from jobs.evaluation.run.run_folder import read_plan, read_records, trace_file
-from tests.index.embedding.test_space import TINY, write_model
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.eval_runs import write_questions
 from tests.support.stage_models import library_of, tiny_film
+from tests.support.tiny_models import TINY, write_model
 
 FILMS = ("harbour", "orchard")
 LATER = "later"
@@ -31,11 +31,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library_of(folder / "library", [later])
     write_questions(folder, FILMS, each=1)
     return folder
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:

@@ -28,9 +28,9 @@ from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSamp
 from jobs.evaluation.run.systems import System
 from jobs.model_choice import ModelChoice
 from jobs.synthetic.known_answers import read_known
-from tests.index.embedding.test_space import TINY, write_model
 from tests.support.chat_server import ChatServer, hanging
 from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
+from tests.support.tiny_models import TINY, write_model
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
 READER = System("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)

@@ -14,7 +14,7 @@ from rich.console import Console
 from jobs.evaluation.run.progress import Tally, asking_progress
 from jobs.evaluation.run.run_folder import ANSWERS, appending, read_items, read_plan, read_records, trace_file
 from tests.support.chat_server import Behaviour, ChatServer, failing
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import bad
 from tests.support.eval_runs import EACH, FILMS, caption_library, write_questions
 from tests.support.text_library import text_library
 
@@ -35,12 +35,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server() -> Iterator[ChatServer]:
     with ChatServer(lambda body: ANSWER) as server:
         yield server
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Kinodex:
-    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
-    return runner(monkeypatch, capsys)
 
 
 def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:

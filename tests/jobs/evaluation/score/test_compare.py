@@ -17,18 +17,13 @@ from jobs.evaluation.run.run_folder import REPORT, read_run
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.score.compare import compare
 from jobs.evaluation.score.report import read_report
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import Kinodex, bad
 from tests.support.solved_runs import answer, item, said, spoken, write_run
 
 ITEMS = [
     item(name, video, duration_s=90.0, groups={"question_type": ("a | b",)})
     for name, video in (("a", "v1"), ("b", "v1"), ("c", "v2"), ("d", "v3"))
 ]
-
-
-@pytest.fixture
-def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kinodex:
-    return runner(monkeypatch, capsys)
 
 
 def rows_of(markdown: str, title: str) -> list[list[str]]:

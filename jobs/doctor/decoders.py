@@ -49,11 +49,11 @@ def _film(is_needed: bool) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kinodex-doctor-") as folder:
         path = Path(folder) / "film.mp4"
         if is_needed:
-            from jobs.synthetic.world.render import shoot
+            from jobs.synthetic.world.render import render_film
             from jobs.synthetic.world.script import write_script
 
             script = write_script("doctor", 30.0, seed=0)
-            shoot(replace(script, shots=script.shots[:1]), path)
+            render_film(replace(script, shots=script.shots[:1]), path)
         yield path
 
 

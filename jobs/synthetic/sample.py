@@ -23,7 +23,7 @@ def sample(
     `on_progress` is told the share that is done, from 0 to 1.
     """
     from jobs.synthetic.world.questions import write_questions
-    from jobs.synthetic.world.render import shoot
+    from jobs.synthetic.world.render import render_film
     from jobs.synthetic.world.script import FPS, as_json, subtitles, write_script
 
     try:
@@ -42,7 +42,7 @@ def sample(
                 if on_progress is not None and frame % (10 * FPS) == 0:
                     on_progress((done + frame / frames) / number)
 
-            shoot(script, path, report)
+            render_film(script, path, report)
             path.with_suffix(".script.json").write_text(json.dumps(as_json(script), indent=1) + "\n", encoding="utf-8")
             if script.lines:
                 path.with_suffix(".srt").write_text(subtitles(script), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from index.library import Library
-from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 
 FILM_S = 4.0
@@ -33,7 +33,7 @@ def make_corpus(folder: Path, videos: int, media: Path | None) -> Path:
     for number in range(films):
         film = folder / f"film-{number:03d}.mp4"
         if number < DRAWN:
-            shoot(write_script(f"film-{number}", FILM_S, number), film)
+            render_film(write_script(f"film-{number}", FILM_S, number), film)
         else:
             drawn = folder / f"film-{number % DRAWN:03d}.mp4"
             film.write_bytes(drawn.read_bytes() + struct.pack(">I4sI", 12, b"free", number))

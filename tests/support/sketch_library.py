@@ -41,21 +41,21 @@ def draw_library(folder: Path) -> SketchLibrary:
             TranscriptRow(row.video_id, each.start_s, each.end_s, each.text, "sidecar") for each in lines[row.title]
         ]
         library.add_transcript({row.video_id: said})
-    alone = {Path(row.uri).stem: Environment(library, [row], space.embed_text) for row in rows}
-    return SketchLibrary(library, alone, Environment(library, rows, space.embed_text), read_known(questions))
+    alone = {Path(row.uri).stem: Environment.of(library, [row], space.embed_text) for row in rows}
+    return SketchLibrary(library, alone, Environment.of(library, rows, space.embed_text), read_known(questions))
 
 
 def _draw(folder: Path) -> tuple[Path, dict[str, tuple[SpokenLine, ...]]]:
     """Where the questions are, and what is said in each film."""
     from jobs.synthetic.world.questions import write_questions
-    from jobs.synthetic.world.render import shoot
+    from jobs.synthetic.world.render import render_film
     from jobs.synthetic.world.script import write_script
 
     folder.mkdir(parents=True)
     rows, lines = [], {}
     for number, (name, seconds) in enumerate(SECONDS.items()):
         script = write_script(name, seconds, SEED, spoken=number == 0)
-        shoot(script, folder / f"{name}.mp4")
+        render_film(script, folder / f"{name}.mp4")
         lines[name] = script.lines
         rows += [each.as_json() for each in write_questions(script, name, SEED, QUESTIONS)]
     path = folder.parent / "questions.jsonl"

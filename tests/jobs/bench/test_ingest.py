@@ -15,7 +15,7 @@ from jobs.bench import ingest as bench_ingest
 from jobs.bench.decoders import bench_decoders, table
 from jobs.bench.resource_usage import Lost, alone, alone_within, watched
 from jobs.bench.sample_media import make_films
-from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.errors import SourceMissing
 from tests.support.command import bad, runner
@@ -27,7 +27,7 @@ FILM_S = 30
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("films") / "film.mp4"
-    shoot(write_script("film", FILM_S, 5), path)
+    render_film(write_script("film", FILM_S, 5), path)
     return path
 
 

@@ -21,7 +21,7 @@ from jobs.ingest.config import IngestConfig
 from jobs.ingest.outcomes import Progress, Report
 from jobs.ingest.run import run_ingest
 from jobs.ingest.worker import SPLIT_FROM_BYTES
-from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
 from tests.support.corpus import assert_same, make_corpus
@@ -72,7 +72,7 @@ def test_the_rows_do_not_depend_on_workers_bundles_or_cuts(corpus: Path, whole: 
 def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
     films = tmp_path / "films"
     films.mkdir()
-    shoot(write_script("long", 240.0, 3), films / "long.mp4")
+    render_film(write_script("long", 240.0, 3), films / "long.mp4")
     assert (films / "long.mp4").stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
     parts = ingest(films, tmp_path / "parts", cut_s=40.0)
     ingest(films, tmp_path / "one", cut_s=0.0)
@@ -102,7 +102,7 @@ def test_what_failed_is_tried_again_when_asked_or_when_it_has_changed(corpus: Pa
     library = Library.open(str(tmp_path / "library"))
     assert [row.attempts for row in library.failures()] == [2]
 
-    shoot(write_script("mended", 4.0, 99), films / "poison-000.mp4")
+    render_film(write_script("mended", 4.0, 99), films / "poison-000.mp4")
     assert counts(ingest(films, tmp_path / "library")) == (1, 0, 0)
     assert library.failures() == []
 
@@ -197,7 +197,7 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
 def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
     films, place = tmp_path / "films", tmp_path / "library"
     films.mkdir()
-    shoot(write_script("long", 30.0, 3), films / "long.mp4")
+    render_film(write_script("long", 30.0, 3), films / "long.mp4")
     run = begin(films, place, None, "--fps", "12", "--workers", "1")
     end = time.monotonic() + 60
     while not named(run.pid, "reader_process") and time.monotonic() < end:

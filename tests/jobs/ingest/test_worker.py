@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from index.library import Library
 from jobs.ingest.messages import Assignment
 from jobs.ingest.worker import Worker
-from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sampling.sandbox import Limits
 from tests.support.ffmpeg import READING, ColourTower, whole
@@ -25,7 +25,7 @@ BATCH = 4
 @pytest.mark.parametrize("good_batches", [0, 2])
 def test_an_error_of_the_model_reaches_the_caller_and_ends_the_threads(tmp_path: Path, good_batches: int) -> None:
     film = tmp_path / "film.mp4"
-    shoot(write_script("film", 12.0, 3), film)
+    render_film(write_script("film", 12.0, 3), film)
     library = Library.create(f"{tmp_path}/library", SETTINGS, fingerprint())
     embedded: list[int] = []
 

@@ -32,7 +32,7 @@ from agent.core.question import Question
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
 from agent.models.rulebased.model import RuleBasedModel
-from agent.variants.registry import named
+from agent.variants.registry import variant_named
 from index.library import Library
 from index.rows import TranscriptRow
 from jobs.mcp import ask_tool as mcp_ask
@@ -41,7 +41,7 @@ from jobs.mcp.ask_tool import Asking
 from jobs.mcp.server import make_server, serve_http
 from jobs.mcp.tools import LibraryTools
 from jobs.open_library import open_environment
-from jobs.synthetic.world.render import shoot
+from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from tests.support.agent_library import make_library
 from tests.support.chat_server import Behaviour, ChatServer, failing
@@ -59,7 +59,7 @@ MANY = 450
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """A really drawn and decoded film of 30 s, `harbour`, with a transcript and detections."""
     folder = tmp_path_factory.mktemp("mcp")
-    shoot(write_script("harbour", 30.0, 5), folder / "harbour.mp4")
+    render_film(write_script("harbour", 30.0, 5), folder / "harbour.mp4")
     library = library_of(folder / "library", [folder / "harbour.mp4"])
     (video,) = library.videos()
     library.add_transcript({video.video_id: [TranscriptRow(video.video_id, *line, "sidecar") for line in SAID]})
@@ -75,7 +75,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 def server_of(library: Library, budget: Budget | None = None) -> MCPServer:
-    asking = Asking(RuleBasedModel, {"default": "builtin"}, named("eea"), budget or Budget())
+    asking = Asking(RuleBasedModel, {"default": "builtin"}, variant_named("eea"), budget or Budget())
     return make_server(LibraryTools(library), asking)
 
 
@@ -260,7 +260,7 @@ def test_a_client_is_told_that_a_model_still_thinks(library: Library, monkeypatc
     async def use() -> None:
         with ChatServer(slow) as server:
             async with OpenAIModel(Role(base_url=server.base_url, model="tester")) as model:
-                asking = Asking(lambda environment: model, {"default": "tester"}, named("uniform"), Budget())
+                asking = Asking(lambda environment: model, {"default": "tester"}, variant_named("uniform"), Budget())
                 async with Client(make_server(LibraryTools(library), asking)) as client:
                     asked = {"question": QUESTION, "options": OPTIONS}
                     result = await client.call_tool("ask", asked, progress_callback=progressed)

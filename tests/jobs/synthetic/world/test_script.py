@@ -12,7 +12,7 @@ import pytest
 
 from jobs.synthetic.sample import sample
 from jobs.synthetic.world.questions import FilmQuestion, write_questions
-from jobs.synthetic.world.render import pictures, shoot
+from jobs.synthetic.world.render import draw_frames, render_film
 from jobs.synthetic.world.scene import Group, Scene, TitleCard
 from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot, subtitles, write_script
 from jobs.synthetic.world.vocabulary import COLOUR_NAMES, NUMBERS, PLACES, THING_NAMES, plural, with_article
@@ -65,7 +65,7 @@ def test_encoded_times_are_the_scripts(films: Path) -> None:
     for shot, following in zip(script.shots, [*script.shots[1:], None], strict=True):
         assert shot.start_s in times
         assert following is None or following.start_s == shot.end_s
-    for frame, drawn in zip(frames, pictures(script), strict=True):
+    for frame, drawn in zip(frames, draw_frames(script), strict=True):
         assert np.abs(frame.to_ndarray(format="rgb24").astype(int) - drawn).mean() < 8
 
 
@@ -131,7 +131,7 @@ def test_dissolves_fades_and_motion_are_drawn() -> None:
             Shot(48, 24, TitleCard("ECHO"), entry="black"),
         ),
     )
-    frames = [frame.astype(float) for frame in pictures(script)]
+    frames = [frame.astype(float) for frame in draw_frames(script)]
     assert len(frames) == 72 and frames[0].shape == (HEIGHT_PX, WIDTH_PX, 3)
     moved = [np.abs(frame - frames[0]).mean() for frame in frames[:24]]
     assert moved[23] > moved[6] > 0
@@ -141,7 +141,7 @@ def test_dissolves_fades_and_motion_are_drawn() -> None:
 
 def test_a_film_of_one_shot_is_encoded(tmp_path: Path) -> None:
     script = Script("film", 0, (Shot(0, 30, TitleCard("ECHO")),))
-    shoot(script, tmp_path / "film.mp4")
+    render_film(script, tmp_path / "film.mp4")
     with av.open(str(tmp_path / "film.mp4")) as container:
         stream = container.streams.video[0]
         assert (stream.codec_context.name, stream.width, stream.height) == ("h264", WIDTH_PX, HEIGHT_PX)

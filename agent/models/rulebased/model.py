@@ -154,7 +154,7 @@ class RuleBasedModel:
         return clear if clear["action"] == "answer" else self._answer_frames(request.question, request.frames)
 
     def _recall(self, request: Recall | AnswerFrames) -> dict[str, Any]:
-        """Answer what the frames, else the notes, show clearly; a follow-up question shows those of earlier questions."""
+        """Answer what the frames, else the notes, show clearly; for a follow-up, those of earlier questions."""
         verdict = judge_frames.judge(self.environment, request.question, request.frames)
         if judge_frames.is_settled(verdict):
             return to_reply(request.question, verdict, [each.time_s for each in request.frames])

@@ -3,8 +3,8 @@
 For notes that are not about the sketch world (`vocabulary`), where none states an option outright. The score of an
 option is the share of its words that a note holds, on average over the notes; words that few notes hold weigh more
 (inverse document frequency, Sparck Jones 1972), and the forms of a word count as one. No sentence is understood: the
-words only separate what the notes are about from what they are not about. A weak baseline: of EgoSchema's 500 questions, with all captions of
-the video, it answers 49 % rightly, of NExT-QA's validation 45 % (chance: 20 %).
+words only separate what the notes are about from what they are not about. A weak baseline: of EgoSchema's 500
+questions, with all captions of the video, it answers 49 % rightly, of NExT-QA's validation 45 % (chance: 20 %).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def judge(question: Question, notes: Sequence[Note]) -> Verdict:
 
 
 def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
-    """Rate notes by their share of the words of question and options: 3 for nearly the best share, 2 for half, else 1."""
+    """Rate notes by the words of question and options that they hold: 3 near the best, 2 for half of it, else 1."""
     words_of_notes = [stems(note.text) for note in notes]
     share, wanted = _rarity_weighted_share(words_of_notes), stems(" ".join((question.text, *question.options)))
     shares = [share(wanted, each) for each in words_of_notes]
@@ -71,9 +71,8 @@ def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:
     note_counts = Counter(word for each in words_of_notes for word in each)
 
     def weight(words: frozenset[str]) -> float:
-        return math.fsum(
-            math.log(1 + len(words_of_notes) / max(1, note_counts[word])) for word in words
-        )  # in any order
+        # fsum: the same in any order of the words
+        return math.fsum(math.log(1 + len(words_of_notes) / max(1, note_counts[word])) for word in words)
 
     return lambda wanted, held: weight(wanted & held) / weight(wanted) if wanted else 0.0
 

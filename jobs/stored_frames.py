@@ -48,3 +48,13 @@ def picture_of(frame: StoredFrame) -> Image:
     except (OSError, UnidentifiedImageError) as error:
         where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
         raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video anew") from error
+
+
+def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
+    """The frame's own JPEG, re-encoded only if its longest side is above `side_px`; raises PictureError."""
+    if max(frame.width_px, frame.height_px) <= side_px:
+        return frame.jpeg
+    picture, smaller = picture_of(frame), io.BytesIO()
+    picture.thumbnail((side_px, side_px))
+    picture.save(smaller, "JPEG", quality=quality)
+    return smaller.getvalue()

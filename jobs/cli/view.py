@@ -1,4 +1,4 @@
-"""`kinodex view`: what an agent did, what a run came to, and what is in a library, in a browser."""
+"""`kinodex view`: traces, runs and libraries in a browser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from jobs.cli.options import models as options
 
 if TYPE_CHECKING:
-    from jobs.viewer.api import Collection
+    from jobs.viewer.api import ViewerApi
 
 
 def view(
@@ -19,7 +19,7 @@ def view(
         list[str],
         typer.Argument(
             metavar="TRACE|RUN|LIBRARY...",
-            help="Traces, folders of `kinodex eval`, libraries; a trace's frames come from the library given with it.",
+            help="Traces, run folders of `kinodex eval`, libraries. A trace's frames come from a library in this list.",
         ),
     ],
     out: Annotated[
@@ -32,38 +32,38 @@ def view(
 ) -> None:
     """Look at traces, runs and libraries in a browser, until Ctrl-C."""
     from jobs.errors import UsageError
-    from jobs.viewer.api import Collection
-    from jobs.viewer.inputs import told_apart
+    from jobs.viewer.api import ViewerApi
+    from jobs.viewer.inputs import classify_inputs
 
     if out is not None and space is not None:
         raise UsageError("got --space with --out, which writes a file that cannot search; leave one of them out")
-    given = told_apart(places)
-    for uri in given.lost:
-        print(f"no library at {uri}, which a run was asked of: its frames are missing", file=sys.stderr)
-    collection = Collection(given, space)
-    for key in collection.trace_keys():
-        collection.view(key)  # one that cannot be read is told now, not in the browser
+    inputs = classify_inputs(places)
+    for uri in inputs.missing:
+        print(f"no library at {uri}, which a run belongs to: its frames are missing", file=sys.stderr)
+    api = ViewerApi(inputs, space)
+    for key in api.trace_keys():
+        api.view(key)  # a trace that cannot be read ends the command, not a page in the browser
     if out is not None:
-        _write(collection, out)
+        _write(api, out)
     else:
-        _serve(collection, host, port, browser)
+        _serve(api, host, port, browser)
 
 
-def _write(collection: Collection, out: Path) -> None:
+def _write(api: ViewerApi, out: Path) -> None:
     from jobs.errors import UsageError
     from jobs.viewer.export import one_file
 
-    page = one_file(collection)
+    page = one_file(api)
     try:
         out.write_text(page.text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot write {out}: {error.strerror}; give --out a file that you may write") from error
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which need no network")
+        raise UsageError(f"cannot write {out}: {error.strerror}; give --out a file that you can write") from error
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, needs no network")
     if page.traces_left_out or page.pictures_left_out:
-        print(f"left out, or it would be too large: {page.traces_left_out} traces, {page.pictures_left_out} frames")
+        print(f"left out for the file's size: {page.traces_left_out} traces, {page.pictures_left_out} frames")
 
 
-def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:
+def _serve(api: ViewerApi, host: str, port: int, browser: bool) -> None:
     import webbrowser
 
     from jobs.server_socket import LOOPBACK, http_url, listen
@@ -76,11 +76,11 @@ def _serve(collection: Collection, host: str, port: int, browser: bool) -> None:
         print(f"warning: anyone who reaches {host} can see all of this; there is no password", file=sys.stderr)
     if browser:
         webbrowser.open(address)
-    serve(collection, listener, _names(host))
+    serve(api, listener, _names(host))
 
 
 def _names(host: str) -> list[str]:
-    """The hosts that a request may name; on every address, nobody knows how the browser calls this machine."""
+    """Hosts that a request may name; any, where the server listens on every address of the machine."""
     from jobs.server_socket import LOOPBACK
 
     if host in LOOPBACK:

@@ -1,47 +1,36 @@
-"""Stored frames as an assistant sees them: each picture after its number and time."""
+"""Stored frames as content of an MCP reply: each picture after its number and time."""
 
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Sequence
 
 from mcp.types import ContentBlock, ImageContent
 
 from index.rows import StoredFrame, VideoRow
 from jobs.mcp.replies import FRAMES, IMAGE_BYTES, SIDE_PX, Frames, Shown, as_json
-from jobs.stored_frames import picture_of
+from jobs.stored_frames import shrunk_jpeg
 
 JPEG_QUALITY = 85
 
 
-def pictures(video: VideoRow, stored: Sequence[StoredFrame], asked: int, side_px: int) -> list[ContentBlock]:
-    """The frames, each once, as many as fit in one reply; `asked` is how many were wanted. Raises PictureError."""
+def image_blocks(video: VideoRow, stored: Sequence[StoredFrame], requested: int, side_px: int) -> list[ContentBlock]:
+    """Frames, each once, as many as fit in one reply; `requested` is the count asked for. Raises PictureError."""
     frames = list({frame.frame_no: frame for frame in stored}.values())
     side = min(side_px, SIDE_PX)
     shown: list[ContentBlock] = []
     left = IMAGE_BYTES
     for frame in frames:
-        jpeg = _jpeg(frame, side)
+        jpeg = shrunk_jpeg(frame, side, JPEG_QUALITY)
         left -= len(jpeg)
         if left < 0:
             break
         data = base64.b64encode(jpeg).decode("ascii")
         shown += [as_json(Shown(frame_no=frame.frame_no, time_s=frame.time_s))]
         shown += [ImageContent(type="image", data=data, mime_type="image/jpeg")]
-    cuts = [f"the first {FRAMES} of {asked:,} frames asked for"] if asked > FRAMES else []
+    cuts = [f"the first {FRAMES} of {requested:,} frames asked for"] if requested > FRAMES else []
     cuts += [f"pictures are at most {SIDE_PX} pixels a side"] if side_px > SIDE_PX else []
     fit = len(shown) // 2
     cuts += [f"{fit} of {len(frames)} pictures fit; ask with a smaller side_px"] if fit < len(frames) else []
     heading = Frames(video_id=video.video_id, title=video.title, frames=fit, cut="; ".join(cuts) or None)
     return [as_json(heading), *shown]
-
-
-def _jpeg(frame: StoredFrame, side_px: int) -> bytes:
-    """The frame's own JPEG, encoded anew only if it is too large."""
-    if max(frame.width_px, frame.height_px) <= side_px:
-        return frame.jpeg
-    picture, smaller = picture_of(frame), io.BytesIO()
-    picture.thumbnail((side_px, side_px))
-    picture.save(smaller, "JPEG", quality=JPEG_QUALITY)
-    return smaller.getvalue()

@@ -17,7 +17,7 @@ from index.library import Library
 from index.rows import CaptionRow, Hit, Scope, SegmentRow, VideoRow
 from jobs.errors import UsageError
 from jobs.mcp import replies
-from jobs.mcp.images import pictures
+from jobs.mcp.images import image_blocks
 from jobs.mcp.replies import fitting, lines_of, page, spread, told
 from jobs.open_library import held_space, open_environment
 from jobs.stored_frames import frames_between
@@ -193,9 +193,9 @@ class LibraryTools:
         row = self._video(video, start_s, end_s)
         if times_s:
             stored = self.library.frames_at(row.video_id, times_s[: replies.FRAMES], mode="shown")
-            return pictures(row, stored, len(times_s), side_px)
+            return image_blocks(row, stored, len(times_s), side_px)
         stored = frames_between(self.library, row, [_part(row, start_s, end_s)], min(count, replies.FRAMES))[0]
-        return pictures(row, stored, count, side_px)
+        return image_blocks(row, stored, count, side_px)
 
     def transcript(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0

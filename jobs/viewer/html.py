@@ -1,4 +1,4 @@
-"""The page: one HTML document whose modules come from the server, or lie in it together with the data and pictures."""
+"""One HTML document whose modules come from the server, or are in it together with the data and pictures."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pydantic_core import to_json
 
 from jobs.evaluation.report.html import TEMPLATES as REPORT_TEMPLATES
 
-PAGE = Path(__file__).with_name("static")
+STATIC = Path(__file__).with_name("static")
 PREFIX = "viewer/"
 _START = 'import "viewer/main.js";'
 
 
 @cache
 def modules() -> dict[str, str]:
-    """The page's JavaScript modules by name, such as main.js."""
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted(PAGE.glob("*.js"))}
+    """JavaScript modules of the page by name, such as main.js."""
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(STATIC.glob("*.js"))}
 
 
 @cache
 def style() -> str:
-    """The colours and cards of the evaluation's report, and what the viewer adds."""
-    sheets = (REPORT_TEMPLATES / "page.css", PAGE / "viewer.css")
+    """Style sheet of the evaluation's report, and that of the viewer."""
+    sheets = (REPORT_TEMPLATES / "page.css", STATIC / "viewer.css")
     return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 
 def served_page() -> tuple[str, str]:
-    """The page that a server gives, and its Content-Security-Policy: it may load only from that server."""
+    """Page as a server sends it, and its Content-Security-Policy: it may load only from that server."""
     where = _import_map({name: f"/page/{name}" for name in modules()})
     policy = (
         f"default-src 'none'; script-src 'self' '{_hash(where)}' '{_hash(_START)}'; style-src 'self'; "
@@ -43,7 +43,7 @@ def served_page() -> tuple[str, str]:
 
 
 def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
-    """The page as one file: `data` by the paths that it would ask a server for, JPEGs by "library/video/frame"."""
+    """Page as one file: `data` by the paths of the server, JPEGs by "library/video/frame"."""
     where = _import_map({name: _data_url("text/javascript", text.encode()) for name, text in modules().items()})
     policy = (
         f"default-src 'none'; script-src data: '{_hash(where)}' '{_hash(_START)}'; style-src 'unsafe-inline'; "
@@ -59,7 +59,7 @@ def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
 
 
 def as_json(value: Any) -> bytes:
-    """Dataclasses, pydantic's own types and JSON values as JSON."""
+    """Encode dataclasses, pydantic's own types and JSON values as JSON."""
     return to_json(value, inf_nan_mode="null")
 
 
@@ -94,7 +94,7 @@ def _data_url(kind: str, content: bytes) -> str:
 
 
 def _in_script(text: str) -> str:
-    """JSON that no HTML parser mistakes for the end of its element, whatever its strings hold."""
+    """Escape JSON so that no HTML parser takes one of its strings for the end of the element."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

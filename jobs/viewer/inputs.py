@@ -1,4 +1,4 @@
-"""What was given to look at: traces, runs and libraries, told apart; nothing else is ever opened."""
+"""Sort the places that a user names into traces, runs and libraries; the viewer opens nothing else."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from jobs.evaluation.run.run_folder import PLAN, Run, read_run
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What was given, in that order. `lost` says of runs' libraries that are not there any more."""
+class ViewerInputs:
+    """Traces, runs and libraries in the order of the command line, with the libraries of runs that are gone."""
 
     traces: tuple[Path, ...]
     runs: tuple[Run, ...]
     libraries: tuple[Library, ...]
-    lost: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
-def told_apart(places: Sequence[str]) -> Given:
-    """Files are traces, folders with a plan are runs, the rest libraries; a run brings its library, if it is there.
+def classify_inputs(places: Sequence[str]) -> ViewerInputs:
+    """Sort places: files are traces, folders with a plan are runs, the rest libraries.
 
-    Raises UsageError for what is none of them, and LibraryError for a library that cannot be opened.
+    A run brings its library, if that still exists. Raises UsageError for a place that is none of them, and
+    LibraryError for a library that cannot be opened.
     """
     traces, runs, libraries = [], [], []
     for place in dict.fromkeys(places):
@@ -40,7 +41,7 @@ def told_apart(places: Sequence[str]) -> Given:
                 "wrote, a folder that `kinodex eval --out` wrote, or a library"
             )
     behind = dict.fromkeys(run.plan.library for run in runs)
-    missing = [uri for uri in behind if uri not in {each.uri for each in libraries}]
-    found = [Library.open(uri) for uri in missing if Library.exists(uri)]
-    lost = tuple(uri for uri in missing if not Library.exists(uri))
-    return Given(tuple(traces), tuple(runs), (*libraries, *found), lost)
+    unnamed = [uri for uri in behind if uri not in {each.uri for each in libraries}]
+    found = [Library.open(uri) for uri in unnamed if Library.exists(uri)]
+    missing = tuple(uri for uri in unnamed if not Library.exists(uri))
+    return ViewerInputs(tuple(traces), tuple(runs), (*libraries, *found), missing)

@@ -1,4 +1,4 @@
-"""A library as the page draws it: its videos, one of them with all that is known of it, and what a search finds."""
+"""A library as the page draws it: its videos, one video in full, and the hits of a search."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MIN_GAP_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A search: for what, in which kind of thing (see `_hits`), in which video, in `[start_s, end_s)`."""
+class SearchRequest:
+    """A search for a text in one kind of row (see `_hits`), in one video or all, in `[start_s, end_s)`."""
 
     text: str
     kind: str = "together"
@@ -34,17 +34,17 @@ class Asked:
 
 
 def videos_page(library: Library, words: str, start: int) -> dict[str, Any]:
-    """`ROWS` videos by title from the `start`-th on, of the `count` with these words in their titles or URIs."""
-    return _page([row for row in library.videos() if _says(words, row.title, row.uri)], start)
+    """Page of `ROWS` videos by title from the `start`-th on, of the `count` with these words in title or URI."""
+    return _page([row for row in library.videos() if _contains(words, row.title, row.uri)], start)
 
 
 def failures_page(library: Library, words: str, start: int) -> dict[str, Any]:
-    """The same of sources that failed, by words of their URIs or reasons."""
-    return _page([row for row in library.failures() if _says(words, row.uri, row.message)], start)
+    """Page of sources that failed, by words of their URIs or reasons."""
+    return _page([row for row in library.failures() if _contains(words, row.uri, row.message)], start)
 
 
 def video_view(library: Library, video_id: str) -> dict[str, Any]:
-    """A video with the times of its frames, segments, captions, transcript and detections. Raises UnknownVideo."""
+    """One video with the times of its frames, segments, captions, transcript and detections. Raises UnknownVideo."""
     row = library.video(video_id)
     stored = library.vectors(video_id) if row.frames else None
     return {
@@ -58,13 +58,13 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
     }
 
 
-def found(library: Library, asked: Asked, embed: EmbedText, space: Fingerprint) -> list[dict[str, Any]]:
-    """The best hits, each with the title of its video and the frame that is on screen then, if there is one.
+def search_view(library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint) -> list[dict[str, Any]]:
+    """Best hits, each with the title of its video and the frame that is on screen then, if there is one.
 
-    Frames are looked for in `space`, one of the library's, which `embed` embeds in. Raises QueryError for a search that
-    makes no sense, and UnknownVideo.
+    `space` is the library's space whose vectors are searched; `embed` embeds a text in it. Raises QueryError for an
+    empty text or an unknown kind, and UnknownVideo.
     """
-    if not asked.text.strip():
+    if not request.text.strip():
         raise QueryError("the search is empty; give some words to look for")
     titles = {row.video_id: row.title for row in library.videos()}
     return [
@@ -78,11 +78,11 @@ def found(library: Library, asked: Asked, embed: EmbedText, space: Fingerprint) 
             "source": hit.source,
             "text": hit.text,
         }
-        for hit in _hits(library, asked, embed, space)
+        for hit in _hits(library, request, embed, space)
     ]
 
 
-def _says(words: str, *texts: str) -> bool:
+def _contains(words: str, *texts: str) -> bool:
     return any(words.casefold() in text.casefold() for text in texts)
 
 
@@ -90,10 +90,10 @@ def _page(rows: Sequence[Any], start: int) -> dict[str, Any]:
     return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
 
-def _hits(library: Library, asked: Asked, embed: EmbedText, space: Fingerprint) -> list[Hit]:
-    ids = None if asked.video_id is None else (library.video(asked.video_id).video_id,)
-    scope, k, text = Scope(ids, asked.start_s, asked.end_s), min(asked.most, MOST_HITS), asked.text
-    match asked.kind:
+def _hits(library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint) -> list[Hit]:
+    ids = None if request.video_id is None else (library.video(request.video_id).video_id,)
+    scope, k, text = Scope(ids, request.start_s, request.end_s), min(request.most, MOST_HITS), request.text
+    match request.kind:
         case "together":
             return library.search(text, embed(text), scope, k, MIN_GAP_S, space.digest)
         case "frames":
@@ -105,7 +105,7 @@ def _hits(library: Library, asked: Asked, embed: EmbedText, space: Fingerprint) 
             return library.search_captions(text, embed(text) if in_own else None, scope, k)
         case "detections":
             return library.search_detections(text, 0.0, scope, k, MIN_GAP_S)
-    raise QueryError(f"got kind {asked.kind!r}; it is together, frames, transcript, captions or detections")
+    raise QueryError(f"got kind {request.kind!r}; it is together, frames, transcript, captions or detections")
 
 
 def _frame_no(library: Library, hit: Hit) -> int | None:

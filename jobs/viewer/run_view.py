@@ -1,4 +1,4 @@
-"""A run of `kinodex eval` as the page draws it: who stands where, and everybody's answer to every question."""
+"""A run of `kinodex eval` as the page draws it: standings, and all answers to every question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobs.evaluation.score.scorers import judged_score, option_score
 
 
 def run_view(run: Run) -> dict[str, Any]:
-    """Standings, and questions with answers in the order of the contenders, None where there is none yet."""
+    """Standings, and questions with answers in the order of the systems, None for one that is not there yet."""
     report = _report(run)
     return {
         "title": report.title,
@@ -40,7 +40,7 @@ def run_view(run: Run) -> dict[str, Any]:
 
 
 def truth_of(run: Run, item: Sample) -> dict[str, Any]:
-    """What is true of a question, with the ranges that show it by video."""
+    """True answer of a question, with the time ranges that show it by video."""
     videos = run.plan.items[item.item_id]
     clip = item.truth.clip if item.truth.clip is not None else videos[0] if len(videos) == 1 else None
     ranges = [{"video_id": clip, "start_s": start_s, "end_s": end_s} for start_s, end_s in item.truth.evidence]

@@ -1,4 +1,4 @@
-"""The viewer's server: it only reads, answers only to its own address, and knows no path but by `Collection`'s keys."""
+"""HTTP server of the viewer: it only reads, accepts only its own address, and opens only what `ViewerApi` holds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from index.errors import KinodexError, LibraryError, QueryError
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import FIGURES
 from jobs.evaluation.run.run_folder import PAGE as REPORT_PAGE
-from jobs.viewer.api import Collection, NotGiven, numbers
+from jobs.viewer.api import NotGiven, ViewerApi, numbers
 from jobs.viewer.html import as_json, modules, served_page, style
-from jobs.viewer.library_view import Asked
+from jobs.viewer.library_view import SearchRequest
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -30,69 +30,69 @@ SAFE = {
     "cache-control": "no-store",
 }
 SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""A report is a file that somebody may have sent: it may sort its tables, and must not read what this server has."""
+"""A report is a file that somebody may have sent: it may sort its tables, and must not read this server's data."""
 FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
 
-Answer = Callable[["Request"], Any]
+Handler = Callable[["Request"], Any]
 
 
-def make_app(collection: Collection, hosts: list[str]) -> Starlette:
-    """The server as an ASGI application; requests whose Host is not among `hosts` are refused."""
+def make_app(api: ViewerApi, hosts: list[str]) -> Starlette:
+    """Make the ASGI application; it refuses requests whose Host is not among `hosts`."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    # With DNS rebinding a page from elsewhere can reach loopback, but not under a name of ours.
+    # With DNS rebinding a page of another site can reach loopback, but not under one of our names.
     return Starlette(
-        routes=_routes(collection),
+        routes=_routes(api),
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
     )
 
 
-def serve(collection: Collection, listener: socket.socket, hosts: list[str]) -> None:
-    """Answer requests until Ctrl-C: one thread the quick ones, one the slow ones, as the library's caches want it."""
+def serve(api: ViewerApi, listener: socket.socket, hosts: list[str]) -> None:
+    """Serve until Ctrl-C: quick requests in one thread, slow ones in another, because a library's caches need it."""
     import uvicorn
 
-    app = make_app(collection, hosts)
+    app = make_app(api, hosts)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )
-    with suppress(KeyboardInterrupt):  # the way to end it, not an interruption
+    with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _routes(collection: Collection) -> list[Any]:
+def _routes(api: ViewerApi) -> list[Any]:
     from starlette.routing import Route
 
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
 
-    def data(path: str, answer: Answer, slow: bool = False) -> Route:
+    def data(path: str, answer: Handler, slow: bool = False) -> Route:
         return Route(f"/data/{path}", _guarded(lambda request: _json(answer(request)), worker if slow else None))
 
     return [
         Route("/", _guarded(lambda request: _page())),
         Route("/page/{name}", _guarded(_part)),
-        data("home", lambda request: collection.home),
-        data("traces/{key}", lambda request: collection.trace(request.path_params["key"])),
-        data("traces/{key}/curves", lambda request: collection.curves(request.path_params["key"]), slow=True),
-        data("runs/{run:int}", lambda request: collection.run(request.path_params["run"])),
-        data("libraries/{library:int}", lambda request: collection.library(request.path_params["library"])),
-        data("libraries/{library:int}/videos", lambda request: _rows(collection.videos, request)),
-        data("libraries/{library:int}/failures", lambda request: _rows(collection.failures, request)),
-        data("libraries/{library:int}/search", lambda request: _search(collection, request), slow=True),
+        data("home", lambda request: api.home),
+        data("traces/{key}", lambda request: api.trace(request.path_params["key"])),
+        data("traces/{key}/curves", lambda request: api.curves(request.path_params["key"]), slow=True),
+        data("runs/{run:int}", lambda request: api.run(request.path_params["run"])),
+        data("libraries/{library:int}", lambda request: api.library(request.path_params["library"])),
+        data("libraries/{library:int}/videos", lambda request: _rows(api.videos, request)),
+        data("libraries/{library:int}/failures", lambda request: _rows(api.failures, request)),
+        data("libraries/{library:int}/search", lambda request: _search(api, request), slow=True),
         data(
             "libraries/{library:int}/videos/{video}",
-            lambda request: collection.video(request.path_params["library"], request.path_params["video"]),
+            lambda request: api.video(request.path_params["library"], request.path_params["video"]),
         ),
-        Route("/pictures/{library:int}/{video}/{frame:int}", _guarded(lambda request: _picture(collection, request))),
-        Route("/reports/{run:int}/{name:path}", _guarded(lambda request: _report(collection, request))),
+        Route("/pictures/{library:int}/{video}/{frame:int}", _guarded(lambda request: _picture(api, request))),
+        Route("/reports/{run:int}/{name:path}", _guarded(lambda request: _report(api, request))),
     ]
 
 
 def _guarded(
     answer: Callable[[Request], Response], worker: ThreadPoolExecutor | None = None
 ) -> Callable[[Request], Awaitable[Response]]:
-    """What is not there or makes no sense is told in a line; anything else is a fault and stays one."""
+    """Turn errors about missing or wrong inputs into one line of JSON; any other exception is a fault and stays one."""
 
     async def respond(request: Request) -> Response:
         try:
@@ -127,36 +127,37 @@ def _part(request: Request) -> Response:
     if name == "viewer.css":
         return _response(style().encode(), "text/css")
     if name not in modules():
-        raise NotGiven(f"got {name!r}, which is no part of the page")
+        raise NotGiven(f"got {name!r}, which is not a part of the page")
     return _response(modules()[name].encode(), "text/javascript")
 
 
 def _rows(page: Callable[[int, str, int], Any], request: Request) -> Any:
-    given = request.query_params
-    start = given.get("start", "0")
+    query = request.query_params
+    start = query.get("start", "0")
     if not start.isdecimal():
         raise UsageError(f"got start {start!r}; give the number of a row, from 0")
-    return page(request.path_params["library"], given.get("words", ""), int(start))
+    return page(request.path_params["library"], query.get("words", ""), int(start))
 
 
-def _search(collection: Collection, request: Request) -> Any:
-    given = request.query_params
-    start_s, end_s = numbers(given, "from", "to")
-    asked = Asked(given.get("text", ""), given.get("kind", "together"), given.get("video") or None, start_s, end_s)
-    return collection.search(request.path_params["library"], asked)
+def _search(api: ViewerApi, request: Request) -> Any:
+    query = request.query_params
+    start_s, end_s = numbers(query, "from", "to")
+    kind, video_id = query.get("kind", "together"), query.get("video") or None
+    search = SearchRequest(query.get("text", ""), kind, video_id, start_s, end_s)
+    return api.search(request.path_params["library"], search)
 
 
-def _picture(collection: Collection, request: Request) -> Response:
+def _picture(api: ViewerApi, request: Request) -> Response:
     where = request.path_params
-    return _response(collection.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
+    return _response(api.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
 
 
-def _report(collection: Collection, request: Request) -> Response:
-    """The report of a run as it lies in its folder, or one of its figures; in a sandbox, whatever it holds."""
-    folder = collection.run_folder(request.path_params["run"])
+def _report(api: ViewerApi, request: Request) -> Response:
+    """Report of a run as it is in its folder, or one of its figures; always in a sandbox."""
+    folder = api.run_folder(request.path_params["run"])
     figures = {f"{FIGURES}/{path.name}": path for path in (folder / FIGURES).glob("*.*")}
     path = ({REPORT_PAGE: folder / REPORT_PAGE} | figures).get(request.path_params["name"])
     kinds = {".html": "text/html", ".svg": "image/svg+xml", ".png": "image/png"}
     if path is None or path.suffix not in kinds or not path.is_file() or path.is_symlink():
-        raise NotGiven(f"got {request.path_params['name']!r}, which is no part of the report")
+        raise NotGiven(f"got {request.path_params['name']!r}, which is not a part of the report")
     return _response(path.read_bytes(), kinds[path.suffix], SANDBOX)

@@ -1,4 +1,4 @@
-"""What the index says of the videos behind a trace: how well each query matches every frame, and where shots begin."""
+"""Curves and shots of the videos behind a trace: how well each query matches every frame, and where shots begin."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from index.library import Library
 from jobs.viewer.trace_view import TraceView
 
 MOST_POINTS = 1500
-"""More frames than this are joined, the best match of each group standing for it: a screen has no more columns."""
+"""More frames than this are grouped, each group shown by its best match: a screen has no more columns."""
 MOST_SPANS = 3000
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How well a query matches a video: `percent` are calibrated similarities, at `times_s`."""
+    """Match of a query with a video over time: calibrated similarities in `percent` at `times_s`."""
 
     query: str
     video_id: str
@@ -28,19 +28,19 @@ class Curve:
 
 
 def shots(library: Library, video_ids: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
-    """The library's segments of each video as `[start_s, end_s)`; none where there are too many to be seen."""
-    spans = {each: [(row.start_s, row.end_s) for row in library.segments(each)] for each in video_ids}
-    return {video_id: found for video_id, found in spans.items() if len(found) <= MOST_SPANS}
+    """Segments of each video as `[start_s, end_s)`; a video with too many to draw is left out."""
+    spans_s = {each: [(row.start_s, row.end_s) for row in library.segments(each)] for each in video_ids}
+    return {video_id: shots_s for video_id, shots_s in spans_s.items() if len(shots_s) <= MOST_SPANS}
 
 
 def curves(view: TraceView, environment: Environment) -> list[Curve]:
-    """A curve for each query and video of a trace, on the scale that the agent saw (see `Environment.search`)."""
+    """Draw a curve for each query and video of a trace, on the scale that the agent saw (`Environment.search`)."""
     among = [video.video_id for video in environment.videos]
     drawn: list[Curve] = []
     for step in view.steps:
         for video_id in among if step.queries else ():
             times_s = environment.times(video_id)
-            matched = calibrate(environment.deviations(step.queries, video_id, among), environment.halfway)
+            matched = calibrate(environment.deviations(step.queries, video_id, among), environment.similarity_midpoint)
             for query, similarity in zip(step.queries, matched.T, strict=True):
                 drawn.append(_curve(query, video_id, times_s, similarity))
     return drawn

@@ -1,4 +1,4 @@
-"""What the calls of a trace cost, so that a reader can add up the answer's ledger."""
+"""Costs of the calls of a trace, so that a reader can add up the answer's ledger."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agent.trace.trace import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
-    """Costs by the names that `agent.core.budget.Ledger` gives them; `frames` are those that were not shown before."""
+class CallCost:
+    """Costs under the names of `agent.core.budget.Ledger`; `frames` counts those that were not shown before."""
 
     calls: int = 0
     cached_calls: int = 0
@@ -24,15 +24,15 @@ class Bill:
     cost: float = 0.0
     model_seconds: float = 0.0
 
-    def __add__(self, other: Bill) -> Bill:
-        return Bill(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Bill)))
+    def __add__(self, other: CallCost) -> CallCost:
+        return CallCost(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(CallCost)))
 
 
-def bill_of(calls: Sequence[Record], known: Collection[Any]) -> Bill:
-    """The bill of some calls, as `trace_view` gives them; `known` are the frames shown before them."""
+def add_up(calls: Sequence[Record], known: Collection[Any]) -> CallCost:
+    """Add up the costs of calls, as `trace_view` makes them; `known` are the frames shown before them."""
     shown = [frame for call in calls for frame in call["frames"]]
     spent = [call["usage"] for call in calls]
-    return Bill(
+    return CallCost(
         calls=len(calls),
         cached_calls=sum(bool(call["cached"]) for call in calls),
         invalid_replies=sum(call["invalid"] is not None for call in calls),
@@ -46,7 +46,7 @@ def bill_of(calls: Sequence[Record], known: Collection[Any]) -> Bill:
     )
 
 
-def rest(ledger: Mapping[str, Any], spent: Bill) -> Bill:
-    """What a ledger holds beyond what the calls explain; nothing that is only rounding."""
-    left = {each.name: ledger.get(each.name, 0) - getattr(spent, each.name) for each in fields(Bill)}
-    return Bill(**{name: value for name, value in left.items() if abs(value) > 1e-9})
+def unexplained(ledger: Mapping[str, Any], spent: CallCost) -> CallCost:
+    """Costs of a ledger that its calls do not explain; rounding errors are left out."""
+    left = {each.name: ledger.get(each.name, 0) - getattr(spent, each.name) for each in fields(CallCost)}
+    return CallCost(**{name: value for name, value in left.items() if abs(value) > 1e-9})

@@ -1,4 +1,4 @@
-"""A trace as the page draws it: the tree, and round by round what was asked, shown, scored, remembered and paid."""
+"""A trace as the page draws it: the tree, and each round with its queries, frames, scores, memory and costs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.trace.trace import Record
-from jobs.viewer.trace_cost import Bill, bill_of, rest
+from jobs.viewer.trace_cost import CallCost, add_up, unexplained
 
 CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", "usage", "cached", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame that was shown; `time_s` is the library's presentation time, `jpeg` the trace's hash of the picture."""
+    """A frame shown to a model; `time_s` is the library's presentation time, `jpeg` the trace's hash of the picture."""
 
     video_id: str
     frame_no: int
@@ -25,7 +25,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Node:
-    """A segment `[start_s, end_s)` of the tree: of which parent, made in which round, and opened in which, if ever."""
+    """A segment `[start_s, end_s)` of the tree, with its parent and the rounds in which it was made and opened."""
 
     number: int
     video_id: str
@@ -39,9 +39,9 @@ class Node:
 
 @dataclass(slots=True)
 class Step:
-    """A round: what happened in it, and how things stand after it.
+    """A round: its events, and the state after it.
 
-    `queries` are new, `anchors` are all there are by then. `opened` are expansions, `scored` the last scores of all
+    `queries` are new, `anchors` are all so far. `opened` are expansions, `scored` the last scores of all
     candidates. `shown` are the round's different frames, `memory` those kept after it. `acted` are steps of agents that
     work with tools. `bill` is of this round's calls, `so_far` of all until its end.
     """
@@ -60,8 +60,8 @@ class Step:
     assessed: list[Record] = field(default_factory=list)
     decided: Record | None = None
     calls: list[Record] = field(default_factory=list)
-    bill: Bill = field(default_factory=Bill)
-    so_far: Bill = field(default_factory=Bill)
+    bill: CallCost = field(default_factory=CallCost)
+    so_far: CallCost = field(default_factory=CallCost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,15 @@ class TraceView:
     nodes: list[Node]
     steps: list[Step]
     answer: Record | None
-    elsewhere: Bill
+    elsewhere: CallCost
 
 
 def trace_view(records: Sequence[Record]) -> TraceView:
-    """What `read_trace` gave, ready to be drawn."""
+    """Arrange the records of `read_trace` for drawing."""
     header, last = records[0], records[-1]
     answer = last["answer"] if last["event"] == "Finished" else None
     steps = _steps(records)
-    spent = steps[-1].so_far if steps else Bill()
+    spent = steps[-1].so_far if steps else CallCost()
     return TraceView(
         agent=header["agent"],
         question=header["question"],
@@ -103,24 +103,24 @@ def trace_view(records: Sequence[Record]) -> TraceView:
         nodes=_nodes(records),
         steps=steps,
         answer=answer,
-        elsewhere=rest(answer["ledger"], spent) if answer else Bill(),
+        elsewhere=unexplained(answer["ledger"], spent) if answer else CallCost(),
     )
 
 
 def shown_frames(view: TraceView) -> list[Frame]:
-    """Every frame of a trace once, in the order in which they were shown."""
+    """Every frame of a trace once, in the order of showing."""
     return list(dict.fromkeys(frame for step in view.steps for frame in (*step.shown, *step.added)))
 
 
 def _nodes(records: Sequence[Record]) -> list[Node]:
-    """The segments of the tree, by number."""
+    """Segments of the tree, by number."""
     nodes: dict[int, Node] = {}
     for event in records:
         if event["event"] == "Ranked":
             nodes |= {each["number"]: Node(**each, parent=None, depth=0, made_in=0) for each in event["segments"]}
         elif event["event"] == "Expanded":
-            given, made_in = event["parent"], event["round"]
-            parent = nodes.setdefault(given["number"], Node(**given, parent=None, depth=0, made_in=0))
+            opened, made_in = event["parent"], event["round"]
+            parent = nodes.setdefault(opened["number"], Node(**opened, parent=None, depth=0, made_in=0))
             parent.opened_in = made_in
             for child in event["children"]:
                 nodes[child["number"]] = Node(**child, parent=parent.number, depth=parent.depth + 1, made_in=made_in)
@@ -128,7 +128,7 @@ def _nodes(records: Sequence[Record]) -> list[Node]:
 
 
 def _steps(records: Sequence[Record]) -> list[Step]:
-    """The rounds in order; 0 is what comes before the first."""
+    """Rounds in order; round 0 holds the events before the first."""
     by_round: defaultdict[int, list[Record]] = defaultdict(list)
     for event in records[1:]:
         if event["event"] != "Finished":
@@ -141,7 +141,7 @@ def _steps(records: Sequence[Record]) -> list[Step]:
         for event in by_round[number]:
             _take(step, event)
         step.shown = list(dict.fromkeys(frame for call in step.calls for frame in call["frames"]))
-        step.bill = bill_of(step.calls, known)
+        step.bill = add_up(step.calls, known)
         step.so_far = before.so_far + step.bill
         known |= set(step.shown)
         steps.append(step)
@@ -149,7 +149,7 @@ def _steps(records: Sequence[Record]) -> list[Step]:
 
 
 def _take(step: Step, event: Record) -> None:
-    """Enter an event in its round."""
+    """Add an event to its round."""
     match event["event"]:
         case "Exchanged":
             step.calls.append(_call(event))
@@ -169,18 +169,18 @@ def _take(step: Step, event: Record) -> None:
         case "Remembered":
             _remember(step, _frames(event["added"]), _frames(event["evicted"]))
         case "Acted":
-            step.acted.append(_bare(event))
+            step.acted.append(_fields(event))
         case "Assessed":
-            step.assessed.append(_bare(event))
+            step.assessed.append(_fields(event))
         case "Decided":
-            step.decided = _bare(event)
+            step.decided = _fields(event)
 
 
 def _call(event: Record) -> Record:
     inputs = event["inputs"]
     turns = [{"speaker": turn["speaker"], "text": turn["text"]} for turn in inputs.get("turns", ())]
-    told = {name: event[name] for name in CALL_FIELDS}
-    return told | {"attempt": inputs.get("attempt", 0), "frames": _frames(inputs.get("frames", ())), "turns": turns}
+    call = {name: event[name] for name in CALL_FIELDS}
+    return call | {"attempt": inputs.get("attempt", 0), "frames": _frames(inputs.get("frames", ())), "turns": turns}
 
 
 def _expansion(event: Record) -> Record:
@@ -199,9 +199,9 @@ def _remember(step: Step, added: list[Frame], evicted: list[Frame]) -> None:
     step.memory = sorted(kept, key=lambda frame: (frame.video_id, frame.time_s))
 
 
-def _frames(given: Iterable[Record]) -> list[Frame]:
-    return [Frame(**each) for each in given]
+def _frames(records: Iterable[Record]) -> list[Frame]:
+    return [Frame(**each) for each in records]
 
 
-def _bare(event: Record) -> dict[str, Any]:
+def _fields(event: Record) -> dict[str, Any]:
     return {name: value for name, value in event.items() if name not in ("event", "round")}

@@ -35,11 +35,11 @@ from agent.trace.trace import read_trace, trace_to
 from index.embedding.space import load_space
 from index.library import Library
 from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
-from jobs.viewer.api import Collection
-from jobs.viewer.inputs import told_apart
 from jobs.server_socket import LOOPBACK
+from jobs.viewer.api import ViewerApi
+from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.server import make_app
-from pipeline.sampling.settings import FrameRow
+from pipeline.sampling.types import FrameRow
 from tests.support.agent_library import ScriptedModel, explorer
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def make_shown(folder: Path) -> Shown:
     ]
     video_id = _add_video(library, frames)
     _add_words(library, video_id, space.embed_text)
-    environment = Environment(library, library.videos(), space.embed_text)
+    environment = Environment.of(library, library.videos(), space.embed_text)
     traces = tuple(_trace(environment, folder / f"{rounds}.jsonl", rounds) for rounds in (4, 2))
     return Shown(library, video_id, (traces[0], traces[1]))
 
@@ -211,8 +211,8 @@ def chromium() -> Iterator[Browser]:
 def served(*places: object, space: str | None = None) -> Iterator[str]:
     """The viewer's server on loopback, in a thread; gives its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    collection = Collection(told_apart([str(place) for place in places]), space)
-    app = make_app(collection, list(LOOPBACK))
+    api = ViewerApi(classify_inputs([str(place) for place in places]), space)
+    app = make_app(api, list(LOOPBACK))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

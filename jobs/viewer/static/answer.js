@@ -1,9 +1,9 @@
-// The answer of a trace, what it rests on and what it cost, in one card.
+// The answer of a trace, its evidence and its cost, in one card.
 
 import { copier, el } from "viewer/dom.js";
 import { amount, clock, letter, plural, span, spoken } from "viewer/words.js";
 
-/** What ended a run, by the name of the budget that was spent. */
+/** The end of a run in words, by the name of the budget that was spent. */
 const SPENT = new Map([
   ["rounds", "no further round was allowed"],
   ["frames", "no further frame was allowed"],
@@ -13,47 +13,47 @@ const SPENT = new Map([
 ]);
 
 export function answer({ trace, truth }, titles) {
-  const { answer: given, agent, question, models } = trace;
+  const { answer: final, agent, question, models } = trace;
   const names = [...new Set(Object.values(models))].join(", ");
   const videos = Object.values(titles);
   const on = videos.length > 3 ? `${videos.length} videos` : videos.join(", ");
-  if (!given)
+  if (!final)
     return el(
       "section",
       { class: "card pad answer" },
       el("p", { class: "quiet" }, el("b", {}, agent), ` with ${names} on ${on}`),
       el("p", { class: "big" }, "This run was cut short: there is no answer."),
     );
-  const bill = given.ledger;
+  const costs = final.ledger;
   const facts = [
-    [`of ${amount(bill.index_frames)} frames shown`, amount(bill.frames)],
-    [given.rounds === 1 ? "round" : "rounds", amount(given.rounds)],
-    [bill.calls === 1 ? "call" : "calls", amount(bill.calls)],
-    ...(bill.input_tokens + bill.output_tokens ? [["tokens", amount(bill.input_tokens + bill.output_tokens)]] : []),
-    ...(bill.cost ? [["cost", amount(bill.cost)]] : []),
-    ["seconds", bill.seconds.toFixed(2)],
+    [`of ${amount(costs.index_frames)} frames shown`, amount(costs.frames)],
+    [final.rounds === 1 ? "round" : "rounds", amount(final.rounds)],
+    [costs.calls === 1 ? "call" : "calls", amount(costs.calls)],
+    ...(costs.input_tokens + costs.output_tokens ? [["tokens", amount(costs.input_tokens + costs.output_tokens)]] : []),
+    ...(costs.cost ? [["cost", amount(costs.cost)]] : []),
+    ["seconds", costs.seconds.toFixed(2)],
   ];
-  const chosen = given.option === null ? "" : `${letter(given.option)}. `;
+  const chosen = final.option === null ? "" : `${letter(final.option)}. `;
   return el(
     "section",
     { class: "card pad answer" },
     el("p", { class: "quiet" }, el("b", {}, agent), ` with ${names} on ${on}`),
-    el("p", { class: "big" }, `${chosen}${given.text ?? "(no answer)"} `, verdict(given, truth, question)),
-    given.status === "answered"
+    el("p", { class: "big" }, `${chosen}${final.text ?? "(no answer)"} `, verdict(final, truth, question)),
+    final.status === "answered"
       ? null
-      : el("p", { class: "warn" }, spoken(given.status), given.reason ? `: ${SPENT.get(given.reason) ?? given.reason}` : ""),
+      : el("p", { class: "warn" }, spoken(final.status), final.reason ? `: ${SPENT.get(final.reason) ?? final.reason}` : ""),
     el(
       "ul",
       { class: "figures-line" },
       facts.map(([what, value]) => el("li", {}, el("b", {}, value), ` ${what}`)),
     ),
-    evidence(given.evidence, titles),
+    evidence(final.evidence, titles),
   );
 }
 
-function verdict(given, truth, question) {
+function verdict(final, truth, question) {
   if (!truth || truth.option === null || !question.options.length) return null;
-  return given.option === truth.option
+  return final.option === truth.option
     ? el("span", { class: "tag good" }, "right")
     : el("span", { class: "tag bad" }, "wrong");
 }

@@ -51,7 +51,7 @@ function parts(call, library, titles) {
     el("h4", {}, "Prompt"),
     text(call.prompt),
     call.turns
-      .map((turn) => [el("h4", {}, turn.speaker === "assistant" ? "The model" : "Told"), text(turn.text)])
+      .map((turn) => [el("h4", {}, turn.speaker === "assistant" ? "Model" : "Message"), text(turn.text)])
       .flat(),
     call.frames.length ? [el("h4", {}, "Frames"), strip(call.frames, library, titles)] : null,
     el("h4", {}, "Reply"),
@@ -59,7 +59,7 @@ function parts(call, library, titles) {
     call.invalid === null ? null : el("p", { class: "warn" }, call.invalid),
     call.reply === null
       ? null
-      : el("details", {}, el("summary", {}, "As it was read"), text(JSON.stringify(call.reply, null, 2))),
+      : el("details", {}, el("summary", {}, "Parsed reply"), text(JSON.stringify(call.reply, null, 2))),
   ];
 }
 

@@ -1,4 +1,4 @@
-// The candidates after a round, best first: span, reward, query score, fused score, and why.
+// The candidates after a round, best first: span, reward, query score, fused score and explanation.
 
 import { el } from "viewer/dom.js";
 import { isOpen, present } from "viewer/state.js";

@@ -25,15 +25,15 @@ export class Canvas {
     return this.left + ((time - this.from) / (this.to - this.from)) * (this.right - this.left);
   }
 
-  /** Whether any of `[start_s, end_s]` is in the window. */
+  /** True if any of `[start_s, end_s]` is in the window. */
   sees = (each) => each.end_s > this.from && each.start_s < this.to;
 
   within = (time) => time >= this.from && time <= this.to;
 
-  bar(each, y, height, given, ...inner) {
+  bar(each, y, height, properties, ...inner) {
     const x = Math.max(this.x(each.start_s), this.left);
     const width = Math.max(Math.min(this.x(each.end_s), this.right) - x, 1.5);
-    return svg("rect", { x, y, width, height, ...given }, ...inner);
+    return svg("rect", { x, y, width, height, ...properties }, ...inner);
   }
 
   /** A new row, with its name at the left, or above it where there is no room. */

@@ -1,19 +1,19 @@
-// Elements are made with text as text: nothing here or elsewhere reads a string as HTML.
+// Elements with text as text: nothing here or in another module reads a string as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: `given` are attributes, event listeners (onclick), or `style` as CSS properties. */
-export function el(tag, given = {}, ...children) {
-  return filled(document.createElement(tag), given, children);
+/** An element: `properties` are attributes, event listeners (onclick), or `style` as CSS properties. */
+export function el(tag, properties = {}, ...children) {
+  return filled(document.createElement(tag), properties, children);
 }
 
 /** The same for SVG. */
-export function svg(tag, given = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), given, children);
+export function svg(tag, properties = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), properties, children);
 }
 
-function filled(element, given, children) {
-  for (const [name, value] of Object.entries(given)) {
+function filled(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "style")

@@ -1,18 +1,18 @@
-// All that was given: questions with their traces, runs, libraries.
+// The start page: questions with their traces, runs, libraries.
 
 import { el } from "viewer/dom.js";
 import { plural, spoken } from "viewer/words.js";
 
-export function home({ traces, runs, libraries, lost }) {
+export function home({ traces, runs, libraries, missing }) {
   const element = el(
     "div",
     {},
-    el("h1", {}, "What there is to see"),
-    lost.map((uri) =>
+    el("h1", {}, "Contents"),
+    missing.map((uri) =>
       el(
         "div",
         { class: "banner" },
-        `A run was asked of ${uri}, where there is no library now: its frames are missing.`,
+        `A run belongs to the library ${uri}, which is no longer there: its frames are missing.`,
       ),
     ),
     traces.length ? [el("h2", {}, "Questions"), el("div", { class: "cards" }, grouped(traces).map(question))] : null,
@@ -37,7 +37,7 @@ export function home({ traces, runs, libraries, lost }) {
         ]
       : null,
   );
-  return { title: "What there is", element };
+  return { title: "Contents", element };
 }
 
 function grouped(traces) {

@@ -1,4 +1,4 @@
-// The ledger adding up: what each round cost, and that the rounds make the answer's bill.
+// The ledger: the cost of each round, adding up to the cost of the answer.
 
 import { el } from "viewer/dom.js";
 import { table } from "viewer/table.js";
@@ -17,7 +17,7 @@ const COLUMNS = {
   model_seconds: "Model seconds",
 };
 
-const told = (column, value) => (column === "model_seconds" ? value.toFixed(3) : amount(value));
+const format = (column, value) => (column === "model_seconds" ? value.toFixed(3) : amount(value));
 
 export function ledger({ steps, elsewhere, answer }, at) {
   const total = answer?.ledger ?? steps.at(-1).so_far;
@@ -28,7 +28,7 @@ export function ledger({ steps, elsewhere, answer }, at) {
       "tr",
       { class: className },
       el("th", { scope: "row" }, name),
-      columns.map((column) => el("td", {}, told(column, bill[column] ?? 0))),
+      columns.map((column) => el("td", {}, format(column, bill[column] ?? 0))),
     );
   const body = el(
     "tbody",
@@ -37,7 +37,7 @@ export function ledger({ steps, elsewhere, answer }, at) {
       row(step.round === 0 ? "before 1" : step.round, step.bill, number === at ? "now" : number > at ? "later" : ""),
     ),
     row(`up to ${steps[at].round === 0 ? "round 1" : `round ${steps[at].round}`}`, steps[at].so_far, "sum"),
-    extra ? row("beside the calls", elsewhere, "") : null,
+    extra ? row("outside the calls", elsewhere, "") : null,
     answer ? row("the answer’s ledger", total, "sum") : null,
   );
   return [

@@ -1,4 +1,4 @@
-// What the signs of a time line mean: of those that a trace can show.
+// The legend of a time line: those of its signs that a trace can show.
 
 import { el } from "viewer/dom.js";
 import { opensNext } from "viewer/tree.js";
@@ -16,8 +16,8 @@ export function legend({ trace: { nodes, steps }, shots }, state, videoId) {
     ["next", "opened next", steps.some((step) => opensNext(step) !== null)],
     ["divided", "divided", nodes.length],
   ];
-  const told = signs
+  const items = signs
     .filter(([, , used]) => used)
     .map(([sign, words]) => el("span", {}, el("i", { class: sign }), words));
-  return told.length ? el("p", { class: "legend quiet" }, told) : null;
+  return items.length ? el("p", { class: "legend quiet" }, items) : null;
 }

@@ -1,4 +1,4 @@
-// A library: a search, what it holds, its videos, and what failed.
+// A library: a search, its counts, its videos and its failures.
 
 import { breakable, el } from "viewer/dom.js";
 import { search } from "viewer/search.js";
@@ -6,16 +6,16 @@ import { alone, load, rows } from "viewer/source.js";
 import { paged } from "viewer/table.js";
 import { amount, clock, plural } from "viewer/words.js";
 
-export async function library(key, asked) {
+export async function library(key, fields) {
   const facts = await load(`libraries/${key}`);
-  const searching = alone ? null : search(key, asked, facts);
+  const searching = alone ? null : search(key, fields, facts);
   const element = el(
     "div",
     {},
     el("h1", {}, "Library"),
     el("p", { class: "quiet" }, facts.uri),
     alone
-      ? el("p", { class: "quiet" }, "Searching needs kinodex view; here is a frame of each segment of every video.")
+      ? el("p", { class: "quiet" }, "A search needs kinodex view; this file has one frame of each segment of every video.")
       : searching.elements,
     el(
       "dl",

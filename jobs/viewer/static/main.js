@@ -1,4 +1,4 @@
-// Which view the address asks for. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0, #/library/0/search/WHAT
+// The view for an address. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0, #/library/0/search/FIELDS
 // and #/library/0/video/ID/SECONDS; #/trace/KEY,KEY/ROUND,ROUND is of a round.
 
 import { el } from "viewer/dom.js";
@@ -11,7 +11,7 @@ import { video } from "viewer/video.js";
 
 const page = document.getElementById("page");
 let onKey = () => {};
-let asked = 0;
+let draws = 0;
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type=range]), select, textarea, dialog");
@@ -24,7 +24,7 @@ document.addEventListener("click", (event) => {
 window.addEventListener("hashchange", draw);
 
 async function draw() {
-  const mine = (asked += 1);
+  const mine = (draws += 1);
   onKey = () => {};
   const down_px = history.state?.down_px ?? 0;
   let there = null;
@@ -37,16 +37,16 @@ async function draw() {
       library: () => (what === "video" ? video(key, inner) : library(key, inner)),
     };
     const view = await (views[kind] ?? (() => only(there) ?? home(there)))();
-    if (mine !== asked) return;
+    if (mine !== draws) return;
     onKey = view.onKey ?? onKey;
     document.title = `${view.title} · kinodex view`;
     const main = el("main", { tabindex: -1 }, view.element);
     page.replaceChildren(top(there, view), main);
-    if (asked > 1) main.focus({ preventScroll: true }); // not on what the reader has left
+    if (draws > 1) main.focus({ preventScroll: true }); // not on what the reader has left
     view.ready?.();
     if (down_px) await view.filled;
   } catch (error) {
-    if (mine !== asked) return;
+    if (mine !== draws) return;
     page.replaceChildren(
       ...(there ? [top(there, {})] : []),
       el(
@@ -58,15 +58,15 @@ async function draw() {
     );
     throw error;
   }
-  if (mine === asked) window.scrollTo(0, down_px);
+  if (mine === draws) window.scrollTo(0, down_px);
 }
 
 /** The one thing there is to see, if it is one; null otherwise. */
-function only({ traces: given, runs, libraries }) {
-  const questions = new Set(given.map((each) => JSON.stringify([each.question, each.videos])));
-  if (questions.size === 1 && !runs.length) return traces(given.map((each) => each.key));
-  if (!given.length && runs.length === 1) return run("0");
-  return !given.length && !runs.length && libraries.length === 1 ? library("0") : null;
+function only({ traces: all, runs, libraries }) {
+  const questions = new Set(all.map((each) => JSON.stringify([each.question, each.videos])));
+  if (questions.size === 1 && !runs.length) return traces(all.map((each) => each.key));
+  if (!all.length && runs.length === 1) return run("0");
+  return !all.length && !runs.length && libraries.length === 1 ? library("0") : null;
 }
 
 function top(there, view) {
@@ -80,7 +80,7 @@ function top(there, view) {
     el("a", { href: "#/", class: "brand" }, "kinodex"),
     el(
       "nav",
-      { "aria-label": "What there is" },
+      { "aria-label": "Contents" },
       links.map(([href, name]) => el("a", { href, "aria-current": view.here === href ? "page" : null }, name)),
     ),
     alone ? el("span", { class: "quiet" }, "one file, no network") : null,

@@ -1,4 +1,4 @@
-// What happened in one round: frames, memory, steps with tools, the decision, and every call with its prompt and reply.
+// One round: frames, memory, steps with tools, the decision, and every call with its prompt and reply.
 
 import { calls } from "viewer/calls.js";
 import { el } from "viewer/dom.js";
@@ -7,8 +7,8 @@ import { clock, plural, span, spoken } from "viewer/words.js";
 
 const NOTES_AT_FIRST = 8;
 
-export function round(told, step, titles) {
-  const { library, trace } = told;
+export function round(data, step, titles) {
+  const { library, trace } = data;
   return [
     el("h2", {}, step.round === 0 ? "Before round 1" : `Round ${step.round}`),
     story(trace, step),
@@ -18,8 +18,8 @@ export function round(told, step, titles) {
     step.assessed.map((each) =>
       el(
         "div",
-        { class: "said" },
-        el("p", {}, el("b", {}, `Sure to ${each.confidence} of ${each.most}`)),
+        { class: "action" },
+        el("p", {}, el("b", {}, `Confidence ${each.confidence} of ${each.most}`)),
         each.thought ? el("p", { class: "quiet" }, each.thought) : null,
       ),
     ),
@@ -35,19 +35,19 @@ function story(trace, step) {
     const node = trace.nodes.find((each) => each.number === number);
     return node ? `${number} (${span(node)})` : `${number}`;
   };
-  const told = step.opened.map((each) => `Opened ${named(each.parent)} into ${each.children.length}. `);
-  if (step.queries.length) told.push(`Found ${plural(step.queries.length, "new query", "new queries")}. `);
+  const sentences = step.opened.map((each) => `Opened ${named(each.parent)} into ${each.children.length}. `);
+  if (step.queries.length) sentences.push(`Found ${plural(step.queries.length, "new query", "new queries")}. `);
   const { decided } = step;
   if (decided)
-    told.push(
+    sentences.push(
       decided.action === "explore"
         ? `Goes on with ${named(decided.segment)}.`
         : decided.action === "answer"
           ? "Answers."
           : `Ends: ${spoken(decided.action)}.`,
     );
-  if (decided?.forced) told.push(" No further round was allowed.");
-  return told.length ? el("p", {}, told) : null;
+  if (decided?.forced) sentences.push(" No further round was allowed.");
+  return sentences.length ? el("p", {}, sentences) : null;
 }
 
 function frames(step, library, titles) {
@@ -86,7 +86,7 @@ function memory(step, library, titles) {
 }
 
 function action(each, titles) {
-  const given = Object.entries(each.arguments).filter(([, value]) => value !== null);
+  const used = Object.entries(each.arguments).filter(([, value]) => value !== null);
   const list = el("ul", { class: "notes" });
   const add = (notes) => list.append(...notes.map((one) => note(one, titles)));
   const notes = each.notes ?? [];
@@ -99,7 +99,7 @@ function action(each, titles) {
   );
   return el(
     "div",
-    { class: "said" },
+    { class: "action" },
     el(
       "p",
       {},
@@ -108,7 +108,7 @@ function action(each, titles) {
       el(
         "code",
         {},
-        given.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", "),
+        used.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", "),
       ),
     ),
     each.thought ? el("p", { class: "quiet" }, each.thought) : null,

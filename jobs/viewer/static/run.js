@@ -1,4 +1,4 @@
-// A run of `kinodex eval`: who stands where, and every question with everybody's answer, each opening its trace.
+// A run of `kinodex eval`: standings, and every question with all answers; each answer opens its trace.
 
 import { el } from "viewer/dom.js";
 import { load } from "viewer/source.js";
@@ -8,29 +8,29 @@ import { amount, letter, plural, spoken } from "viewer/words.js";
 const COSTS = { frames: "Frames", calls: "Calls", tokens: "Tokens", cost: "Cost", seconds: "Seconds" };
 
 export async function run(key) {
-  const told = await load(`runs/${key}`);
-  const by = told.scoring === "judge" ? [3, 2] : [100, 1];
+  const data = await load(`runs/${key}`);
+  const by = data.scoring === "judge" ? [3, 2] : [100, 1];
   const element = el(
     "div",
     {},
-    told.complete
+    data.complete
       ? null
       : el(
           "div",
           { class: "banner", role: "note" },
-          "Not complete: some questions have not been asked of every contender.",
+          "Not complete: some contenders have not answered every question yet.",
         ),
-    el("h1", {}, told.title),
+    el("h1", {}, data.title),
     el(
       "p",
       { class: "quiet" },
-      `${plural(told.asked, "question")} about ${plural(told.videos, "video")} of ${told.library}; ${Object.entries(
-        told.models,
+      `${plural(data.asked, "question")} about ${plural(data.videos, "video")} of ${data.library}; ${Object.entries(
+        data.models,
       )
         .map(([role, model]) => `${role} ${model}`)
         .join(", ")}`,
     ),
-    told.has_page
+    data.has_page
       ? el(
           "p",
           {},
@@ -42,14 +42,14 @@ export async function run(key) {
         )
       : null,
     el("h2", {}, "Contenders"),
-    standings(told, by),
-    questions(key, told),
+    standings(data, by),
+    questions(key, data),
   );
-  return { title: told.title, element, here: `#/run/${key}` };
+  return { title: data.title, element, here: `#/run/${key}` };
 }
 
-function standings(told, [most, digits]) {
-  const costs = Object.keys(COSTS).filter((name) => told.standings.some((each) => each.costs[name]));
+function standings(data, [most, digits]) {
+  const costs = Object.keys(COSTS).filter((name) => data.standings.some((each) => each.costs[name]));
   const points = (value) => (value === null || value === undefined ? "–" : (value * most).toFixed(digits));
   const names = [
     "Contender",
@@ -70,10 +70,10 @@ function standings(told, [most, digits]) {
         el("td", {}, name === "seconds" ? (each.costs[name] ?? 0).toFixed(1) : amount(each.costs[name] ?? 0)),
       ),
     );
-  return table("Contenders", names, el("tbody", {}, told.standings.map(line)));
+  return table("Contenders", names, el("tbody", {}, data.standings.map(line)));
 }
 
-function questions(key, told) {
+function questions(key, data) {
   const words = el("input", {
     type: "search",
     placeholder: "words or a video",
@@ -84,11 +84,11 @@ function questions(key, told) {
     { "aria-label": "Which questions" },
     el("option", { value: "" }, "all questions"),
     el("option", { value: "differ" }, "contenders differ"),
-    told.contenders.map((name, at) => el("option", { value: at }, `${name} is wrong`)),
+    data.contenders.map((name, at) => el("option", { value: at }, `${name} is wrong`)),
   );
   const groups = [
     ...new Set(
-      told.questions.flatMap((each) =>
+      data.questions.flatMap((each) =>
         Object.entries(each.groups).flatMap(([name, values]) => values.map((value) => `${spoken(name)}: ${value}`)),
       ),
     ),
@@ -100,14 +100,14 @@ function questions(key, told) {
     groups.map((name) => el("option", { value: name }, name)),
   );
   const find = (start) => {
-    const found = told.questions
+    const found = data.questions
       .map((each, at) => [each, at])
       .filter(([each]) => wanted(each, words.value, which.value, group.value));
     return { count: found.length, rows: found.slice(start, start + ROWS) };
   };
   const filters = groups.length ? [words, which, group] : [words, which];
-  const shown = ([each, at]) => line(key, told, each, at);
-  return paged("Questions", ["Question", ...told.contenders], { find, line: shown, filters, className: "questions" });
+  const shown = ([each, at]) => line(key, data, each, at);
+  return paged("Questions", ["Question", ...data.contenders], { find, line: shown, filters, className: "questions" });
 }
 
 function wanted(each, words, which, group) {
@@ -122,7 +122,7 @@ function wanted(each, words, which, group) {
   return shown && text.includes(words.toLowerCase()) && (group === "" || kinds.includes(group));
 }
 
-function line(key, told, each, at) {
+function line(key, data, each, at) {
   const traced = each.answers
     .map((answer, number) => (answer?.has_trace ? `r${key}-${number}-${at}` : null))
     .filter(Boolean);
@@ -145,13 +145,13 @@ function line(key, told, each, at) {
         : each.question.text,
       el("small", {}, [each.video, truth ? `true: ${truth}` : null].filter(Boolean).join(" · ")),
     ),
-    each.answers.map((answer, number) => cell(`r${key}-${number}-${at}`, told.contenders[number], each, answer)),
+    each.answers.map((answer, number) => cell(`r${key}-${number}-${at}`, data.contenders[number], each, answer)),
   );
 }
 
 function cell(key, contender, { question }, answer) {
   if (answer === null) return el("td", { class: "quiet" }, "–");
-  const said =
+  const reply =
     answer.option === null
       ? spoken(answer.error ? "error" : (answer.text ?? answer.status ?? "none"))
       : letter(answer.option);
@@ -167,7 +167,7 @@ function cell(key, contender, { question }, answer) {
   const inner = el(
     "span",
     { class: `tag ${marks[0]}`, title: words },
-    `${marks[1]} ${answer.option === null && question.options.length ? "none" : said.slice(0, 24)}`,
+    `${marks[1]} ${answer.option === null && question.options.length ? "none" : reply.slice(0, 24)}`,
   );
   return el(
     "td",

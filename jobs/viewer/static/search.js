@@ -1,4 +1,4 @@
-// Searching a library: what for, where and when, and frames as results. The address holds what was asked.
+// Search of a library, with frames as results. The address holds the fields of the form.
 
 import { breakable, copier, el } from "viewer/dom.js";
 import { load, picture, rows } from "viewer/source.js";
@@ -7,17 +7,17 @@ import { amount, clock, plural, seconds } from "viewer/words.js";
 const KINDS = {
   together: "all but detections",
   frames: "pictures",
-  transcript: "what is said",
+  transcript: "transcript",
   captions: "captions",
   detections: "detections",
 };
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
 
 /**
- * The form and the place for what it finds, as `elements`; `asked` are the fields as they were in the address, and
- * `filled` comes when what they find is there.
+ * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
+ * their hits.
  */
-export function search(key, asked, { space, searched }) {
+export function search(key, fields, { space, searched }) {
   const hits = el("div", { class: "hits", "aria-live": "polite" });
   const form = el(
     "form",
@@ -27,7 +27,7 @@ export function search(key, asked, { space, searched }) {
       el("input", {
         type: "search",
         name: "text",
-        placeholder: "what is to be seen, said or described",
+        placeholder: "what is seen, said or described",
         autocomplete: "off",
         required: true,
       }),
@@ -45,22 +45,22 @@ export function search(key, asked, { space, searched }) {
     field("to", time("to")),
     el("button", { type: "submit", class: "plain strong" }, "Search"),
   );
-  for (const [name, value] of new URLSearchParams(asked)) if (form.elements[name]) form.elements[name].value = value;
+  for (const [name, value] of new URLSearchParams(fields)) if (form.elements[name]) form.elements[name].value = value;
 
   async function find() {
-    const given = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-    history.replaceState(null, "", `#/library/${key}/search/${encodeURIComponent(given)}`);
-    for (const name of ["from", "to"]) if (given.has(name)) given.set(name, seconds(given.get(name)));
+    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+    history.replaceState(null, "", `#/library/${key}/search/${encodeURIComponent(query)}`);
+    for (const name of ["from", "to"]) if (query.has(name)) query.set(name, seconds(query.get(name)));
     hits.replaceChildren(el("p", { class: "quiet" }, "Searching…"));
     try {
-      hits.replaceChildren(...results(key, await load(`libraries/${key}/search?${given}`)));
+      hits.replaceChildren(...results(key, await load(`libraries/${key}/search?${query}`)));
     } catch (error) {
       hits.replaceChildren(el("div", { class: "banner", role: "alert" }, error.message));
     }
   }
-  const filled = asked ? find() : null;
-  const elsewhere = searched !== space && el("p", { class: "quiet" }, `Pictures are searched in the space ${searched}.`);
-  return { elements: [form, elsewhere, hits], filled };
+  const filled = fields ? find() : null;
+  const other = searched !== space && el("p", { class: "quiet" }, `Pictures are searched in the space ${searched}.`);
+  return { elements: [form, other, hits], filled };
 }
 
 const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);
@@ -83,12 +83,12 @@ function videos(key) {
     const found = await rows(key, "videos", event.target.value, 0);
     list.replaceChildren(...found.rows.map((row) => el("option", { value: row.title })));
   };
-  const given = { type: "search", name: "video", list: "titles", placeholder: "all", autocomplete: "off" };
-  return [el("input", { ...given, oninput: fill, onfocus: fill }), list];
+  const attributes = { type: "search", name: "video", list: "titles", placeholder: "all", autocomplete: "off" };
+  return [el("input", { ...attributes, oninput: fill, onfocus: fill }), list];
 }
 
 function results(key, found) {
-  if (!found.length) return [el("p", {}, "Nothing was found.")];
+  if (!found.length) return [el("p", {}, "No hits.")];
   return [
     el("p", { class: "quiet" }, `${plural(found.length, "hit")}, best first; a click on a time copies the position`),
     el(

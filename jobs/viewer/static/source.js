@@ -1,4 +1,4 @@
-// Where data and pictures come from: the server, or this very file.
+// Data and pictures, from the server or from this very file.
 
 import { ROWS } from "viewer/table.js";
 
@@ -21,8 +21,8 @@ export async function load(path) {
 export async function rows(key, what, words, start) {
   const path = `libraries/${key}/${what}`;
   if (!held) return load(`${path}?${new URLSearchParams({ words, start })}`);
-  const told = (row) => [row.title, row.uri, row.message].join(" ").toLowerCase();
-  const found = (await load(path)).filter((row) => told(row).includes(words.toLowerCase()));
+  const text = (row) => [row.title, row.uri, row.message].join(" ").toLowerCase();
+  const found = (await load(path)).filter((row) => text(row).includes(words.toLowerCase()));
   return { count: found.length, rows: found.slice(start, start + ROWS) };
 }
 

@@ -1,4 +1,4 @@
-// How candidates stand after each round.
+// The state of candidates after each round.
 
 /** For each step a map of every segment's last score by then, with the step that gave it. */
 export function scoresAt(steps) {
@@ -14,8 +14,8 @@ export function scoresAt(steps) {
   });
 }
 
-/** The segments that there are after a round. */
+/** Segments that exist after a round. */
 export const present = (nodes, round) => nodes.filter((node) => node.made_in <= round);
 
-/** Whether a segment is still whole after a round. */
+/** True if a segment is still undivided after a round. */
 export const isOpen = (node, round) => node.opened_in === null || node.opened_in > round;

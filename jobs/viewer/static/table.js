@@ -1,9 +1,9 @@
-// Tables, and those that come page by page.
+// Tables, whole or page by page.
 
 import { el } from "viewer/dom.js";
 import { amount } from "viewer/words.js";
 
-/** The most rows that are on the page at once; the server gives as many at a time. */
+/** The most rows on the page at once; the server sends as many at a time. */
 export const ROWS = 100;
 
 const head = (names) =>
@@ -26,28 +26,28 @@ export const table = (label, names, body, { frame = "card", className } = {}) =>
   );
 
 /**
- * A table of what `find(start)` gives, as `{count, rows}`, from the `start`-th on; `filters` are fields that `find`
- * reads, and that stand beside the heading.
+ * A table of the rows from the `start`-th on that `find(start)` returns as `{count, rows}`; `filters` are fields beside
+ * the heading that `find` reads.
  */
 export function paged(title, names, { find, line, filters, className }) {
   const body = el("tbody");
   const count = el("span", { class: "quiet", role: "status" });
   let start = 0;
-  let asked = 0;
+  let draws = 0;
   const turn = (name, move) =>
     el("button", { type: "button", class: "plain", onclick: () => ((start += move), draw()) }, name);
   const before = turn("← Before", -ROWS);
   const next = turn("Next →", ROWS);
   const turns = el("div", { class: "row" }, before, next);
   async function draw() {
-    const mine = (asked += 1);
+    const mine = (draws += 1);
     let found;
     try {
       found = await find(start);
     } catch (error) {
       found = { count: 0, rows: [], wrong: error.message };
     }
-    if (mine !== asked) return;
+    if (mine !== draws) return;
     body.replaceChildren(...found.rows.map(line));
     if (!found.count && !found.wrong) body.append(el("tr", {}, el("td", { class: "none", colspan: names.length }, "None")));
     const last = Math.min(start + ROWS, found.count);

@@ -1,4 +1,4 @@
-// The video's time line: matches of the queries, shots, frames shown, the tree, and what the answer rests on.
+// The video's time line: matches of the queries, shots, frames shown, the tree, and the evidence of the answer.
 
 import { Canvas } from "viewer/canvas.js";
 import { el, svg } from "viewer/dom.js";
@@ -9,8 +9,8 @@ import { clock, plural, span } from "viewer/words.js";
 const CURVE = 64;
 
 /** The time line of the video that `state` is about; `act` holds its width in px and what clicks do. */
-export function timeline(told, state, scores, act) {
-  const { trace } = told;
+export function timeline(data, state, scores, act) {
+  const { trace } = data;
   const video = trace.videos.find((each) => each.video_id === state.video) ?? trace.videos[0];
   if (!video) return el("p", { class: "quiet" }, "No video was searched.");
   const canvas = new Canvas(video, state.window, act.width);
@@ -18,26 +18,26 @@ export function timeline(told, state, scores, act) {
   const here = (each) => each.video_id === video.video_id;
   canvas.axis();
   if (step) {
-    matches(canvas, told, state, step, here);
+    matches(canvas, data, state, step, here);
     shown(canvas, trace, state.at, here);
     tree(canvas, trace, state, scores[state.at] ?? new Map(), here, act);
     looked(canvas, trace, state.at, here);
   }
   spans(canvas, "evidence", (trace.answer?.evidence ?? []).filter(here), "evidence-span");
-  spans(canvas, "truth", (told.truth?.evidence ?? []).filter(here), "truth-span");
+  spans(canvas, "truth", (data.truth?.evidence ?? []).filter(here), "truth-span");
   return el(
     "div",
     {},
-    heading(told, state, video, act),
+    heading(data, state, video, act),
     canvas.drawn(`Time line of ${video.title}`),
-    legend(told, state, video.video_id),
+    legend(data, state, video.video_id),
     selected(trace.nodes.filter(here), state, scores, video.title, act),
     queries(trace, state, act),
   );
 }
 
-function heading(told, state, video, act) {
-  const { videos } = told.trace;
+function heading(data, state, video, act) {
+  const { videos } = data.trace;
   const picker = el(
     "select",
     { "aria-label": "Video", onchange: (event) => act.show(event.target.value) },
@@ -57,17 +57,17 @@ function heading(told, state, video, act) {
     state.window
       ? el("button", { type: "button", class: "plain", onclick: () => act.zoom(null) }, "Whole video")
       : null,
-    state.waiting ? el("span", { class: "quiet" }, "The matches are on their way …") : null,
+    state.waiting ? el("span", { class: "quiet" }, "Loading the matches …") : null,
   );
 }
 
-function matches(canvas, told, state, step, here) {
-  const { trace } = told;
-  const asked = new Set(trace.steps.slice(0, state.at + 1).flatMap((each) => each.queries));
+function matches(canvas, data, state, step, here) {
+  const { trace } = data;
+  const known = new Set(trace.steps.slice(0, state.at + 1).flatMap((each) => each.queries));
   const lines = state.curves.filter(
-    (each) => here(each) && asked.has(each.query) && (state.query === null || each.query === state.query),
+    (each) => here(each) && known.has(each.query) && (state.query === null || each.query === state.query),
   );
-  const cuts = told.shots[canvas.videoId] ?? [];
+  const cuts = data.shots[canvas.videoId] ?? [];
   if (!lines.length && !trace.steps.some((each) => each.anchors.length)) {
     if (cuts.length) bands(canvas, cuts, canvas.row("shots", 8), 8);
     return;
@@ -132,7 +132,7 @@ function shown(canvas, trace, at, here) {
   });
 }
 
-/** What agents without a tree looked at: the ranges of their notes. */
+/** Ranges of the notes of agents without a tree. */
 function looked(canvas, trace, at, here) {
   const noted = trace.steps.some((step) => step.acted.some((act) => act.notes?.length));
   if (!noted) return;

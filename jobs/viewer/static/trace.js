@@ -1,4 +1,4 @@
-// One trace: its answer, a slider over its rounds, and what stood where after each of them.
+// One trace: its answer, a slider over its rounds, and the state after each of them.
 
 import { answer } from "viewer/answer.js";
 import { candidates } from "viewer/candidates.js";
@@ -14,11 +14,11 @@ import { amount, spoken } from "viewer/words.js";
 const LEAST_WINDOW_S = 2;
 
 /**
- * The element of a trace, ways to move in it, and `ready`, to be called with a round, if one is asked for, when it is on
- * the page. `moved` is called when the reader has gone to another round.
+ * The element of a trace, ways to move in it, and `ready`, to be called with a round or nothing, when it is on the
+ * page. `moved` is called when the reader has gone to another round.
  */
-export function trace(told, moved) {
-  const { steps, videos, nodes } = told.trace;
+export function trace(data, moved) {
+  const { steps, videos, nodes } = data.trace;
   const scores = scoresAt(steps);
   const titles = Object.fromEntries(videos.map((video) => [video.video_id, video.title]));
   const state = {
@@ -30,23 +30,23 @@ export function trace(told, moved) {
     window: null,
     allCandidates: false,
     curves: [],
-    waiting: told.library !== null && steps.some((step) => step.queries.length),
+    waiting: data.library !== null && steps.some((step) => step.queries.length),
   };
   const places = Object.fromEntries(
     ["time", "list", "round", "ledger"].map((name) => [name, el("section", { class: `card pad ${name}` })]),
   );
   const { bar, set } = slider(steps, (at) => (go(at), moved()));
 
-  /** Go to a step; `asked` is the round that was asked for, which this trace may not have. */
-  function go(at, asked = null) {
+  /** Go to a step; `wanted` is a round that this trace may not have. */
+  function go(at, wanted = null) {
     state.at = Math.min(Math.max(at, 0), Math.max(0, steps.length - 1));
-    state.round = asked ?? steps[state.at]?.round ?? 0;
-    state.video = followed(told, steps[state.at]);
+    state.round = wanted ?? steps[state.at]?.round ?? 0;
+    state.video = followed(data, steps[state.at]);
     fit();
     draw(true);
   }
 
-  /** The window on the time line stays where it can still be seen what this round is about. */
+  /** Shows the whole video again if the window on the time line leaves out the segment of this round. */
   function fit() {
     const opened = steps[state.at]?.opened[0];
     const segment = opened && nodes.find((node) => node.number === opened.parent);
@@ -81,11 +81,11 @@ export function trace(told, moved) {
     draw();
   }
 
-  /** Draws what hangs on the round, and on what was chosen in it; the focus stays where it was. */
-  function draw(anew = false, focus = document.activeElement?.dataset.focus) {
+  /** Draws the parts that depend on the selection, with `whole` also those of the round; the focus stays. */
+  function draw(whole = false, focus = document.activeElement?.dataset.focus) {
     const step = steps[state.at];
     places.time.replaceChildren(
-      timeline(told, state, scores, {
+      timeline(data, state, scores, {
         width: places.time.clientWidth - 26,
         select,
         mark,
@@ -95,13 +95,13 @@ export function trace(told, moved) {
       }),
     );
     if (!step) return;
-    const list = candidates(told, state, scores[state.at], { select, zoom, allCandidates });
+    const list = candidates(data, state, scores[state.at], { select, zoom, allCandidates });
     places.list.replaceChildren(...(list ?? []));
     places.list.hidden = list === null;
-    if (anew) {
+    if (whole) {
       set(state.at);
-      places.round.replaceChildren(...round(told, step, titles));
-      places.ledger.replaceChildren(...ledger(told.trace, state.at));
+      places.round.replaceChildren(...round(data, step, titles));
+      places.ledger.replaceChildren(...ledger(data.trace, state.at));
     }
     if (focus && document.activeElement === document.body)
       element.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
@@ -119,23 +119,23 @@ export function trace(told, moved) {
   const element = el(
     "article",
     { class: "trace" },
-    answer(told, titles),
-    told.library === null &&
+    answer(data, titles),
+    data.library === null &&
       steps.some((step) => step.shown.length) &&
       el(
         "p",
         { class: "quiet" },
-        "No library with the frames that this run saw was given, so there are no pictures, shots and curves here.",
+        "No library here has the frames that this run saw, so there are no pictures, shots and curves.",
       ),
     steps.length > 1 ? bar : null,
     places.time,
     steps.length ? el("div", { class: "halves" }, places.round, places.list) : null,
     steps.length ? places.ledger : null,
-    settings(told),
+    settings(data),
   );
 
-  const ready = (asked) => {
-    if (Number.isInteger(asked)) toRound(asked);
+  const ready = (wanted) => {
+    if (Number.isInteger(wanted)) toRound(wanted);
     else go(state.at);
     let width = places.time.clientWidth;
     new ResizeObserver(() => {
@@ -144,7 +144,7 @@ export function trace(told, moved) {
       draw();
     }).observe(places.time);
     if (state.waiting)
-      load(`traces/${told.key}/curves`)
+      load(`traces/${data.key}/curves`)
         .then((curves) => (state.curves = curves))
         .catch((error) => tell(`No curves: ${error.message}`))
         .finally(() => ((state.waiting = false), draw()));
@@ -154,11 +154,11 @@ export function trace(told, moved) {
 }
 
 /** The video that a round is about. */
-function followed({ trace: { nodes, answer: given, videos } }, step) {
+function followed({ trace: { nodes, answer: final, videos } }, step) {
   const opened = step?.opened.at(-1);
   const node = opened && nodes.find((each) => each.number === opened.parent);
   const shown = step?.shown[0] ?? step?.acted.flatMap((each) => each.notes ?? [])[0];
-  return (node ?? shown ?? given?.evidence[0] ?? videos[0])?.video_id;
+  return (node ?? shown ?? final?.evidence[0] ?? videos[0])?.video_id;
 }
 
 function slider(steps, go) {

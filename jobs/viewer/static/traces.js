@@ -8,29 +8,29 @@ import { letter } from "viewer/words.js";
 
 const LONG = 160;
 
-/** `asked` are the rounds to begin with, as the address holds them. */
-export async function traces(keys, asked) {
-  const told = await Promise.all(keys.map((key) => load(`traces/${key}`)));
+/** `wanted` are the rounds to begin with, from the address. */
+export async function traces(keys, wanted) {
+  const data = await Promise.all(keys.map((key) => load(`traces/${key}`)));
   const moved = () => keep(`#/trace/${keys}/${columns.map((column) => column.round())}`);
-  const columns = told.map((each) => trace(each, moved));
-  const rounds = asked?.split(",").map(Number) ?? [];
-  const { question } = told[0].trace;
-  const same = told.every((each) => JSON.stringify(each.trace.question) === JSON.stringify(question));
+  const columns = data.map((each) => trace(each, moved));
+  const rounds = wanted?.split(",").map(Number) ?? [];
+  const { question } = data[0].trace;
+  const same = data.every((each) => JSON.stringify(each.trace.question) === JSON.stringify(question));
   const element = el(
     "div",
     {},
-    same ? [el("h1", { class: question.text.length > LONG ? "long" : null }, question.text), options(question, told)] : null,
+    same ? [el("h1", { class: question.text.length > LONG ? "long" : null }, question.text), options(question, data)] : null,
     el(
       "div",
-      { class: told.length > 1 ? "side-by-side" : "" },
-      columns.map((column, at) => [column.element, same ? null : named(column, told[at])]),
+      { class: data.length > 1 ? "side-by-side" : "" },
+      columns.map((column, at) => [column.element, same ? null : named(column, data[at])]),
     ),
     columns.some((column) => column.rounds.length > 1) &&
       el(
         "p",
         { class: "quiet keys" },
         "← and → go from round to round, Home and End to the first and the last, + and 0 zoom in and out.",
-        told.some((each) => each.trace.nodes.length)
+        data.some((each) => each.trace.nodes.length)
           ? " In the tree, the arrow keys go from segment to segment."
           : null,
       ),
@@ -60,26 +60,26 @@ function move(event, columns) {
   if (to[event.key] !== undefined) columns.forEach((column) => column.goRound(to[event.key]));
 }
 
-function named(column, told) {
-  column.element.prepend(el("h2", {}, told.trace.question.text), options(told.trace.question, [told]));
+function named(column, data) {
+  column.element.prepend(el("h2", {}, data.trace.question.text), options(data.trace.question, [data]));
   return null;
 }
 
 /** The options with who chose them, and the true one where that is known. */
-function options(question, told) {
-  const right = told[0].truth?.option ?? null;
+function options(question, data) {
+  const right = data[0].truth?.option ?? null;
   return el(
     "ol",
     { class: "options" },
     question.options.map((option, at) => {
-      const by = told.filter((each) => each.trace.answer?.option === at).map((each) => each.trace.agent);
+      const by = data.filter((each) => each.trace.answer?.option === at).map((each) => each.trace.agent);
       return el(
         "li",
         { class: `${by.length ? "chosen" : ""} ${right === at ? "right" : ""}` },
         el("b", {}, letter(at)),
         ` ${option}`,
         right === at ? el("small", {}, "true") : null,
-        by.length ? el("small", {}, told.length > 1 ? by.join(", ") : "the answer") : null,
+        by.length ? el("small", {}, data.length > 1 ? by.join(", ") : "the answer") : null,
       );
     }),
   );

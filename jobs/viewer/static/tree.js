@@ -40,7 +40,7 @@ function segment(canvas, node, y, score, { row, step, state, act, seen, stop, ne
   const bar = canvas.bar(node, y, row * 0.84, { rx: Math.min(3, row / 4) });
   const width = Number(bar.getAttribute("width"));
   const middle = Number(bar.getAttribute("x")) + width / 2;
-  const words = told(node, score);
+  const words = describe(node, score);
   return svg(
     "g",
     {
@@ -83,7 +83,7 @@ function onKey(event, node, seen, act) {
   event.stopPropagation();
 }
 
-function told(node, score) {
+function describe(node, score) {
   const points = [
     score?.reward === null || score?.reward === undefined ? null : `reward ${score.reward.toFixed(0)}`,
     score?.query_score === null || score?.query_score === undefined ? null : `query ${score.query_score.toFixed(2)}`,
@@ -93,7 +93,7 @@ function told(node, score) {
   return `${node.number}: ${[span(node), ...points].join(", ")}`;
 }
 
-/** What is known of the selected segment, with what a touch screen has no double click for. */
+/** Facts about the selected segment, with buttons for what a touch screen has no double click for. */
 export function selected(nodes, state, scores, title, act) {
   const node = nodes.find((each) => each.number === state.selected);
   if (!node) return null;
@@ -102,6 +102,6 @@ export function selected(nodes, state, scores, title, act) {
     { class: "about" },
     copier(`${title} ${clock(node.start_s)}`, "Copy position"),
     el("button", { type: "button", class: "chip", onclick: () => act.zoom(node.number) }, "Zoom in"),
-    ` Segment ${told(node, scores[state.at]?.get(node.number))}`,
+    ` Segment ${describe(node, scores[state.at]?.get(node.number))}`,
   );
 }

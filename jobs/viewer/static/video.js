@@ -1,4 +1,4 @@
-// One video of a library: any of its frames with what was detected, its captions and what is said.
+// One video of a library: any of its frames with detections, its captions and its transcript.
 
 import { keep } from "viewer/address.js";
 import { breakable, copier, el } from "viewer/dom.js";
@@ -11,8 +11,8 @@ const COLOURS = 6;
 const LABEL = 0.08;
 
 export async function video(key, videoId) {
-  const told = await load(`libraries/${key}/videos/${encodeURIComponent(videoId)}`);
-  const { video: row, times_s: times } = told;
+  const data = await load(`libraries/${key}/videos/${encodeURIComponent(videoId)}`);
+  const { video: row, times_s: times } = data;
   const start = Number(location.hash.split("/")[5] ?? NaN);
   const state = { at: Number.isNaN(start) ? 0 : nearest(times, start) };
   const screen = el("div", { class: "screen" });
@@ -31,12 +31,12 @@ export async function video(key, videoId) {
     const time = times[state.at];
     range.value = state.at;
     range.setAttribute("aria-valuetext", clock(time));
-    screen.replaceChildren(still(key, told, state.at));
+    screen.replaceChildren(still(key, data, state.at));
     const position = `${row.title} ${clock(time)}`;
     caption.replaceChildren(
       copier(position, clock(time)),
-      el("span", { class: "quiet" }, ` frame ${told.frame_nos[state.at]}, ${state.at + 1} of ${amount(times.length)}`),
-      ...seen(told, state.at),
+      el("span", { class: "quiet" }, ` frame ${data.frame_nos[state.at]}, ${state.at + 1} of ${amount(times.length)}`),
+      ...seen(data, state.at),
     );
     follow.forEach((each) => each(time));
   }
@@ -48,20 +48,20 @@ export async function video(key, videoId) {
 
   const seek = (time) => times.length && move(nearest(times, time));
   const panels = [
-    panel("Captions", told.captions, (each) => each.text, seek, follow),
+    panel("Captions", data.captions, (each) => each.text, seek, follow),
     panel(
       "Transcript",
-      told.transcript,
+      data.transcript,
       (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`,
       seek,
       follow,
     ),
     labels(
-      told,
-      (frameNo) => move(told.frame_nos.indexOf(frameNo)),
-      () => told.frame_nos[state.at],
+      data,
+      (frameNo) => move(data.frame_nos.indexOf(frameNo)),
+      () => data.frame_nos[state.at],
     ),
-    panel("Segments", told.captions.length ? [] : told.segments, (each) => each.kind, seek, follow),
+    panel("Segments", data.captions.length ? [] : data.segments, (each) => each.kind, seek, follow),
   ].filter(Boolean);
   const element = el(
     "div",
@@ -86,7 +86,7 @@ export async function video(key, videoId) {
         : el(
             "section",
             { class: "card pad" },
-            el("p", {}, "Only words are known of this video; there are no pictures."),
+            el("p", {}, "This video has only text, no frames."),
           ),
       el(
         "section",
@@ -118,22 +118,22 @@ function nearest(times, wanted) {
   return best;
 }
 
-const detected = (told, at) => told.detections.filter((each) => each.frame_no === told.frame_nos[at]);
+const detected = (data, at) => data.detections.filter((each) => each.frame_no === data.frame_nos[at]);
 
-/** A frame with named boxes around what was detected in it. */
-function still(key, told, at) {
-  const boxes = detected(told, at).map((each) => {
+/** A frame with named boxes around its detections. */
+function still(key, data, at) {
+  const boxes = detected(data, at).map((each) => {
     const [left, top, right, bottom] = each.box.map((part) => part * 100);
     const place = { left: `${left}%`, top: `${top}%`, width: `${right - left}%`, height: `${bottom - top}%` };
-    const style = { ...place, "--colour": colourOf(told, each.label) };
+    const style = { ...place, "--colour": colourOf(data, each.label) };
     return el("div", { class: `box ${each.box[1] < LABEL ? "inward" : ""}`, title: words(each), style }, el("span", {}, each.label));
   });
   return el(
     "figure",
-    { class: "still", style: { "--shape": `${told.video.width_px / told.video.height_px}` } },
+    { class: "still", style: { "--shape": `${data.video.width_px / data.video.height_px}` } },
     el("img", {
-      src: picture(key, told.video.video_id, told.frame_nos[at]),
-      alt: `Frame at ${clock(told.times_s[at])}`,
+      src: picture(key, data.video.video_id, data.frame_nos[at]),
+      alt: `Frame at ${clock(data.times_s[at])}`,
     }),
     boxes,
   );
@@ -142,15 +142,15 @@ function still(key, told, at) {
 const words = (each) =>
   `${each.label} ${each.score.toFixed(2)}${each.track_id === null ? "" : `, track ${each.track_id}`}`;
 
-function colourOf(told, label) {
-  told.labels ??= [...new Set(told.detections.map((each) => each.label))];
-  return `var(--c${told.labels.indexOf(label) % COLOURS})`;
+function colourOf(data, label) {
+  data.labels ??= [...new Set(data.detections.map((each) => each.label))];
+  return `var(--c${data.labels.indexOf(label) % COLOURS})`;
 }
 
-/** What was detected, by label; a click goes to the next frame that has it. */
-function labels(told, show, current) {
+/** Detections by label; a click goes to the next frame that has it. */
+function labels(data, show, current) {
   const frames = new Map();
-  for (const each of told.detections) {
+  for (const each of data.detections) {
     if (!frames.has(each.label)) frames.set(each.label, []);
     frames.get(each.label).push(each.frame_no);
   }
@@ -163,7 +163,7 @@ function labels(told, show, current) {
         type: "button",
         class: "chip",
         title: "Go to the next frame with it",
-        style: { "border-color": colourOf(told, label) },
+        style: { "border-color": colourOf(data, label) },
         onclick: () => next(label),
       },
       `${label} ${amount(at.length)}`,
@@ -172,14 +172,14 @@ function labels(told, show, current) {
   return el(
     "div",
     {},
-    el("h2", {}, "Detected ", el("span", { class: "quiet" }, amount(told.detections.length))),
+    el("h2", {}, "Detected ", el("span", { class: "quiet" }, amount(data.detections.length))),
     el("p", {}, chips),
   );
 }
 
-const seen = (told, at) =>
-  detected(told, at).map((each) =>
-    el("span", { class: "tag", style: { "border-color": colourOf(told, each.label) } }, words(each)),
+const seen = (data, at) =>
+  detected(data, at).map((each) =>
+    el("span", { class: "tag", style: { "border-color": colourOf(data, each.label) } }, words(each)),
   );
 
 /** A list of ranges with texts; a click goes there, and the range that is on screen is marked. */

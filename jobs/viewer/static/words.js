@@ -1,4 +1,4 @@
-// Times and amounts as people read them.
+// Times and amounts for people.
 
 /** 75.5 -> "1:15.5", 3675 -> "1:01:15.0", as the command line writes them. */
 export function clock(seconds) {

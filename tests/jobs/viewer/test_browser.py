@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from jobs.viewer.api import Collection
+from jobs.viewer.api import ViewerApi
 from jobs.viewer.export import one_file
-from jobs.viewer.inputs import told_apart
+from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.library_view import ROWS
 from tests.support.viewer_library import (
     EVIL,
@@ -283,7 +283,7 @@ def test_every_view_fits_a_phone_and_a_desk_and_is_easy_to_use(opened, address, 
 
 def test_one_file_needs_no_server(opened, shown, tmp_path):
     out = tmp_path / "trace.html"
-    whole = one_file(Collection(told_apart([str(shown.traces[0]), shown.library.uri])))
+    whole = one_file(ViewerApi(classify_inputs([str(shown.traces[0]), shown.library.uri])))
     assert (whole.traces_left_out, whole.pictures_left_out) == (0, 0)
     out.write_text(whole.text, encoding="utf-8")
     page = opened(out.as_uri())
@@ -321,7 +321,7 @@ def test_what_is_not_there_is_told(context, address):
     page.goto(f"{address}/#/trace/t9")
     alert = page.get_by_role("alert")
     alert.wait_for()
-    assert "got trace 9; 2 were given" in alert.inner_text()
+    assert "got trace 9; there are 2, counted from 0" in alert.inner_text()
     page.get_by_role("navigation").get_by_role("link").click()
     page.wait_for_selector("form")
     page.goto(f"{address}/#/trace/%E0")

@@ -56,7 +56,7 @@ class Answer:
 ANSWER = TypeAdapter(Answer)
 
 
-def checked_answer(answer: object, question: Question, environment: Environment) -> Answer:
+def validate_answer(answer: object, question: Question, environment: Environment) -> Answer:
     """What an agent gave back, if it is an answer to a question about the environment's videos.
 
     Raises `BadAnswer` saying what is wrong with it: kept as it is, it could not be read again.
@@ -88,7 +88,7 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
     return (reply.answer, None) if option is None else (question.options[option], option)
 
 
-def evidence_of(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
+def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
     """The times of the cited frames or notes (1 is the first shown), of all if none is cited; neighbours joined.
 
     A citation of something that was never shown is no evidence and is left out.

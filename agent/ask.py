@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from agent.answer import Answer, checked_answer
+from agent.answer import Answer, validate_answer
 from agent.core.budget import Budget
 from agent.core.protocol import Models, model_for
 from agent.core.question import Question
 from agent.environment import Environment
 from agent.errors import BadSettings, OutOfBudget
-from agent.session import Session, at_once
+from agent.session import Session, gather_all
 from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import PriorEvidence
-from agent.variants.base import Variant, changed
-from agent.variants.registry import refuse_unfit, variant
+from agent.variants.base import Variant, with_settings
+from agent.variants.registry import check_fit, find_variant
 
 UNLIMITED = Budget()
 TOGETHER = 8
@@ -26,7 +26,7 @@ TOGETHER = 8
 
 def default_parameters(agent: str | Variant, environment: Environment) -> Any:
     """The parameters that an agent has if none are given; some depend on the longest video."""
-    return variant(agent).parameters(max((video.duration_s for video in environment.videos), default=0.0))
+    return find_variant(agent).parameters(max((video.duration_s for video in environment.videos), default=0.0))
 
 
 async def ask(
@@ -50,10 +50,10 @@ async def ask(
     `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it gives back anything but an answer.
     Bad replies and spent budgets do not raise: they are the answer's status.
     """
-    chosen = variant(agent)
+    chosen = find_variant(agent)
     parameters = _fitting(chosen, parameters, environment)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
-    refuse_unfit(chosen, has_language=_has_language(models), unpictured=unpictured)
+    check_fit(chosen, has_language=_has_language(models), unpictured=unpictured)
     if not environment.videos:
         raise BadSettings("there is no video to ask about; ingest one, or name one that the library holds")
     limit = parameters.rounds if budget.rounds is None else min(budget.rounds, parameters.rounds)
@@ -62,7 +62,7 @@ async def ask(
     question = question if seen is None else replace(question, earlier=seen.earlier)
     session = Session(question, environment, models, budget, on_event)
     if seen is not None and chosen.sees_video:
-        session.seen_before, session.told_before = seen.frames, seen.notes
+        session.prior_frames, session.prior_notes = seen.frames, seen.notes
     on_event(
         RunStarted(
             question,
@@ -79,7 +79,7 @@ async def ask(
         answer = await session.recall() or await chosen.run(session, parameters)
     except OutOfBudget as over:
         answer = await session.best_so_far(str(over))
-    answer = checked_answer(answer, question, environment)
+    answer = validate_answer(answer, question, environment)
     on_event(Finished(answer))
     return answer
 
@@ -117,13 +117,13 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
                 on_event=task.on_event,
             )
 
-    return await at_once([answered(task) for task in tasks])
+    return await gather_all([answered(task) for task in tasks])
 
 
 def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
     defaults = default_parameters(chosen, environment)
     if parameters is None or isinstance(parameters, Mapping):
-        return changed(defaults, parameters or {})
+        return with_settings(defaults, parameters or {})
     if type(parameters) is not type(defaults):
         raise BadSettings(
             f"{type(parameters).__name__} are not parameters of the agent {chosen.name!r}; "

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from agent.answer import Answer, Shown, Status, answer_text, evidence_of
+from agent.answer import Answer, Shown, Status, answer_text, evidence_ranges
 from agent.core.budget import Account, Budget
 from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
 from agent.core.question import Note, Question, ScoredSegment
@@ -44,9 +44,9 @@ class Session:
         self.account = Account(budget, environment.index_frames)
         self.emit = emit
         self._models = models
-        self.seen_before: tuple[ShownFrame, ...] = ()
+        self.prior_frames: tuple[ShownFrame, ...] = ()
         """In a follow-up question, the frames that the answers before it rest on, by video and in time order."""
-        self.told_before: tuple[Note, ...] = ()
+        self.prior_notes: tuple[Note, ...] = ()
         """The same of notes."""
         self.tentative: tuple[Answered, Shown] | None = None
         """An answer that the agent has but is not content with, and what it rests on."""
@@ -68,7 +68,7 @@ class Session:
 
     async def ask_all(self, requests: Sequence[Request[R]]) -> list[R | None]:
         """What `ask` gives for each of some requests that do not depend on each other, asked at once."""
-        return await at_once([self.ask(request) for request in requests])
+        return await gather_all([self.ask(request) for request in requests])
 
     async def decide(
         self, candidates: Sequence[ScoredSegment], frames: tuple[ShownFrame, ...], scores: ScoreKind = "fused"
@@ -97,7 +97,7 @@ class Session:
 
     def over(self) -> str | None:
         """The budget that would not last for another round like the present one, if one would not."""
-        return self.account.no_further_round()
+        return self.account.exhausted_by_round()
 
     async def conclude(self, request: LastWord, over: str = "") -> Answer:
         """The answer to a request for one; `over` is the budget that forces it, if one does."""
@@ -107,7 +107,7 @@ class Session:
     async def best_so_far(self, over: str) -> Answer:
         """End the run because a budget is spent: one last request for an answer if that is still affordable."""
         request = self.last_resort()
-        if request is not None and not self.account.spent_out():
+        if request is not None and not self.account.exhausted():
             with suppress(OutOfBudget):  # the time ran out, or a first reply that was invalid took the rest
                 return await self.conclude(request, over)
         if self.tentative is not None:
@@ -116,13 +116,13 @@ class Session:
 
     async def recall(self) -> Answer | None:
         """The answer to a follow-up question from what was seen before it; None if that does not show it."""
-        if not self.seen_before and not self.told_before:
+        if not self.prior_frames and not self.prior_notes:
             return None
         request = Recall(
             question=self.question,
             videos=self.environment.videos,
-            frames=self.seen_before,
-            notes=self.told_before,
+            frames=self.prior_frames,
+            notes=self.prior_notes,
         )
         reply = await self.ask(request)
         if reply is None or reply.action == "insufficient_evidence":
@@ -150,12 +150,12 @@ class Session:
     def answer(self, reply: Answered | None, shown: Shown, status: Status, reason: str = "") -> Answer:
         """The answer that a checked reply gives, with evidence from what it was shown and the final bill."""
         text, option = (None, None) if reply is None else answer_text(self.question, reply)
-        evidence = () if reply is None else evidence_of(self.environment, shown, reply.evidence)
+        evidence = () if reply is None else evidence_ranges(self.environment, shown, reply.evidence)
         return Answer(status, text, option, evidence, self.account.rounds, self.account.ledger, reason)
 
     async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:
         """One attempt, for agents to which an invalid reply says something; raises `OutOfBudget` as `ask` does."""
-        over = self.account.spent_out() if final else self.account.needed_for_last_word()
+        over = self.account.exhausted() if final else self.account.exhausted_by_call()
         if over:
             raise OutOfBudget(over)
         model = self._model(request.role)
@@ -184,7 +184,7 @@ class Session:
     @property
     def known_videos(self) -> set[str]:
         """Ids of the videos that a follow-up question knows something of."""
-        return {each.video_id for each in self.seen_before} | {each.video_id for each in self.told_before}
+        return {each.video_id for each in self.prior_frames} | {each.video_id for each in self.prior_notes}
 
     def model_name(self, role: str) -> str:
         """Who answers requests of a role, or did in the run that is replayed: the library keeps replies by it."""
@@ -204,14 +204,14 @@ class Session:
         return model
 
 
-async def together(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
+async def gather_pair(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
     """Both results, awaited at once; if one fails, the other is cancelled before the error goes on."""
     tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
-    await at_once(tasks)
+    await gather_all(tasks)
     return tasks[0].result(), tasks[1].result()
 
 
-async def at_once(calls: Sequence[Awaitable[A]]) -> list[A]:
+async def gather_all(calls: Sequence[Awaitable[A]]) -> list[A]:
     """All results in order, awaited at once; if one fails, the others are cancelled before its error goes on."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:

@@ -88,7 +88,7 @@ class Account:
             seconds=seconds,
         )
 
-    def seen(self, video_id: str) -> list[int]:
+    def shown_frame_nos(self, video_id: str) -> list[int]:
         """Numbers of the frames of a video that were shown."""
         return [frame_no for seen_id, frame_no in self._seen if seen_id == video_id]
 
@@ -100,14 +100,14 @@ class Account:
 
     def begin_call(self, frames: Sequence[ShownFrame]) -> None:
         self._under_way += 1
-        self.saw(frames)
+        self.count_shown(frames)
 
-    def saw(self, frames: Sequence[ShownFrame]) -> None:
+    def count_shown(self, frames: Sequence[ShownFrame]) -> None:
         """Count frames that a model sees, whatever model."""
         self._seen |= {(frame.video_id, frame.frame_no) for frame in frames}
         self._spent = replace(self._spent, frame_shows=self._spent.frame_shows + len(frames))
 
-    def read_kept(self, video_id: str, frame_nos: Iterable[int]) -> None:
+    def count_captioned(self, video_id: str, frame_nos: Iterable[int]) -> None:
         """Count frames of a video behind captions that are read instead of the frames."""
         self._kept |= {(video_id, frame_no) for frame_no in frame_nos}
 
@@ -143,15 +143,15 @@ class Account:
     def seconds_left(self) -> float | None:
         return None if self.budget.seconds is None else self.budget.seconds - self.ledger.seconds
 
-    def spent_out(self) -> str | None:
+    def exhausted(self) -> str | None:
         """The budget that allows no further call at all, if one does."""
         return self._over(Ledger())
 
-    def needed_for_last_word(self) -> str | None:
+    def exhausted_by_call(self) -> str | None:
         """The budget that one call more, beside those under way, would leave too small for a last word, if any."""
         return self._over(self._calls(self._under_way + 2))
 
-    def no_further_round(self) -> str | None:
+    def exhausted_by_round(self) -> str | None:
         """The budget that would not last for another round like the present one, if one would not."""
         if self.budget.rounds is not None and self.rounds >= self.budget.rounds:
             return "rounds"

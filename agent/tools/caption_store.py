@@ -9,27 +9,27 @@ from agent.environment import Environment
 from index.errors import LibraryBusy, StorageError, StorageFull
 from index.rows import ClipRow, part_name
 
-Kept = dict[str, Note | None]
+StoredCaptions = dict[str, Note | None]
 """Captions by the name of their part; None where the model said nothing that could be used."""
 
 
-def kept_captions(environment: Environment, video_id: str, model: str) -> Kept:
+def stored_captions(environment: Environment, video_id: str, model: str) -> StoredCaptions:
     """All captions of a video's parts that `model` wrote for agents, or any model for `kinodex add captions`."""
     added = {part_name(note.start_s, note.end_s): note for note in environment.captions(video_id)}
-    return added | kept_clips(environment, video_id, model)
+    return added | stored_clips(environment, video_id, model)
 
 
-def kept_clips(environment: Environment, video_id: str, model: str) -> Kept:
+def stored_clips(environment: Environment, video_id: str, model: str) -> StoredCaptions:
     """Those that `model` wrote for agents."""
     rows = environment.source.clips(video_id, model) if environment.keep_captions else []
-    kept: Kept = {row.part: note_of(row) for row in rows}
+    kept: StoredCaptions = {row.part: as_note(row) for row in rows}
     for (of, by, part), row in environment.unsaved_captions.items():
         if (of, by) == (video_id, model) and part not in kept:
-            kept[part] = None if row is None else note_of(row)
+            kept[part] = None if row is None else as_note(row)
     return kept
 
 
-def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
+def store_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
     """Keep what was written, in memory while the library cannot be written to: then it says why, the first time.
 
     In memory alone for a question that is `without_shared_captions`.
@@ -48,6 +48,6 @@ def keep_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
     return ""
 
 
-def note_of(row: ClipRow) -> Note:
+def as_note(row: ClipRow) -> Note:
     """What a kept caption says."""
     return Note(row.video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)

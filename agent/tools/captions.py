@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
@@ -29,8 +29,8 @@ from agent.core.protocol import request_key
 from agent.core.question import Note, Segment, Video
 from agent.errors import OutOfBudget
 from agent.requests.describe import DescribeSegment, Summarize
-from agent.session import Session, at_once
-from agent.tools.caption_store import Kept, keep_captions, kept_captions, kept_clips, note_of
+from agent.session import Session, gather_all
+from agent.tools.caption_store import StoredCaptions, as_note, store_captions, stored_captions, stored_clips
 from agent.trace.events import Acted
 from index.rows import ClipRow, part_name
 
@@ -41,6 +41,8 @@ FIRST_PORTION, LARGEST_PORTION = 2, 32
 """Requests at once: a few first, to learn what one costs."""
 
 Span = tuple[float, float]
+FrameTime = tuple[str, float]
+"""A stored frame by its video and its time in seconds."""
 _LOCKS: WeakValueDictionary[tuple[object, ...], asyncio.Lock] = WeakValueDictionary()
 
 
@@ -51,12 +53,14 @@ def windows(video: Video, segment_s: float = CLIP_S) -> list[Span]:
     return list(zip(starts_s, [*starts_s[1:], video.end_s], strict=True))
 
 
-async def clip_captions(session: Session, video_id: str, segment_s: float = CLIP_S) -> tuple[Note, ...]:
-    """Captions of a video's consecutive windows, in order, for half of what budgets allow; see `captions_of`."""
-    return await captions_of(session, video_id, windows(session.environment.video(video_id), segment_s), half=True)
+async def caption_clips(session: Session, video_id: str, segment_s: float = CLIP_S) -> tuple[Note, ...]:
+    """Captions of a video's consecutive windows, in order, for half of what budgets allow; see `caption_spans`."""
+    return await caption_spans(session, video_id, windows(session.environment.video(video_id), segment_s), half=True)
 
 
-async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span], half: bool = False) -> tuple[Note, ...]:
+async def caption_spans(
+    session: Session, video_id: str, spans_s: Sequence[Span], half: bool = False
+) -> tuple[Note, ...]:
     """A caption of each of these ranges of a video, in order, without those that cannot be had.
 
     The role "captioner" is asked for what nobody keeps, for what budgets still allow or `half` of it. That they end
@@ -65,29 +69,43 @@ async def captions_of(session: Session, video_id: str, spans_s: Sequence[Span], 
     if not spans_s:
         return ()
     if not session.environment.pictured(video_id):
-        return _written(session, video_id, spans_s)
+        return _text_notes(session, video_id, spans_s)
     scenes = _scenes(session, video_id, spans_s)
-    kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
-    if session.recording(CAPTIONER) or not all(scene.is_kept(kept) for scene in scenes):
-        async with _alone(session, video_id):
-            kept = kept_captions(session.environment, video_id, session.model_name(CAPTIONER))
-            await _complete(session, scenes, kept, 0.5 if half else 1.0)
+    kept = stored_captions(session.environment, video_id, session.model_name(CAPTIONER))
+    if session.recording(CAPTIONER) or not all(scene.is_stored(kept) for scene in scenes):
+        async with _exclusively(session, video_id):
+            kept = stored_captions(session.environment, video_id, session.model_name(CAPTIONER))
+            await _caption_missing(session, scenes, kept, 0.5 if half else 1.0)
     told: dict[Span, Note] = {}
     for scene in scenes:
         if notes := scene.notes(kept):
             told |= dict(notes)
-            session.account.read_kept(video_id, scene.frame_nos)
+            session.account.count_captioned(video_id, scene.frame_nos)
     return tuple(told[span] for span in spans_s if span in told)
 
 
-def _written(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
+async def caption_frames(session: Session, frames: Iterable[FrameTime]) -> dict[FrameTime, Note]:
+    """A caption of each frame, for the time until the next stored one; those that cannot be had are left out."""
+    spans_s: dict[str, list[tuple[float, float]]] = {}
+    for video_id, time_s in sorted(set(frames)):
+        spans_s.setdefault(video_id, []).append((time_s, session.environment.shown_until(video_id, time_s)))
+    notes = await gather_all([caption_spans(session, video_id, spans) for video_id, spans in spans_s.items()])
+    return {(note.video_id, note.start_s): note for each in notes for note in each}
+
+
+def in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Notes by video and in time order, each once."""
+    return tuple(sorted(set(notes), key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
+
+
+def _text_notes(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
     """What is written in these ranges of a video without pictures, counted as captions read in the place of frames."""
     stored = session.environment.vectors(video_id)
     notes = []
     for span in spans_s:
         if words := session.environment.words(video_id, *span):
             first, until = np.searchsorted(stored.time_s, span)
-            session.account.read_kept(video_id, stored.frame_no[first:until].tolist())
+            session.account.count_captioned(video_id, stored.frame_no[first:until].tolist())
             notes.append(joined(words))
     return tuple(notes)
 
@@ -100,10 +118,10 @@ def joined(words: Sequence[Note]) -> Note:
     return Note(first.video_id, first.start_s, end_s, first.source, text, min(sure, default=None))
 
 
-async def summary(session: Session, video_id: str, captions: Sequence[Note]) -> Note | None:
+async def summarize_video(session: Session, video_id: str, captions: Sequence[Note]) -> Note | None:
     """What captions of a video's parts say of it as a whole, by the role "policy"; None if it is invalid twice.
 
-    Kept as captions are, for these very captions. Raises `OutOfBudget`.
+    StoredCaptions as captions are, for these very captions. Raises `OutOfBudget`.
     """
     if not captions:
         return None
@@ -111,15 +129,15 @@ async def summary(session: Session, video_id: str, captions: Sequence[Note]) -> 
     video = environment.video(video_id)
     request = Summarize(videos=(video,), notes=tuple(captions))
     model = f"{session.model_name(request.role)} on captions {request_key(request)[:12]}"
-    note = kept_clips(environment, video_id, model).get(part_name(video.start_s, video.end_s))
+    note = stored_clips(environment, video_id, model).get(part_name(video.start_s, video.end_s))
     if note is None or (recording and recording.holds(request)):
         reply = await session.ask(request)
         if reply is None:
             return None
         row = ClipRow(video_id, model, video.start_s, video.end_s, reply.summary.strip(), None, 0)
         if not recording:
-            _tell(session, video_id, [keep_captions(environment, [row])])
-        note = note_of(row)
+            _report_problems(session, video_id, [store_captions(environment, [row])])
+        note = as_note(row)
     return replace(note, source="summary")
 
 
@@ -131,11 +149,11 @@ class _Scene:
     spans_s: tuple[Span, ...]
     frame_nos: tuple[int, ...]
 
-    def is_kept(self, kept: Kept) -> bool:
+    def is_stored(self, kept: StoredCaptions) -> bool:
         """Whether there is a caption, or it is known that none can be had."""
         return any(part_name(*span) in kept for span in self.spans_s)
 
-    def notes(self, kept: Kept) -> list[tuple[Span, Note]]:
+    def notes(self, kept: StoredCaptions) -> list[tuple[Span, Note]]:
         found = [note for span in self.spans_s if (note := kept.get(part_name(*span)))]
         if not found:
             return []
@@ -160,7 +178,7 @@ def _scenes(session: Session, video_id: str, spans_s: Sequence[Span]) -> list[_S
 
 
 @asynccontextmanager
-async def _alone(session: Session, video_id: str) -> AsyncIterator[None]:
+async def _exclusively(session: Session, video_id: str) -> AsyncIterator[None]:
     """One question of this process at a time captions a video with a model: who waits finds what the other kept."""
     if not session.environment.keep_captions:
         yield
@@ -174,45 +192,47 @@ async def _alone(session: Session, video_id: str) -> AsyncIterator[None]:
         lock.release()
 
 
-async def _complete(session: Session, scenes: Sequence[_Scene], kept: Kept, share: float) -> None:
+async def _caption_missing(session: Session, scenes: Sequence[_Scene], kept: StoredCaptions, share: float) -> None:
     """Add captions of the scenes that are not `kept`; a replayed run asks just what it asked then."""
     recording = session.recording(CAPTIONER)
     wanted = [
-        scene for scene in scenes if (recording.holds(scene.request(session)) if recording else not scene.is_kept(kept))
+        scene
+        for scene in scenes
+        if (recording.holds(scene.request(session)) if recording else not scene.is_stored(kept))
     ]
     before, done, portion, unkept = session.account.ledger, 0, FIRST_PORTION, ""
     frames = max((len(scene.frame_nos) for scene in wanted), default=0)
     while size := min(portion, len(wanted) - done, _affordable(session.account, before, done, frames, share)):
         some = wanted[done : done + size]
         if not recording:  # another process may be at the same video
-            kept |= kept_captions(session.environment, wanted[0].video_id, session.model_name(CAPTIONER))
-            some = [scene for scene in some if not scene.is_kept(kept)]
+            kept |= stored_captions(session.environment, wanted[0].video_id, session.model_name(CAPTIONER))
+            some = [scene for scene in some if not scene.is_stored(kept)]
         unkept += await _describe(session, some, kept)
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
-    unasked = sum(not scene.is_kept(kept) for scene in wanted)
-    invalid = sum(scene.is_kept(kept) and not scene.notes(kept) for scene in wanted)
+    unasked = sum(not scene.is_stored(kept) for scene in wanted)
+    invalid = sum(scene.is_stored(kept) and not scene.notes(kept) for scene in wanted)
     why = "since budgets allow no more" if share == 1.0 else "to leave half of the budget"
     problems = [
         f"{unasked} of {len(wanted)} captions were not asked for, {why}" if unasked else "",
         f"{invalid} of {len(wanted)} captions were invalid twice" if invalid else "",
         unkept,
     ]
-    _tell(session, scenes[0].video_id, problems)
+    _report_problems(session, scenes[0].video_id, problems)
 
 
-async def _describe(session: Session, scenes: Sequence[_Scene], kept: Kept) -> str:
+async def _describe(session: Session, scenes: Sequence[_Scene], kept: StoredCaptions) -> str:
     """Have scenes described at once and keep what comes, whatever ends it; returns why that cannot be kept for good."""
     rows: list[ClipRow] = []
     unkept = ""
     try:
-        await at_once([_describe_one(session, scene, kept, rows) for scene in scenes])
+        await gather_all([_describe_one(session, scene, kept, rows) for scene in scenes])
     finally:
         if not session.recording(CAPTIONER):
-            unkept = keep_captions(session.environment, rows)
+            unkept = store_captions(session.environment, rows)
     return unkept
 
 
-async def _describe_one(session: Session, scene: _Scene, kept: Kept, rows: list[ClipRow]) -> None:
+async def _describe_one(session: Session, scene: _Scene, kept: StoredCaptions, rows: list[ClipRow]) -> None:
     request, model, span = scene.request(session), session.model_name(CAPTIONER), scene.spans_s[0]
     try:
         reply = await session.ask(request)
@@ -223,7 +243,7 @@ async def _describe_one(session: Session, scene: _Scene, kept: Kept, rows: list[
         return
     row = ClipRow(scene.video_id, model, *span, reply.caption.strip(), reply.confidence / 100, len(request.frames))
     rows.append(row)
-    kept[row.part] = note_of(row)
+    kept[row.part] = as_note(row)
 
 
 def _affordable(account: Account, before: Ledger, done: int, frames: int, share: float) -> int:
@@ -251,7 +271,7 @@ def _tokens(ledger: Ledger) -> int:
     return ledger.input_tokens + ledger.output_tokens
 
 
-def _tell(session: Session, video_id: str, problems: Sequence[str]) -> None:
+def _report_problems(session: Session, video_id: str, problems: Sequence[str]) -> None:
     """Say what is missing or cannot be kept, if anything."""
     if any(problems):
         said = "; ".join(filter(None, problems))

@@ -28,7 +28,7 @@ Box = tuple[float, float, float, float]
 """x0, y0, x1, y1 as parts of the width and height."""
 Source = Literal["library", "detector", "index"]
 
-PRESENT = 1 / 3
+MIN_PRESENT_SIMILARITY = 1 / 3
 """The least similarity that counts as being there: three robust deviations, one of 740 unrelated frames."""
 TRACKED_FRAMES = 32
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
@@ -135,15 +135,15 @@ async def _by_detector(
     if session.environment.detect is None:
         return None
     left = session.account.frames_left
-    unseen = {frame.frame_no for frame in frames}.difference(session.account.seen(frames[0].video_id))
-    over = session.account.spent_out() or ("frames" if left is not None and len(unseen) > left else None)
+    unseen = {frame.frame_no for frame in frames}.difference(session.account.shown_frame_nos(frames[0].video_id))
+    over = session.account.exhausted() or ("frames" if left is not None and len(unseen) > left else None)
     if over:
         raise OutOfBudget(over)
     seen = frames if within == WHOLE else [zoom(frame, within) for frame in frames]
     rows = await asyncio.to_thread(session.environment.detect, seen, label)
     if rows is None:
         return None
-    session.account.saw(frames)
+    session.account.count_shown(frames)
     return [_from_row(replace(row, box=_outward(row.box, within)), "detector") for row in rows]
 
 
@@ -156,7 +156,7 @@ def _by_index(environment: Environment, video_id: str, label: str, frame_nos: Co
         for frame_no, time_s, similarity in zip(
             stored.frame_no.tolist(), stored.time_s.tolist(), similarities.tolist(), strict=True
         )
-        if frame_no in frame_nos and similarity >= PRESENT
+        if frame_no in frame_nos and similarity >= MIN_PRESENT_SIMILARITY
     ]
 
 

@@ -9,7 +9,7 @@ from agent.environment import Environment
 from agent.tree_search.coverage import spread
 
 
-def spaced_times(environment: Environment, count: int) -> dict[str, list[float]]:
+def uniform_times(environment: Environment, count: int) -> dict[str, list[float]]:
     """The times of `count` stored frames by video, shared out among the videos by duration."""
     total_s = sum(video.duration_s for video in environment.videos)
     times_s: dict[str, list[float]] = {}
@@ -23,7 +23,7 @@ def spaced_times(environment: Environment, count: int) -> dict[str, list[float]]
     return times_s
 
 
-def spaced_frames(environment: Environment, times_s: Mapping[str, Sequence[float]]) -> tuple[ShownFrame, ...]:
+def uniform_frames(environment: Environment, times_s: Mapping[str, Sequence[float]]) -> tuple[ShownFrame, ...]:
     """The frames of these times, of videos with pictures."""
     pictured = {video_id: times for video_id, times in times_s.items() if environment.pictured(video_id)}
     return tuple(frame for video_id, times in pictured.items() for frame in environment.frames(video_id, times))

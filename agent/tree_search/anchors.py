@@ -1,17 +1,54 @@
-"""Semantic anchors (EEA, section 3.1): where in the videos the queries match.
+"""Anchors, frames that the queries match (EEA, section 3.1), and videos ranked by them as the roots of one tree.
 
 For each query the best frames are retrieved and widened to clips; clips of all queries that overlap in time
 form a cluster, and the best frame of each cluster is an anchor. Left open by the paper and decided here:
 clip length and number of frames are parameters; clips of one query keep a gap so that one long shot does
 not take all the places; a similarity is calibrated to 0..1 against the distribution of that query over that
 video (`Environment.search`).
+
+The papers search one video. Decided here for all agents that search a tree: several videos, or a whole library, are the
+children of one root. The question's queries are looked for in the index, and what they match are the anchors of the
+videos. Search begins in the video with the best anchor, the others stay candidates. The best anchor ranks, not the
+query score of a segment, which many weak anchors lower: of three hour-long sketch films the best anchor named the right
+one for 62 questions of 100, the query score for 45. All matches are judged on one scale, that of the videos together:
+on a scale of its own, a video that is about nothing else would seem to match nowhere. Of very many videos the index
+chooses first, so that their vectors are never all read; videos that earlier answers of a conversation rest on stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agent.core.question import Anchor
+from agent.environment import Environment
+from agent.requests.tree import DiscoverQueries
+from agent.session import Session
+from agent.trace.events import Ranked
+from agent.tree_search.tree import Tree
+
+MOST_QUERIES = 5
+CLIP_S = 8.0
+
+
+async def discover_queries(session: Session) -> list[str]:
+    """The question's queries (EEA, Table 10); none if the model gave no valid ones."""
+    reply = await session.ask(DiscoverQueries(question=session.question))
+    return new_queries(reply.queries if reply else [], known=())
+
+
+def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Up to `MOST_QUERIES` of the proposed queries, each once, without those known; upper and lower case are one."""
+    folded_known = {query.casefold() for query in known}
+    fresh = {query.strip().casefold(): query.strip() for query in proposed}
+    return [query for folded, query in fresh.items() if folded not in folded_known][:MOST_QUERIES]
+
+
+def find_matches(environment: Environment, queries: Sequence[str], count: int, gap_s: float) -> list[Anchor]:
+    """For each query the `count` frames of each video that match it best, no two of a video closer than `gap_s`."""
+    if not queries:
+        return []
+    among = [video.video_id for video in environment.videos]
+    return [match for video_id in among for match in environment.search(queries, video_id, count, gap_s, among)]
 
 
 def anchors(matches: Iterable[Anchor], clip_s: float) -> list[Anchor]:
@@ -28,3 +65,44 @@ def anchors(matches: Iterable[Anchor], clip_s: float) -> list[Anchor]:
         else:
             clusters.append([match])
     return [max(cluster, key=lambda match: match.similarity) for cluster in clusters]
+
+
+async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
+    """The videos as candidates, best first, for agents without queries of their own; returns the first one's number.
+
+    Queries are discovered only to rank several videos; if that fails, the question's own words are looked for.
+    """
+    queries: list[str] = []
+    if len(session.environment.videos) > 1:
+        queries = await discover_queries(session) or [session.question.text]
+    limit_videos(session, queries, most)
+    return add_video_roots(session, tree, anchors(find_matches(session.environment, queries, 1, CLIP_S), CLIP_S))
+
+
+async def choose_videos(session: Session, most: int) -> None:
+    """Narrow a session of more videos to `most`, for agents that do not rank them: by discovered queries, else by the
+    question's own words."""
+    if len(session.environment.videos) > most:
+        limit_videos(session, await discover_queries(session) or [session.question.text], most)
+
+
+def limit_videos(session: Session, queries: Sequence[str], most: int) -> None:
+    """Keep a session to the `most` videos that match the queries best, beside those that it knows something of."""
+    session.environment = session.environment.nearest(queries, most, session.known_videos)
+
+
+def add_video_roots(session: Session, tree: Tree, found: Iterable[Anchor]) -> int:
+    """Make the session's videos candidates, those with the best anchors first; returns the first one's number.
+
+    A video's query score is, until an agent knows better, the similarity of its best anchor: 0 without one.
+    """
+    best: dict[str, float] = {}
+    for anchor in found:
+        best[anchor.video_id] = max(anchor.similarity, best.get(anchor.video_id, 0.0))
+    videos = sorted(session.environment.videos, key=lambda video: -best.get(video.video_id, 0.0))
+    planted = [tree.add(video.video_id, video.start_s, video.end_s) for video in videos]
+    for candidate in planted:
+        candidate.query_score = best.get(candidate.segment.video_id, 0.0)
+    if len(planted) > 1:
+        session.emit(Ranked(tuple(each.segment for each in planted), tuple(each.query_score for each in planted)))
+    return planted[0].segment.number

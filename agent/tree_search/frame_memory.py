@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.core.protocol import ShownFrame
+from agent.core.question import ScoredSegment
+from agent.requests.tree import Decide, ScoreKind
+from agent.session import Session
+from agent.trace.events import Remembered
 
 
 @dataclass(slots=True)
@@ -35,3 +39,31 @@ class Memory:
     def _worth(self, at: int) -> float:
         reward = self.held[at][1]
         return -1.0 if reward is None else reward
+
+
+def start_memory(session: Session, capacity: int) -> Memory:
+    """A memory that holds, in a follow-up question, what was seen before it; without rewards, so it leaves first."""
+    memory = Memory(capacity)
+    if session.prior_frames:
+        remember(session, memory, session.prior_frames, [None] * len(session.prior_frames))
+    return memory
+
+
+def remember(session: Session, memory: Memory, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
+    """Take the frames of a round into the memory, and tell what had to leave it."""
+    evicted = memory.add(frames, rewards)
+    session.emit(Remembered(session.account.rounds, tuple(frames), tuple(evicted)))
+
+
+def final_request(
+    session: Session, memory: Memory, candidates: Sequence[ScoredSegment] = (), scores: ScoreKind = "none"
+) -> Decide:
+    """The request for an answer from the memory, exploring being over."""
+    return Decide(
+        question=session.question,
+        videos=session.environment.videos,
+        candidates=tuple(candidates),
+        frames=memory.frames,
+        scores=scores,
+        must_answer=True,
+    )

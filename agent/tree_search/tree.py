@@ -61,7 +61,7 @@ def unseen_times(tree: Tree, environment: Environment, account: Account, segment
     stored = environment.vectors(segment.video_id)
     first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
     sampled = [frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id]
-    seen = np.isin(stored.frame_no[first:last], account.seen(segment.video_id) + sampled)
+    seen = np.isin(stored.frame_no[first:last], account.shown_frame_nos(segment.video_id) + sampled)
     times: Floats = stored.time_s[first:last][~seen]
     return times
 

@@ -44,14 +44,14 @@ class Variant:
     """Whether it is ever shown anything of the video."""
 
 
-def at_least(parameters: Any, **least: float) -> None:
+def check_at_least(parameters: Any, **least: float) -> None:
     """Raise `BadSettings` for the first of these parameters that is below its least value."""
     for name, low in least.items():
         if getattr(parameters, name) < low:
             raise BadSettings(f"got {name}={getattr(parameters, name)}; it is at least {low}")
 
 
-def changed(parameters: P, settings: Mapping[str, Any]) -> P:
+def with_settings(parameters: P, settings: Mapping[str, Any]) -> P:
     """Parameters with some of them set, from text or values; raises `BadSettings` for unknown names and misfits."""
     kinds = typing.get_type_hints(type(parameters))
     values = {}

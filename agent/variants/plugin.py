@@ -20,21 +20,16 @@ SUFFIX = ".py"
 FORMS = "FILE.py, FILE.py:NAME or package.module:NAME"
 
 
-def is_own(spec: str) -> bool:
-    """Whether a spec means a file or a module, not an agent of the catalogue."""
-    return spec.endswith(SUFFIX) or ":" in spec
-
-
-def own_source(spec: str) -> str:
+def plugin_source(spec: str) -> str:
     """The text of the file or module of a spec; raises `UnknownAgent` where there is none."""
-    place, _ = parts(spec)
+    place, _ = split_spec(spec)
     path = place if place.endswith(SUFFIX) else _imported(place).__file__
     if path is None:
         raise UnknownAgent(f"got {spec}, and {place} is a package without code; name the module that defines the agent")
     return _read(path)
 
 
-def parts(spec: str) -> tuple[str, str]:
+def split_spec(spec: str) -> tuple[str, str]:
     """The file or module of a spec, and the name in it, "" where none is given."""
     if spec.endswith(SUFFIX):
         return spec, ""
@@ -45,13 +40,13 @@ def parts(spec: str) -> tuple[str, str]:
     return place, name
 
 
-def own_variants(spec: str, source: str | None = None) -> Mapping[str, Variant]:
+def plugin_variants(spec: str, source: str | None = None) -> Mapping[str, Variant]:
     """The variants at the top of the file or module of a spec, by their Python names, those it imports among them.
 
     `source` is executed in place of what a file says now, so that all who are sent it run the same. Raises
     `UnknownAgent` where there is no such file or module, and whatever its code raises.
     """
-    place, _ = parts(spec)
+    place, _ = split_spec(spec)
     if not place.endswith(SUFFIX):
         module = _imported(place)
     else:

@@ -10,9 +10,9 @@ from agent.variants.base import Variant
 from agent.variants.baselines.blind import BLIND
 from agent.variants.baselines.random_option import CHANCE
 from agent.variants.baselines.uniform import UNIFORM
-from agent.variants.eea import EEA
+from agent.variants.eea.agent import EEA
 from agent.variants.longvideoagent.agent import LONGVIDEOAGENT
-from agent.variants.plugin import FORMS, is_own, own_variants, parts
+from agent.variants.plugin import FORMS, SUFFIX, plugin_variants, split_spec
 from agent.variants.vca.agent import VCA
 from agent.variants.videoagent.agent import VIDEOAGENT
 from agent.variants.videoagent2.agent import VIDEOAGENT2
@@ -33,17 +33,17 @@ VARIANTS: tuple[Variant, ...] = (
 )
 
 
-def variant(agent: str | Variant, source: str | None = None) -> Variant:
+def find_variant(agent: str | Variant, source: str | None = None) -> Variant:
     """The agent of a name, or of a spec such as `own_variant.FORMS`, whose file's text may be given as `source`.
 
     Raises `UnknownAgent` where there is none, and whatever the code of a file of one's own raises.
     """
     if isinstance(agent, Variant):
         return _distinct(agent, agent.name)
-    return _distinct(_own(agent, source), agent) if is_own(agent) else named(agent)
+    return _distinct(_own(agent, source), agent) if is_plugin(agent) else variant_named(agent)
 
 
-def named(name: str) -> Variant:
+def variant_named(name: str) -> Variant:
     """The agent of this project by its name, and no other; raises `UnknownAgent` with the nearest one."""
     found = next((each for each in VARIANTS if each.name == name), None)
     if found is None:
@@ -56,7 +56,12 @@ def named(name: str) -> Variant:
     return found
 
 
-def refuse_unfit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str]) -> None:
+def is_plugin(spec: str) -> bool:
+    """True if a spec names a file or a module, not an agent of this project."""
+    return spec.endswith(SUFFIX) or ":" in spec
+
+
+def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str]) -> None:
     """Refuse at once what would fail after an hour of film was captioned.
 
     `has_language`: its policy is not the built-in model. `unpictured` are titles of videos of which there are words alone.
@@ -76,8 +81,8 @@ def refuse_unfit(chosen: Variant, *, has_language: bool, unpictured: Sequence[st
 
 
 def _own(spec: str, source: str | None) -> Variant:
-    _, name = parts(spec)
-    found = own_variants(spec, source)
+    _, name = split_spec(spec)
+    found = plugin_variants(spec, source)
     if not name:
         found = {key: each for key, each in found.items() if all(each is not other for other in VARIANTS)}
         if len(found) == 1:

@@ -120,8 +120,8 @@ def in_order(
     under_way: deque[tuple[Future[T], int]] = deque()
     for video in videos:
         size = min(max(video.segments, 1), PORTIONS_AHEAD * at_once)
-        room = VIDEOS_AHEAD * PORTIONS_AHEAD * at_once - size
-        while len(under_way) == videos_ahead(at_once) or sum(each for _, each in under_way) > room:
+        total_resources = VIDEOS_AHEAD * PORTIONS_AHEAD * at_once - size
+        while len(under_way) == videos_ahead(at_once) or sum(each for _, each in under_way) > total_resources:
             yield under_way.popleft()[0].result()
         under_way.append((pool.submit(work, video), size))
     while under_way:
@@ -168,10 +168,10 @@ def _take(told: Told, portion: Sequence[Said]) -> None:
 async def _describe_all(
     model: OpenAIModel, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
 ) -> list[Said]:
-    from agent.session import at_once
+    from agent.session import gather_all
 
     pairs = zip(segments, shown, strict=True)
-    return await at_once([_describe(model, segment, frames) for segment, frames in pairs])
+    return await gather_all([_describe(model, segment, frames) for segment, frames in pairs])
 
 
 async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> Said:

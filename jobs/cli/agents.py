@@ -21,10 +21,10 @@ def agents(
     json: JsonOption = False,
 ) -> None:
     """List the agents: roles of models that they ask, tables that they read, defaults for an hour-long video."""
-    from agent.variants.registry import VARIANTS, variant
+    from agent.variants.registry import VARIANTS, find_variant
     from jobs.console.output import print_json
 
-    chosen = VARIANTS if name is None else (variant(name),)
+    chosen = VARIANTS if name is None else (find_variant(name),)
     if json:
         print_json([_plain(each) for each in chosen])
     elif name is None:

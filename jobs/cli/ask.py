@@ -106,13 +106,13 @@ async def _answer(question: Question, environment: Environment, choice: ModelCho
     from agent.ask import default_parameters
     from agent.trace.followup import read_prior_evidence
     from agent.trace.trace import trace_to
-    from agent.variants.base import changed
+    from agent.variants.base import with_settings
     from jobs.console.output import console
     from jobs.console.tree_view import TreeView
     from jobs.errors import UsageError
     from jobs.model_choice import chosen_models
 
-    parameters = changed(default_parameters(how.agent, environment), how.settings)
+    parameters = with_settings(default_parameters(how.agent, environment), how.settings)
     seen = None if how.after is None else read_prior_evidence(how.after, environment)
     watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(console())]
     with ExitStack() as stack:

@@ -47,13 +47,13 @@ def mcp(
     import asyncio
 
     from agent.core.budget import Budget
-    from agent.variants.registry import variant
+    from agent.variants.registry import find_variant
     from index.library import Library
     from jobs.mcp.tools import LibraryTools
     from jobs.model_choice import ModelChoice
     from jobs.server_socket import listen
 
-    chosen = variant(agent)
+    chosen = find_variant(agent)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
     options.check_cost(choice, max_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)

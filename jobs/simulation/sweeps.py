@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent.environment import SIMILARITY_MIDPOINT
-from agent.tree_search.reward_fusion import REWARD_TEMPERATURE
-from agent.variants.eea import EEA, EEAParameters
+from agent.variants.eea.agent import EEA, EEAParameters
+from agent.variants.eea.reward_fusion import REWARD_TEMPERATURE
 from jobs.errors import UsageError
 from jobs.evaluation.run.systems import System
 from jobs.simulation.trial import Trial, run_trial

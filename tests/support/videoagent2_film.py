@@ -100,7 +100,7 @@ class Script:
 
 
 def environment_of(library: Library, detector: Any = None) -> Environment:
-    return Environment(library, library.videos(), lambda texts: embed_words(texts), detector)
+    return Environment.of(library, library.videos(), lambda texts: embed_words(texts), detector)
 
 
 def run(

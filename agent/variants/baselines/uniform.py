@@ -14,9 +14,9 @@ from agent.core.question import Note
 from agent.environment import EXACT_S
 from agent.requests.answer import AnswerFrames, AnswerNotes
 from agent.session import Session
-from agent.tools.frame_captions import frame_captions, in_order
-from agent.tools.uniform_frames import spaced_frames, spaced_times
-from agent.variants.base import Variant, at_least
+from agent.tools.captions import caption_frames, in_order
+from agent.tools.uniform_frames import uniform_frames, uniform_times
+from agent.variants.base import Variant, check_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class UniformParameters:
     rounds: int = 1
 
     def __post_init__(self) -> None:
-        at_least(self, frames=1)
+        check_at_least(self, frames=1)
 
 
 async def uniform(session: Session, parameters: UniformParameters) -> Answer:
     """Answer from equally spaced frames; of several videos, each gets its share."""
     session.account.begin_round()
     environment, left = session.environment, session.account.frames_left
-    times_s = spaced_times(environment, parameters.frames if left is None else min(parameters.frames, left))
-    frames, notes = spaced_frames(environment, times_s), await _told(session, times_s)
+    times_s = uniform_times(environment, parameters.frames if left is None else min(parameters.frames, left))
+    frames, notes = uniform_frames(environment, times_s), await _told(session, times_s)
     question, videos = session.question, environment.videos
     if not frames:
         return await session.conclude(AnswerNotes(question=question, videos=videos, notes=notes))
@@ -46,7 +46,7 @@ async def _told(session: Session, times_s: Mapping[str, Sequence[float]]) -> tup
     """What is said at these times, and of videos without pictures what is written of them."""
     environment = session.environment
     times = [(video_id, time_s) for video_id, each in times_s.items() for time_s in each]
-    written = await frame_captions(session, [each for each in times if not environment.pictured(each[0])])
+    written = await caption_frames(session, [each for each in times if not environment.pictured(each[0])])
     said = [
         Note(video_id, line.start_s, line.end_s, "subtitle", line.text)
         for video_id, time_s in times

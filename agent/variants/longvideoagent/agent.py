@@ -35,8 +35,8 @@ from dataclasses import dataclass
 from agent.answer import Answer
 from agent.errors import BadSettings
 from agent.session import Session
-from agent.variants.base import Variant, at_least
-from agent.variants.longvideoagent.episode import answer_now, begin, next_action, step
+from agent.variants.base import Variant, check_at_least
+from agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
 
 LARGEST_WINDOW = 3
 
@@ -54,14 +54,14 @@ class LongVideoAgentParameters:
     vision: bool = True
 
     def __post_init__(self) -> None:
-        at_least(self, rounds=1, window=1, frames=1, videos=1)
+        check_at_least(self, rounds=1, window=1, frames=1, videos=1)
         if self.window > LARGEST_WINDOW:
             raise BadSettings(f"got window={self.window}; it is 1 to {LARGEST_WINDOW} clips")
 
 
 async def longvideoagent(session: Session, parameters: LongVideoAgentParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the run in the middle of a turn."""
-    episode = begin(
+    episode = begin_episode(
         session,
         steps=session.account.budget.rounds or parameters.rounds,
         window=parameters.window,
@@ -69,7 +69,7 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
         videos=parameters.videos,
         vision=parameters.vision,
     )
-    session.last_resort = lambda: answer_now(episode) if episode.knows else None
+    session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
     while True:  # line 3
         session.account.begin_round()
         if over := session.over():
@@ -78,7 +78,7 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
         if exchange.reply is not None and not exchange.reply.acts:  # lines 20 to 23
             sufficient = exchange.reply.action == "answer"
             return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
-        episode = await step(session, episode, exchange)  # lines 12 to 19, 24 to 27
+        episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
 
 
 LONGVIDEOAGENT = Variant(

@@ -58,7 +58,7 @@ def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float]) -
     return [" ".join(each) for each in texts]
 
 
-def best_pictured(
+def best_matching_clips(
     environment: Environment, clips: Sequence[Clip], text: str, visited: Collection[int], window: int
 ) -> list[Clip]:
     """The clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones."""

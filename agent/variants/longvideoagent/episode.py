@@ -1,15 +1,15 @@
 """The world of a LongVideoAgent master, apart from who the master is: the agent's loop and training step it alike.
 
-    episode = begin(session, steps=5)
+    episode = begin_episode(session, steps=5)
     while len(episode.turns) < 2 * (episode.steps - 1):
         request = next_action(episode)              # render(request) is the first message, request.turns the rest
         exchange = await session.exchange(request)  # or any other master's; `reply` is None if it was malformed
         if exchange.reply is not None and not exchange.reply.acts:
             break                                   # it answered
-        episode = await step(session, episode, exchange)
+        episode = await take_step(session, episode, exchange)
     request = answer_now(episode)                   # the last turn: an answer or nothing
 
-`step` appends two turns, what the master said and what it is told: the clip that was located with its words, what
+`take_step` appends two turns, what the master said and what it is told: the clip that was located with its words, what
 was seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
 `OutOfBudget` and `ModelError` as `Session.ask` does; the episode before it stays as it was.
 """
@@ -26,7 +26,7 @@ from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.session import Session
 from agent.trace.events import Acted
 from agent.variants.longvideoagent.action_parser import thought, until_action
-from agent.variants.longvideoagent.clips import best_pictured, tagged_clips
+from agent.variants.longvideoagent.clips import best_matching_clips, tagged_clips
 from agent.variants.longvideoagent.requests import Action, AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
 
 LINES = 64
@@ -51,7 +51,7 @@ class Episode:
     notes: tuple[Note, ...] = ()
 
     @property
-    def knows(self) -> bool:
+    def has_evidence(self) -> bool:
         """Whether there is anything to answer from."""
         return bool(self.notes) or any(clip.text for clip in self.clips)
 
@@ -62,7 +62,7 @@ class Episode:
         return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
 
 
-def begin(
+def begin_episode(
     session: Session, *, steps: int, window: int = 1, frames: int = 15, videos: int = 4, vision: bool = True
 ) -> Episode:
     """An episode of at most `steps` turns about the session's question, in the `videos` that match it best.
@@ -124,7 +124,7 @@ class _Outcome:
     problem: str = ""
 
 
-async def step(session: Session, episode: Episode, exchange: Exchange[Action]) -> Episode:
+async def take_step(session: Session, episode: Episode, exchange: Exchange[Action]) -> Episode:
     """Do what the master said, and tell it what came of it (Algorithm 1, lines 12 to 19, 24 to 26)."""
     action = exchange.reply
     if action is None:
@@ -179,7 +179,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
         located = [episode.clips[number - 1] for number in reply.clips]
     if not located:
         text = wish or episode.question.text
-        located = best_pictured(session.environment, episode.clips, text, episode.visited, episode.window)
+        located = best_matching_clips(session.environment, episode.clips, text, episode.visited, episode.window)
     if not located:
         return _failed("Every clip has been located before; there is no other one.")
     notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)

@@ -32,11 +32,11 @@ from agent.environment import calibrate
 from agent.requests.tree import Decide, ScoreKind, ScoreSegments
 from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, Scored
+from agent.tree_search.anchors import start_multi_video
 from agent.tree_search.coverage import cover, spread
-from agent.tree_search.memory_updates import first_memory, last_word, remember
-from agent.tree_search.multi_video import begin
+from agent.tree_search.frame_memory import final_request, remember, start_memory
 from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
-from agent.variants.base import Variant, at_least
+from agent.variants.base import Variant, check_at_least
 from agent.variants.vca.without_tree import without_tree
 
 SHORT_VIDEO_S = 300.0
@@ -56,7 +56,7 @@ class VCAParameters:
     rounds: int = 10
 
     def __post_init__(self) -> None:
-        at_least(self, frames=1, memory=1, videos=1, rounds=1)
+        check_at_least(self, frames=1, memory=1, videos=1, rounds=1)
 
     @classmethod
     def for_duration(cls, duration_s: float) -> VCAParameters:
@@ -77,7 +77,7 @@ class _Search:
         self.session, self.parameters = session, parameters
         self.question, self.account = session.question, session.account
         self.tree = Tree()
-        self.memory = first_memory(session, parameters.memory)
+        self.memory = start_memory(session, parameters.memory)
         self.history: list[ScoredSegment] = []
         self.scores: ScoreKind = "none" if parameters.reward == "none" else "reward"
         session.last_resort = lambda: self._last_word() if self.memory.frames else None
@@ -95,7 +95,7 @@ class _Search:
             selected = decision
 
     async def _begin(self) -> int:
-        first = await begin(self.session, self.tree, self.parameters.videos)
+        first = await start_multi_video(self.session, self.tree, self.parameters.videos)
         for video in self.tree.candidates.values():
             video.explanation = f"its best match with what is searched for is {video.query_score:.2f} of 1"
         return first
@@ -167,7 +167,7 @@ class _Search:
         return shown_candidates(self.tree, environment, self.account, lambda each: None if hidden else each.reward)
 
     def _last_word(self) -> Decide:
-        return last_word(self.session, self.memory, self._candidates(), self.scores)
+        return final_request(self.session, self.memory, self._candidates(), self.scores)
 
 
 VCA = Variant(

@@ -14,19 +14,18 @@ import numpy as np
 from agent.answer import Answer
 from agent.session import Session
 from agent.trace.events import Acted, Decided
+from agent.tree_search.anchors import start_multi_video
 from agent.tree_search.coverage import Times, nearest, spread
-from agent.tree_search.frame_memory import Memory
-from agent.tree_search.memory_updates import first_memory, last_word, remember
-from agent.tree_search.multi_video import begin
+from agent.tree_search.frame_memory import Memory, final_request, remember, start_memory
 from agent.tree_search.tree import Tree, affordable
 from agent.variants.vca.requests import ChooseFrames
 
 
 async def without_tree(session: Session, frames_a_round: int, capacity: int, most_videos: int) -> Answer:
     """Answer from frames chosen one by one; raises `OutOfBudget` as VCA does."""
-    videos, memory = Tree(), first_memory(session, capacity)
-    session.last_resort = lambda: last_word(session, memory) if memory.frames else None
-    first = videos.candidates[await begin(session, videos, most_videos)].segment
+    videos, memory = Tree(), start_memory(session, capacity)
+    session.last_resort = lambda: final_request(session, memory) if memory.frames else None
+    first = videos.candidates[await start_multi_video(session, videos, most_videos)].segment
     environment, account = session.environment, session.account
     count = affordable(account, frames_a_round)
     video_id = first.video_id
@@ -52,7 +51,7 @@ async def _choose(
     unseen_s = {video.video_id: _unseen(session, video.video_id, seen) for video in environment.videos}
     over = session.over()
     if over or not any(len(times_s) for times_s in unseen_s.values()):
-        return await session.conclude(last_word(session, memory), over or "")
+        return await session.conclude(final_request(session, memory), over or "")
     request = ChooseFrames(question=session.question, videos=environment.videos, frames=frames, seen=seen, count=count)
     reply = await session.ask(request)
     if reply is None:
@@ -67,6 +66,6 @@ async def _choose(
 def _unseen(session: Session, video_id: str, seen: Sequence[tuple[str, float]]) -> Times:
     stored = session.environment.vectors(video_id)
     here_s = [time_s for seen_id, time_s in seen if seen_id == video_id]
-    shown = np.isin(stored.frame_no, session.account.seen(video_id)) | np.isin(stored.time_s, here_s)
+    shown = np.isin(stored.frame_no, session.account.shown_frame_nos(video_id)) | np.isin(stored.time_s, here_s)
     times: Times = stored.time_s[~shown]
     return times

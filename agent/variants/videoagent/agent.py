@@ -36,11 +36,11 @@ from agent.core.question import Segment
 from agent.core.replies import Conclusion
 from agent.requests.answer import AnswerNotes, chosen_option
 from agent.session import LastWord, Session
-from agent.tools.frame_captions import FrameTime, frame_captions, in_order
-from agent.tools.uniform_frames import spaced_times
+from agent.tools.captions import FrameTime, caption_frames, in_order
+from agent.tools.uniform_frames import uniform_times
 from agent.trace.events import Acted, Assessed
-from agent.tree_search.multi_video import choose
-from agent.variants.base import Variant, at_least
+from agent.tree_search.anchors import choose_videos
+from agent.variants.base import Variant, check_at_least
 from agent.variants.videoagent.requests import SURE, FindMissing, Missing, ReflectOnAnswer
 
 SHORT_VIDEO_S = 300.0
@@ -62,7 +62,7 @@ class VideoAgentParameters:
     rounds: int = 3
 
     def __post_init__(self) -> None:
-        at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)
+        check_at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)
 
     @classmethod
     def for_duration(cls, duration_s: float) -> VideoAgentParameters:
@@ -80,7 +80,7 @@ class _Rounds:
     def __init__(self, session: Session, parameters: VideoAgentParameters) -> None:
         self.session, self.parameters = session, parameters
         self.seen: set[FrameTime] = set()
-        self.notes = in_order(session.told_before)
+        self.notes = in_order(session.prior_notes)
         session.last_resort = self._last_resort
 
     async def run(self) -> Answer:
@@ -104,16 +104,16 @@ class _Rounds:
 
     async def _first_frames(self) -> list[FrameTime]:
         """Equally spaced frames, and those that earlier answers of a conversation rest on."""
-        await choose(self.session, self.parameters.videos)
-        spaced = spaced_times(self.session.environment, self.parameters.first_frames)
-        known = [(frame.video_id, frame.time_s) for frame in self.session.seen_before]
+        await choose_videos(self.session, self.parameters.videos)
+        spaced = uniform_times(self.session.environment, self.parameters.first_frames)
+        known = [(frame.video_id, frame.time_s) for frame in self.session.prior_frames]
         return [(video_id, time_s) for video_id, times_s in spaced.items() for time_s in times_s] + known
 
     async def _read(self, frames: Iterable[FrameTime]) -> None:
         """Caption frames and merge the captions with what is known."""
         new = set(frames) - self.seen
         self.seen |= new
-        captions = await frame_captions(self.session, new)
+        captions = await caption_frames(self.session, new)
         self.notes = in_order([*self.notes, *captions.values()])
         rounds = self.session.account.rounds
         self.session.emit(Acted(rounds, "caption", {"frames": len(new)}, notes=in_order(captions.values())))

@@ -33,11 +33,11 @@ from agent.answer import Answer
 from agent.core.question import Note
 from agent.errors import BadSettings
 from agent.requests.answer import AnswerNotes
-from agent.session import Session, at_once
-from agent.tools.captions import CLIP_S, clip_captions, summary
+from agent.session import Session, gather_all
+from agent.tools.captions import CLIP_S, caption_clips, summarize_video
 from agent.trace.events import Acted, Assessed
-from agent.tree_search.multi_video import narrow
-from agent.variants.base import Variant, at_least
+from agent.tree_search.anchors import limit_videos
+from agent.variants.base import Variant, check_at_least
 from agent.variants.videoagent2.requests import (
     MOST_CONFIDENT,
     AdjustPlan,
@@ -49,7 +49,7 @@ from agent.variants.videoagent2.requests import (
     Toolbox,
     ToolCall,
 )
-from agent.variants.videoagent2.tools import look
+from agent.variants.videoagent2.tools import run_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class VideoAgent2Parameters:
     """Assessments: T."""
 
     def __post_init__(self) -> None:
-        at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
+        check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
         if self.segment_s <= 0 or self.enough > MOST_CONFIDENT:
             limits = f"segment_s is above 0, enough at most {MOST_CONFIDENT}"
             raise BadSettings(f"got segment_s={self.segment_s}, enough={self.enough}; {limits}")
@@ -110,15 +110,15 @@ class _Search:
     async def _general_context(self) -> None:
         """Caption the consecutive parts of the videos and summarise each video (section 3.1)."""
         question, session = self.session.question, self.session
-        narrow(session, (question.text, *question.options), self.parameters.videos)
+        limit_videos(session, (question.text, *question.options), self.parameters.videos)
         videos = session.environment.videos
         parts = sum(video.duration_s for video in videos) / self.parameters.segment_s
         segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
-        captions = [self._told(await clip_captions(session, video.video_id, segment_s)) for video in videos]
+        captions = [self._told(await caption_clips(session, video.video_id, segment_s)) for video in videos]
         self.notes = tuple(note for each in captions for note in each)
-        told = [summary(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
-        self.summaries = tuple(note for note in await at_once(told) if note is not None)
-        self.notes += tuple(note for note in self._told(session.told_before) if note not in self.notes)
+        told = [summarize_video(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
+        self.summaries = tuple(note for note in await gather_all(told) if note is not None)
+        self.notes += tuple(note for note in self._told(session.prior_notes) if note not in self.notes)
 
     def _told(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         return notes if self.parameters.tool_confidence else tuple(replace(note, confidence=None) for note in notes)
@@ -155,7 +155,7 @@ class _Search:
         if call is None:
             self.session.emit(Acted(number, "none", {}, problem="no valid call in two attempts"))
             return
-        found, problem = await look(self.session, call, self._toolbox(number))
+        found, problem = await run_tool(self.session, call, self._toolbox(number))
         self.session.emit(Acted(number, call.tool, call.model_dump(exclude={"tool"}), self.thought, found, problem))
         self.notes += found
 

@@ -18,7 +18,7 @@ from agent.core.question import Note, Video
 from agent.environment import Environment
 from agent.errors import InvalidReply
 from agent.session import Session
-from agent.tools.captions import captions_of
+from agent.tools.captions import caption_spans
 from agent.tools.detection import WHOLE, Box, Detected, Track, detect, track, zoom
 from agent.variants.videoagent2.requests import CaptionFrames, FrameCaption, Toolbox, ToolCall
 
@@ -30,7 +30,7 @@ MOST_TRACKS = 8
 """Told of by one call, the longest first."""
 
 
-async def look(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tuple[Note, ...], str]:
+async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tuple[Note, ...], str]:
     """What a checked call finds, and why it could not be done ("" if it could).
 
     A note for each frame, from "track" one for each thing; one that says so if there is nothing to tell.
@@ -68,7 +68,7 @@ async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox
     count = max(1, min(toolbox.frames, math.ceil(end_s - call.start_s)))
     times_s = environment.times_between(video.video_id, call.start_s, end_s, count)
     spans_s = [(time_s, environment.shown_until(video.video_id, time_s)) for time_s in times_s]
-    notes = await captions_of(session, video.video_id, spans_s)
+    notes = await caption_spans(session, video.video_id, spans_s)
     texts = [note.text + _sure(note.confidence, toolbox) for note in notes]
     source = _source(call)
     return tuple(

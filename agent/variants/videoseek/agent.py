@@ -37,8 +37,8 @@ from agent.core.question import Note
 from agent.errors import InvalidReply
 from agent.session import LastWord, Session
 from agent.trace.events import Acted
-from agent.tree_search.multi_video import narrow
-from agent.variants.base import Variant, at_least
+from agent.tree_search.anchors import limit_videos
+from agent.variants.base import Variant, check_at_least
 from agent.variants.videoseek.requests import (
     ACT,
     LAST,
@@ -69,7 +69,7 @@ class VideoSeekParameters:
     """Steps, the last of which is the answer."""
 
     def __post_init__(self) -> None:
-        at_least(self, alpha=1, videos=1, rounds=1)
+        check_at_least(self, alpha=1, videos=1, rounds=1)
 
     @classmethod
     def for_duration(cls, duration_s: float) -> VideoSeekParameters:
@@ -85,14 +85,14 @@ class _Seeker:
     """The trajectory: the conversation, and the notes that the tools took."""
 
     def __init__(self, session: Session, parameters: VideoSeekParameters) -> None:
-        narrow(session, [session.question.text], parameters.videos)
+        limit_videos(session, [session.question.text], parameters.videos)
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
         self.tools = Tools(session, limits, subtitles=parameters.subtitles)
         alone = self.videos if len(self.videos) == 1 else ()
         said = [line for each in alone for line in self.tools.subtitles(each.video_id, each.start_s, each.end_s)]
-        self.notes: list[Note] = list(dict.fromkeys([*session.told_before, *said]))
+        self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *said]))
         self.turns: list[Turn] = []
         self.task: dict[str, Any] = {
             "question": session.question,

@@ -36,10 +36,10 @@ from agent.core.question import Note
 from agent.errors import BadSettings
 from agent.requests.answer import AnswerNotes
 from agent.session import LastWord, Session
-from agent.tools.frame_captions import FrameTime, frame_captions, in_order
+from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.trace.events import Acted
-from agent.tree_search.multi_video import choose
-from agent.variants.base import Variant, at_least
+from agent.tree_search.anchors import choose_videos
+from agent.variants.base import Variant, check_at_least
 from agent.variants.videotree.kmeans import Cluster, k_means
 from agent.variants.videotree.requests import HIGHLY_RELEVANT, JudgeRelevance
 
@@ -64,7 +64,7 @@ class VideoTreeParameters:
     """8, 16 and 32 clusters, then the depth."""
 
     def __post_init__(self) -> None:
-        at_least(self, breadth=1, highly_relevant=1, depth=1, branches=2, videos=1, rounds=1)
+        check_at_least(self, breadth=1, highly_relevant=1, depth=1, branches=2, videos=1, rounds=1)
         if self.max_breadth < self.breadth:
             raise BadSettings(f"got max_breadth={self.max_breadth} and breadth={self.breadth}; raise the first")
 
@@ -99,7 +99,7 @@ class _Tree:
         return await self.session.conclude(self._answering(read), over or "")
 
     async def _begin(self) -> None:
-        await choose(self.session, self.parameters.videos)
+        await choose_videos(self.session, self.parameters.videos)
         environment = self.session.environment
         videos = [environment.source.in_memory(video.video_id) for video in environment.videos]
         for video, memory in zip(environment.videos, videos, strict=True):
@@ -157,7 +157,7 @@ class _Tree:
     async def _read(self, middles: Iterable[int], action: str) -> None:
         """Caption frames that were not captioned before."""
         new = {self.frames[at] for at in middles} - self.captions.keys()
-        captions = await frame_captions(self.session, new)
+        captions = await caption_frames(self.session, new)
         self.captions |= captions
         self.session.emit(
             Acted(self.session.account.rounds, action, {"frames": len(new)}, notes=in_order(captions.values()))
@@ -168,11 +168,11 @@ class _Tree:
         if all(self.frames[at] in self.captions for at in nodes):
             return None
         account = self.session.account
-        return "frames" if account.frames_left == 0 else account.needed_for_last_word()
+        return "frames" if account.frames_left == 0 else account.exhausted_by_call()
 
     def _answering(self, captions: Iterable[Note]) -> AnswerNotes:
         """Section 3.3: the captions in the order of time, each once."""
-        notes = in_order([*captions, *self.session.told_before])
+        notes = in_order([*captions, *self.session.prior_notes])
         return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=notes)
 
     def _last_resort(self) -> LastWord | None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from agent.core.protocol import Model
 from agent.errors import AllRejected, ModelRejected
 from agent.requests.judge import JudgeAnswer
-from agent.session import ATTEMPTS, at_once
+from agent.session import ATTEMPTS, gather_all
 from jobs.errors import UsageError
 from jobs.evaluation.run.results import Judgement
-from jobs.evaluation.run.run_folder import JUDGED, appending, read_items, read_judgements, read_plan, read_records
+from jobs.evaluation.run.run_folder import JUDGED, open_for_append, read_items, read_judgements, read_plan, read_results
 from jobs.model_choice import BUILTIN, REPLAY, ModelChoice, named_models, role_models
 
 JUDGE = "judge"
@@ -42,7 +42,7 @@ def judge_answers(run: Path, choice: ModelChoice, told: Callable[[int, int], obj
         raise UsageError(
             f"got {choice.model} as the judge, which has no language; give --model and --base-url, or --models"
         )
-    with appending(run / JUDGED) as append:
+    with open_for_append(run / JUDGED) as append:
         judge = judge_name(choice)
         cases = waiting(run, judge)
         return asyncio.run(_judge_all(cases, judge, choice, append, told))
@@ -66,7 +66,7 @@ def waiting(run: Path, judge: str) -> list[Case]:
     }
     items = {item.item_id: item for item in read_items(run)}
     cases = []
-    for record in read_records(run):
+    for record in read_results(run):
         item = items[record.item_id]
         if record.text and item.truth.text and (record.contender, record.item_id) not in scored:
             request = JudgeAnswer(question=item.question.text, reference=item.truth.text, answer=record.text)
@@ -102,7 +102,7 @@ async def _judge_all(
                 append(judged[-1])
                 told(len(judged), len(cases))
 
-        await at_once([work() for _ in range(min(choice.at_once or TOGETHER, len(cases)))])
+        await gather_all([work() for _ in range(min(choice.at_once or TOGETHER, len(cases)))])
     return sum(each.score is None for each in judged)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.errors import BadSettings
-from agent.variants.base import at_least
+from agent.variants.base import check_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Scenery:
     """Standard deviation of a frame within its shot; that of whole shots is such that both make 1."""
 
     def __post_init__(self) -> None:
-        at_least(self, match=0, lookalikes=0, flicker=0)
+        check_at_least(self, match=0, lookalikes=0, flicker=0)
         if self.shot_s <= 0 or self.flicker > 1 or not 0 <= self.fits <= 1:
             raise BadSettings(
                 f"got shot_s={self.shot_s}, flicker={self.flicker}, fits={self.fits}; "
@@ -66,7 +66,7 @@ class Noise:
     """Chance that a query proposed on seeing new frames is one that ought to match the evidence."""
 
     def __post_init__(self) -> None:
-        at_least(self, reward=0, step=0, floor=0, selection=0)
+        check_at_least(self, reward=0, step=0, floor=0, selection=0)
         chances = ("fooled", "misled", "suffices", "understands", "false_confidence", "discovers")
         wrong = next((name for name in chances if not 0 <= getattr(self, name) <= 1), None)
         if wrong is not None:

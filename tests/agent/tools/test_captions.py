@@ -16,8 +16,8 @@ from agent.core.question import Note, Question, Video
 from agent.errors import InvalidReply, ModelUnreachable
 from agent.prompts.render import render
 from agent.requests.describe import DescribeSegment, Summarize, Summary
-from agent.session import Session, at_once
-from agent.tools.captions import captions_of, clip_captions, summary, windows
+from agent.session import Session, gather_all
+from agent.tools.captions import caption_clips, caption_spans, summarize_video, windows
 from agent.trace.events import Acted, RunStarted
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
@@ -59,7 +59,7 @@ def session_of(library, model, budget=None, emit=lambda event: None) -> Session:
 
 
 def captions(session, seconds=4.0):
-    return asyncio.run(clip_captions(session, session.environment.videos[0].video_id, seconds))
+    return asyncio.run(caption_clips(session, session.environment.videos[0].video_id, seconds))
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def test_a_picture_that_stands_still_is_described_once(library):
     session = session_of(library, model)
     video_id = session.environment.videos[0].video_id
     spans_s = [(10.0, 10.25), (10.25, 10.5), (10.5, 10.75), (11.0, 12.0)]
-    notes = asyncio.run(captions_of(session, video_id, spans_s))
+    notes = asyncio.run(caption_spans(session, video_id, spans_s))
     assert [(note.start_s, note.text) for note in notes] == [
         (10.0, "from 10"),
         (10.25, "from 10"),
@@ -170,10 +170,10 @@ def test_half_of_what_a_budget_allows_is_for_captions_all_over_the_video(library
 def test_single_frames_may_take_all_that_a_budget_allows(library):
     session = session_of(library, Model(), Budget(frames=6))
     video_id = session.environment.videos[0].video_id
-    notes = asyncio.run(captions_of(session, video_id, [(float(n), n + 1.0) for n in range(9)]))
+    notes = asyncio.run(caption_spans(session, video_id, [(float(n), n + 1.0) for n in range(9)]))
     assert len(notes) == 6
     assert session.account.frames_left == 0
-    assert asyncio.run(captions_of(session, video_id, ())) == ()
+    assert asyncio.run(caption_spans(session, video_id, ())) == ()
 
 
 def test_what_came_before_a_model_broke_down_is_kept(library):
@@ -195,7 +195,7 @@ def test_of_several_questions_at_once_one_asks(library):
 
     async def several():
         sessions = [session_of(library, model) for _ in range(3)]
-        return await at_once([clip_captions(each, each.environment.videos[0].video_id) for each in sessions])
+        return await gather_all([caption_clips(each, each.environment.videos[0].video_id) for each in sessions])
 
     first, *others = asyncio.run(several())
     assert others == [first, first]
@@ -263,15 +263,15 @@ def test_a_summary_is_kept_for_the_captions_that_it_sums_up(library):
     model = Model()
     session = session_of(library, model)
     video_id, notes = session.environment.videos[0].video_id, captions(session)
-    first = asyncio.run(summary(session, video_id, notes))
+    first = asyncio.run(summarize_video(session, video_id, notes))
     assert first is not None
     assert (first.start_s, first.end_s, first.source, first.text) == (0, 62, "summary", "16 parts")
-    assert asyncio.run(summary(session_of(library, model), video_id, notes)) == first
+    assert asyncio.run(summarize_video(session_of(library, model), video_id, notes)) == first
     assert len(model.asked(Summarize)) == 1
-    shorter = asyncio.run(summary(session, video_id, notes[:3]))
+    shorter = asyncio.run(summarize_video(session, video_id, notes[:3]))
     assert shorter is not None
     assert shorter.text == "3 parts"
-    assert asyncio.run(summary(session, video_id, ())) is None
+    assert asyncio.run(summarize_video(session, video_id, ())) is None
     assert captions(session) == notes
 
 

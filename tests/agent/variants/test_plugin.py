@@ -25,10 +25,10 @@ from agent.prompts.render import render
 from agent.session import Session
 from agent.trace.events import RunStarted
 from agent.trace.trace import read_trace
-from agent.variants.base import Variant, changed
+from agent.variants.base import Variant, with_settings
 from agent.variants.baselines.uniform import UNIFORM
-from agent.variants.registry import variant
-from jobs.evaluation.run.run_folder import read_plan, read_records, trace_file
+from agent.variants.registry import find_variant
+from jobs.evaluation.run.run_folder import read_plan, read_results, trace_file
 from jobs.mcp.ask_tool import Asking
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
@@ -101,17 +101,17 @@ def at(server: ChatServer) -> tuple[object, ...]:
 
 def test_a_file_a_name_in_it_and_a_module_mean_the_same(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(own.parent)
-    found = [variant(spec) for spec in (str(own), f"{own}:FIRST", "first:FIRST")]
+    found = [find_variant(spec) for spec in (str(own), f"{own}:FIRST", "first:FIRST")]
     assert [each.name for each in found] == ["first-lines"] * 3
     assert found[0] is found[1]
-    assert changed(found[0].parameters(60.0), {"lines": "7"}).lines == 7
-    assert variant(f"{own}:UNIFORM") is UNIFORM
+    assert with_settings(found[0].parameters(60.0), {"lines": "7"}).lines == 7
+    assert find_variant(f"{own}:UNIFORM") is UNIFORM
 
 
 def test_a_file_that_was_changed_is_read_again(own: Path) -> None:
-    before = variant(str(own))
+    before = find_variant(str(own))
     own.write_text(OWN.replace("lines: int = 3", "lines: int = 5"))
-    assert (before.parameters(60.0).lines, variant(str(own)).parameters(60.0).lines) == (3, 5)
+    assert (before.parameters(60.0).lines, find_variant(str(own)).parameters(60.0).lines) == (3, 5)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_what_means_no_agent_is_refused(tmp_path: Path, code: str | None, spec: 
     if code is not None:
         (tmp_path / "own.py").write_text(code)
     with pytest.raises(UnknownAgent, match=says):
-        variant(spec.format(tmp_path))
+        find_variant(spec.format(tmp_path))
 
 
 def test_a_variant_that_cannot_be_told_from_a_builtin_one_is_refused() -> None:
     with pytest.raises(UnknownAgent, match="give it another name"):
-        variant(replace(UNIFORM, line="another"))
+        find_variant(replace(UNIFORM, line="another"))
 
 
 def test_what_goes_wrong_in_a_file_comes_through_with_its_line(own: Path, kinodex: Kinodex, place: Path) -> None:
@@ -146,7 +146,7 @@ def test_what_goes_wrong_in_a_file_comes_through_with_its_line(own: Path, kinode
         kinodex("ask", place / "library", "What?", "--agent", own)
     assert caught.traceback[-1].path == own
     with pytest.raises(ModuleNotFoundError):
-        variant(str(own))  # it is not taken for loaded
+        find_variant(str(own))  # it is not taken for loaded
 
 
 def test_a_variant_is_asked_as_it_is_and_its_trace_has_its_name(environment: Environment) -> None:
@@ -249,7 +249,7 @@ def test_it_is_measured_and_a_run_of_other_code_is_refused(
     plan = read_plan(out)
     assert [each.name for each in plan.contenders] == ["first-lines:lines=2", "first-lines:lines=2, one line"]
     assert {each.source for each in plan.contenders} == {OWN}
-    records = read_records(out)
+    records = read_results(out)
     assert {(each.status, each.contender) for each in records} == {("answered", e.name) for e in plan.contenders}
     assert trace_file(out, plan.contenders[0].name, records[0].item_id).exists()
     own.write_text(OWN + "# changed\n")
@@ -265,7 +265,7 @@ def test_a_client_of_the_server_asks_it_by_name_and_has_no_file_executed(place: 
 
     mark = own.with_name("mark")
     own.with_name("evil.py").write_text(f"open({str(mark)!r}, 'w').close()\n{OWN}")
-    asking = Asking(lambda environment: ScriptedModel(lambda request: ANSWER), {}, variant(str(own)), Budget())
+    asking = Asking(lambda environment: ScriptedModel(lambda request: ANSWER), {}, find_variant(str(own)), Budget())
 
     async def use() -> list[Any]:
         async with Client(make_server(LibraryTools(Library.open(str(place / "library"))), asking)) as client:

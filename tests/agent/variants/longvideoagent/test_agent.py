@@ -19,10 +19,10 @@ from agent.session import Session
 from agent.trace.events import Acted, Event
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
-from agent.variants.base import changed
+from agent.variants.base import with_settings
 from agent.variants.longvideoagent.agent import LongVideoAgentParameters
 from agent.variants.longvideoagent.clips import tagged_clips
-from agent.variants.longvideoagent.episode import answer_now, begin, next_action, step
+from agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
 from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
 from index.rows import SegmentRow, TranscriptRow
 from tests.support.agent_library import ScriptedModel, environment_of, make_library
@@ -191,8 +191,8 @@ def test_when_every_clip_was_located_the_master_is_told(silent):
 def test_a_malformed_turn_is_used_up_and_the_master_told_why(spoken, said, why):
     async def rounds():
         session = Session(QUESTION, spoken, ScriptedModel(saying(LOCATE)), Budget(rounds=5), lambda event: None)
-        episode = begin(session, steps=5)
-        return await step(session, episode, read(next_action(episode), said))
+        episode = begin_episode(session, steps=5)
+        return await take_step(session, episode, read(next_action(episode), said))
 
     episode = asyncio.run(rounds())
     assert episode.turns[0] == Turn("assistant", said)
@@ -339,7 +339,7 @@ def test_without_a_vision_agent_there_is_nothing_to_look_with(spoken):
 def test_parameters_that_make_no_sense_are_refused():
     for name, wrong in (("window", 4), ("window", 0), ("rounds", 0), ("frames", 0)):
         with pytest.raises(BadSettings, match=f"{name}={wrong}"):
-            changed(LongVideoAgentParameters(), {name: wrong})
+            with_settings(LongVideoAgentParameters(), {name: wrong})
 
 
 def test_what_a_master_makes_up_after_its_action_is_cut_off(spoken):
@@ -353,9 +353,9 @@ def test_training_steps_the_same_world(spoken):
 
     async def rollout():
         session = Session(QUESTION, spoken, ScriptedModel(saying("unasked")), Budget(rounds=5), lambda event: None)
-        episode = begin(session, steps=5)
+        episode = begin_episode(session, steps=5)
         for said in (LOCATE, LOOK):
-            episode = await step(session, episode, read(next_action(episode), said))
+            episode = await take_step(session, episode, read(next_action(episode), said))
         return episode
 
     episode = asyncio.run(rollout())

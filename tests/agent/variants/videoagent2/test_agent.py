@@ -19,7 +19,7 @@ from agent.trace.events import Assessed, Decided
 from agent.trace.followup import PriorEvidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
-from agent.variants.registry import variant
+from agent.variants.registry import find_variant
 from agent.variants.videoagent2.agent import VIDEOAGENT2, VideoAgent2Parameters
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from index.library import Library
@@ -256,7 +256,9 @@ def test_of_many_videos_the_nearest_are_captioned_in_parts_that_the_bank_can_hol
 def test_a_follow_up_knows_what_the_tools_returned_before(library: Library) -> None:
     _, events, first = run(library, Script([UNSURE, SURE]))
     notes = first.asked(Assess)[0].notes[:2] + acted(events)[0].notes
-    answer, _, model = run(library, Script([SURE]), seen=PriorEvidence((Earlier("Is there a kite?", "yes"),), (), notes))
+    answer, _, model = run(
+        library, Script([SURE]), seen=PriorEvidence((Earlier("Is there a kite?", "yes"),), (), notes)
+    )
     (assessed,) = model.asked(Assess)
     assert assessed.notes == first.asked(Assess)[1].notes
     assert [(each.start_s, each.end_s) for each in answer.evidence] == [(40.0, 41.0)]
@@ -267,4 +269,4 @@ def test_parameters_that_make_no_sense_are_refused() -> None:
     for wrong in impossible:
         with pytest.raises(BadSettings):
             VideoAgent2Parameters(**wrong)
-    assert variant("videoagent2") is VIDEOAGENT2
+    assert find_variant("videoagent2") is VIDEOAGENT2

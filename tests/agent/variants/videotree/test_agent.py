@@ -114,7 +114,9 @@ def test_a_relevance_deepens_the_cluster_it_was_given_for(library, relevance, be
     environment = environment_of(library)
     (video,) = environment.videos
     (cluster,) = [
-        each for each in k_means(environment.source.in_memory(video.video_id).units, 8) if float(each.middle) == chosen[-1]
+        each
+        for each in k_means(environment.source.in_memory(video.video_id).units, 8)
+        if float(each.middle) == chosen[-1]
     ]
     found = deepened_s(events)
     assert below / 2 <= len(found) <= below

@@ -30,13 +30,21 @@ from agent.core.question import Anchor, ScoredSegment, Segment
 from agent.environment import Environment
 from agent.errors import BadSettings
 from agent.requests.tree import Decide, ProposeQueries, ScoreSegments
-from agent.session import Session, together
+from agent.session import Session, gather_pair
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
-from agent.tree_search.anchors import anchors
+from agent.tree_search.anchors import (
+    add_video_roots,
+    anchors,
+    discover_queries,
+    find_matches,
+    limit_videos,
+    new_queries,
+)
 from agent.tree_search.coverage import Times, cover, spread
-from agent.tree_search.memory_updates import first_memory, last_word, remember
-from agent.tree_search.multi_video import discover, matches, narrow, new_queries, plant
-from agent.tree_search.reward_fusion import (
+from agent.tree_search.frame_memory import final_request, remember, start_memory
+from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.variants.base import Variant, check_at_least
+from agent.variants.eea.reward_fusion import (
     POOLING,
     QUERY_TEMPERATURE,
     REWARD_TEMPERATURE,
@@ -45,8 +53,6 @@ from agent.tree_search.reward_fusion import (
     query_score,
     reward_entropy,
 )
-from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
-from agent.variants.base import Variant, at_least
 
 SHORT_VIDEO_S = 300.0
 
@@ -77,7 +83,7 @@ class EEAParameters:
     rounds: int = 10
 
     def __post_init__(self) -> None:
-        at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1)
+        check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1)
         if self.anchor_frames > self.frames:
             raise BadSettings(
                 f"got anchor_frames={self.anchor_frames} of frames={self.frames}; "
@@ -105,7 +111,7 @@ class _Search:
         self.session, self.parameters = session, parameters
         self.question, self.account = session.question, session.account
         self.tree = Tree()
-        self.memory = first_memory(session, parameters.memory)
+        self.memory = start_memory(session, parameters.memory)
         self.history: list[ScoredSegment] = []
         self.queries: list[str] = []
         self.matches: list[Anchor] = []
@@ -133,10 +139,10 @@ class _Search:
         """Discover queries, find their anchors, and choose the video to begin with."""
         discovered: list[str] = []
         if self.parameters.semantic_guided_expansion or self.parameters.uncertainty_aware_fusion:
-            discovered = await discover(self.session)
-        narrow(self.session, discovered, self.parameters.videos)
+            discovered = await discover_queries(self.session)
+        limit_videos(self.session, discovered, self.parameters.videos)
         self._search(discovered)
-        return plant(self.session, self.tree, self.anchors)
+        return add_video_roots(self.session, self.tree, self.anchors)
 
     def _expand(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at its best anchors and at the frames that cover the rest of it best."""
@@ -174,7 +180,7 @@ class _Search:
         )
         if self.parameters.query_update:
             proposing = ProposeQueries(question=self.question, known=tuple(self.queries), frames=frames)
-            scores, proposed = await together(self.session.ask(scoring), self.session.ask(proposing))
+            scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
             self._search(new_queries(proposed.queries if proposed else [], self.queries))
         else:
             scores = await self.session.ask(scoring)
@@ -189,7 +195,7 @@ class _Search:
         if queries:
             self.queries += queries
             gap_s = self.parameters.clip_s / 2
-            self.matches += matches(self.environment, queries, self.parameters.matches, gap_s)
+            self.matches += find_matches(self.environment, queries, self.parameters.matches, gap_s)
             self.anchors = anchors(self.matches, self.parameters.clip_s)
             self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self.anchors)))
 
@@ -225,7 +231,7 @@ class _Search:
         return shown_candidates(self.tree, self.environment, self.account, lambda each: each.fused)
 
     def _last_word(self) -> Decide:
-        return last_word(self.session, self.memory, self._candidates(), "fused")
+        return final_request(self.session, self.memory, self._candidates(), "fused")
 
 
 EEA = Variant(

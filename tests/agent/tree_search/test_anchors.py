@@ -17,9 +17,8 @@ from agent.requests.answer import Recall
 from agent.requests.tree import Decide, DiscoverQueries
 from agent.trace.events import Event, Ranked, Remembered
 from agent.trace.followup import PriorEvidence
-from agent.tree_search.anchors import anchors
-from agent.tree_search.multi_video import CLIP_S, matches, new_queries
-from agent.variants.eea import EEAParameters
+from agent.tree_search.anchors import CLIP_S, anchors, find_matches, new_queries
+from agent.variants.eea.agent import EEAParameters
 from agent.variants.vca.agent import VCAParameters
 from jobs.console.tree_view import TreeView
 from tests.support.agent_library import ScriptedModel, embed_words, environment_of, explorer, film, make_library
@@ -90,7 +89,7 @@ def test_a_video_that_matches_everywhere_is_not_thought_less_of(library):
     all_about = next(video_id for video_id, title in titles.items() if title == "all about it")
     alone = environment.search([KITE], all_about, 1, CLIP_S)[0]
     beside_others = next(
-        each for each in anchors(matches(environment, [KITE], 1, CLIP_S), CLIP_S) if each.video_id == all_about
+        each for each in anchors(find_matches(environment, [KITE], 1, CLIP_S), CLIP_S) if each.video_id == all_about
     )
     assert alone.similarity < 0.3
     assert beside_others.similarity > 0.5

@@ -15,7 +15,7 @@ from agent.core.question import Question, Segment
 from agent.errors import BadSettings
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.trace.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
-from agent.variants.eea import EEAParameters
+from agent.variants.eea.agent import EEAParameters
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

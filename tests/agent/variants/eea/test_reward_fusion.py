@@ -10,7 +10,7 @@ from agent.core.question import Anchor
 from agent.environment import calibrate
 from agent.tree_search.anchors import anchors
 from agent.tree_search.frame_memory import Memory
-from agent.tree_search.reward_fusion import fuse, query_score, reward_entropy
+from agent.variants.eea.reward_fusion import fuse, query_score, reward_entropy
 
 
 def test_query_score_is_a_soft_maximum_to_which_every_anchor_adds():

@@ -1,4 +1,4 @@
-"""A Ray cluster: how it is reached, what it has, and the errors that come back from it."""
+"""Connection to a Ray cluster, its resources, and the errors that come back from it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from index.errors import KinodexError
 from jobs.errors import UsageError
 from pipeline.errors import PipelineError
 
-KNOCK_S = 10.0
+CONNECT_S = 10.0
 
 
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """Ray, at `address`; else where RAY_ADDRESS says, as in a Ray job; else started here for as long as this lasts.
+    """Connect to Ray at `address`, else at RAY_ADDRESS, as in a Ray job; else start it here until the end.
 
     Raises UsageError if there is no cluster at the address.
     """
@@ -31,7 +31,7 @@ def connected(address: str | None) -> Iterator[None]:
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     is_ours = address == "local"
     try:
-        _knock(address)
+        _check_listening(address)
         with warnings.catch_warnings():
             # LanceDB warns of forks; the processes that Ray starts here run another program at once.
             warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
@@ -42,9 +42,9 @@ def connected(address: str | None) -> Iterator[None]:
                 include_dashboard=False if is_ours else None,
             )
     except (OSError, RuntimeError, ValueError) as error:
-        said = str(error).strip().splitlines()[0][:200]
+        reason = str(error).strip().splitlines()[0][:200]
         raise UsageError(
-            f"cannot reach Ray at {address}: {said}; give the address of a running cluster, "
+            f"cannot reach Ray at {address}: {reason}; give the address of a running cluster, "
             "or --ray without one to start Ray here"
         ) from error
     try:
@@ -53,30 +53,31 @@ def connected(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
-    """Raise OSError if nobody listens at HOST:PORT: Ray itself would try for minutes."""
+def _check_listening(address: str) -> None:
+    """Check that HOST:PORT accepts connections, else raise OSError: Ray itself would try for minutes."""
     host, _, port = address.rpartition("/")[2].rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host, int(port)), KNOCK_S).close()
+        socket.create_connection((host, int(port)), CONNECT_S).close()
 
 
 def actor_of(kind: type) -> Any:
+    """Make a class one whose instances are Ray actors."""
     import ray
 
     return ray.remote(kind)
 
 
-def room() -> dict[str, float]:
-    """What all nodes that are in the cluster now have, busy or not."""
+def total_resources() -> dict[str, float]:
+    """CPUs, GPUs and other resources of all nodes that are in the cluster now, busy or not."""
     from ray import cluster_resources
 
-    ask: Any = cluster_resources
-    found: dict[str, float] = ask()
+    untyped: Any = cluster_resources
+    found: dict[str, float] = untyped()
     return found
 
 
 def reraise(error: Exception) -> NoReturn:
-    """Raise what a task of a cluster ended with: the error of ours that it carries, else the task's as it is."""
+    """Raise the error that ended a task: the one of ours that it carries, else the task's as it is."""
     cause = getattr(error, "cause", None) or error.__cause__
     if isinstance(cause, KinodexError | PipelineError):
         raise cause from error

@@ -17,7 +17,7 @@ from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.run import Executor, Held, add_here
 from jobs.annotate.stage import Added, SideBySide, Stage
-from jobs.ray_cluster import actor_of, connected, reraise, room
+from jobs.ray_cluster import actor_of, connected, reraise, total_resources
 
 VIDEOS_A_BUNDLE = 4
 TRIES = 3
@@ -56,7 +56,7 @@ def add_on_ray(
     """See jobs.annotate.run.add_here; raises the PipelineError or KinodexError that ends an actor's work."""
     import ray
 
-    actors = workers or int(_gpus(stage) or room().get("CPU", 1)) or 1
+    actors = workers or int(_gpus(stage) or total_resources().get("CPU", 1)) or 1
     waiting = deque(_bundles(videos, actors))
     if isinstance(stage, SideBySide):
         stage = stage.share(min(actors, len(waiting)) or 1)
@@ -124,4 +124,4 @@ def _actor(library: Library, stage: Stage, held: Held) -> Any:
 
 def _gpus(stage: Stage) -> float:
     """GPUs of the cluster that the stage's model may use."""
-    return 0.0 if stage.device == "cpu" else room().get("GPU", 0.0)
+    return 0.0 if stage.device == "cpu" else total_resources().get("GPU", 0.0)

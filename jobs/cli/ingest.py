@@ -14,8 +14,7 @@ from jobs.cli.options import ingest as options
 from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
-    from jobs.console.ingest_progress import Watch
-    from jobs.ingest.outcomes import Progress
+    from jobs.ingest.outcomes import Progress, Watch
     from pipeline.sources.discover import Source
 
 

@@ -12,12 +12,10 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from jobs.console.escape import visible
-from jobs.ingest.outcomes import Progress
+from jobs.ingest.outcomes import Progress, Watch
 
 LINE_EVERY_S = 30.0
 UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))
-
-Watch = Callable[[Progress], None]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""From what workers read to what readers of the library see: many videos at once, their rows in `videos` last."""
+"""Commit of videos: from chunks that were read to rows that readers of the library see, many videos at once."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ READING_STAGES = ("fetch", "open", "decode")
 
 @dataclass(frozen=True, slots=True)
 class ReadVideo:
-    """A video of which all frames and vectors are written, ready to be shown."""
+    """Video of which all frames and vectors are written, ready to be shown to readers."""
 
-    identified: FetchedVideo
+    fetched: FetchedVideo
     row: VideoRow
     segments: tuple[Segment, ...]
     transcript: tuple[Line, ...]
     problem: str | None
 
 
-def joined(parts: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
-    """One video from its pieces, in order."""
-    identified, first, last = parts[0].chunk.video, parts[0].summary, parts[-1].summary
-    with_frames = [part for part in parts if len(part.times_s)]
-    times_s = np.concatenate([part.times_s for part in with_frames]).tolist()
+def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
+    """Join the chunks of a video, in order."""
+    fetched, first, last = chunks[0].chunk.video, chunks[0].summary, chunks[-1].summary
+    with_frames = [chunk for chunk in chunks if len(chunk.times_s)]
+    times_s = np.concatenate([chunk.times_s for chunk in with_frames]).tolist()
     distances = _distances(with_frames)
     segments = tuple(find_segments(times_s, distances, last.end_s, settings.window_s))
-    source, metadata = identified.source, first.metadata
+    source, metadata = fetched.source, first.metadata
     row = VideoRow(
-        video_id=identified.video_id,
+        video_id=fetched.video_id,
         uri=source.uri,
         title=source.title,
         start_s=first.start_s,
@@ -58,29 +58,29 @@ def joined(parts: Sequence[ChunkRead], settings: IngestSettings, space: str) -> 
         frames=len(times_s),
         segments=len(segments),
         transcript_lines=len(first.transcript),
-        decode_errors=sum(part.summary.decode_errors for part in parts),
+        decode_errors=sum(chunk.summary.decode_errors for chunk in chunks),
         sample_fps=settings.fps,
         space=space,
         state="complete",
         ingested_at=datetime.now(UTC),
     )
-    return ReadVideo(identified, row, segments, tuple(first.transcript), "; ".join(first.subtitle_errors) or None)
+    return ReadVideo(fetched, row, segments, tuple(first.transcript), "; ".join(first.subtitle_errors) or None)
 
 
-def _distances(parts: Sequence[ChunkRead]) -> list[float]:
-    """Cosine distances of all neighbouring frames, across the seams too."""
+def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
+    """Cosine distances of all neighbouring frames, also across the borders of chunks."""
     distances: list[float] = []
-    for number, part in enumerate(parts):
+    for number, chunk in enumerate(chunks):
         if number:
-            before, after = parts[number - 1].ends[-1].astype(np.float64), part.ends[0].astype(np.float64)
+            before, after = chunks[number - 1].ends[-1].astype(np.float64), chunk.ends[0].astype(np.float64)
             distances.append(1.0 - float(before @ after))
-        distances += part.distances.tolist()
+        distances += chunk.distances.tolist()
     return distances
 
 
 @dataclass
 class VideoCommitter:
-    """Collects what became of sources and writes it, a few dozen videos a commit."""
+    """Collects the outcomes of sources and writes them, a few dozen videos a commit."""
 
     library: Library
     stamps: Mapping[str, Stamp | None]
@@ -92,25 +92,25 @@ class VideoCommitter:
     bytes_done: int = 0
     _videos: list[ReadVideo] = field(default_factory=list)
     _sources: list[SourceRow] = field(default_factory=list)
-    _over: list[str] = field(default_factory=list)
+    _readable: list[str] = field(default_factory=list)
     _failures: list[FailureRow] = field(default_factory=list)
     _flushed: float = field(default_factory=time.monotonic)
 
-    def read(self, video: ReadVideo) -> None:
+    def add(self, video: ReadVideo) -> None:
         self._videos.append(video)
 
-    def held(self, identified: FetchedVideo) -> None:
-        """The library has this video already."""
-        self._over.append(identified.source.uri)
-        self._known(identified.source, identified.video_id)
-        self._ended(identified.source, "already there", identified.video_id)
+    def already_there(self, fetched: FetchedVideo) -> None:
+        """Record a source whose video the library holds."""
+        self._readable.append(fetched.source.uri)
+        self._remember(fetched.source, fetched.video_id)
+        self._record(fetched.source, "already there", fetched.video_id)
 
     def fail(self, source: Source, stage: str, error_class: str, message: str) -> None:
         self._failures.append(_failure(source, stage, error_class, message))
         if stage != "fetch":  # what could not be fetched is tried again by the next run
-            self._known(source, "")
+            self._remember(source, "")
         self.failures[error_class] += 1
-        self._ended(source, "failed", problem=message, error_class=error_class)
+        self._record(source, "failed", problem=message, error_class=error_class)
 
     @property
     def failed(self) -> int:
@@ -118,14 +118,14 @@ class VideoCommitter:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough has come together, or has waited long enough, to be written."""
+        """True if enough waits to be written, or has waited long enough."""
         waiting = len(self._videos) + len(self._sources) + len(self._failures)
         return len(self._videos) >= VIDEOS_AT_ONCE or (
             waiting > 0 and time.monotonic() - self._flushed > LONGEST_WAIT_S
         )
 
     def flush(self) -> tuple[list[ReadVideo], list[ReadVideo]]:
-        """Write all that waits. Returns the videos that are complete now, and those that have to be read again."""
+        """Write all that waits; returns the videos that are complete now, and those that have to be read again."""
         videos, self._videos = self._videos, []
         rejected: tuple[str, ...] = ()
         if videos:
@@ -134,33 +134,33 @@ class VideoCommitter:
             rejected = self.library.complete([video.row for video in videos])
         complete = [video for video in videos if video.row.video_id not in rejected]
         for video in complete:
-            self._shown(video)
-        if self._over:
-            self.library.clear_failures(self._over, READING_STAGES)
+            self._record_complete(video)
+        if self._readable:
+            self.library.clear_failures(self._readable, READING_STAGES)
         if complete:
             self.library.clear_failures([video.row.uri for video in complete])
         if self._failures:
             self.library.add_failures(self._failures)
         if self._sources:
             self.library.add_sources(self._sources)
-        self._sources, self._over, self._failures = [], [], []
+        self._sources, self._readable, self._failures = [], [], []
         self._flushed = time.monotonic()
         return complete, [video for video in videos if video.row.video_id in rejected]
 
-    def _shown(self, video: ReadVideo) -> None:
-        source, row = video.identified.source, video.row
+    def _record_complete(self, video: ReadVideo) -> None:
+        source, row = video.fetched.source, video.row
         if video.problem:
             self._failures.append(_failure(source, "subtitles", "SubtitleError", video.problem))
-        self._known(source, row.video_id)
+        self._remember(source, row.video_id)
         damage = row.decode_errors
-        self._ended(source, "indexed", row.video_id, row.frames, row.duration_s, damage, video.problem)
+        self._record(source, "indexed", row.video_id, row.frames, row.duration_s, damage, video.problem)
 
-    def _known(self, source: Source, video_id: str) -> None:
+    def _remember(self, source: Source, video_id: str) -> None:
         stamp = self.stamps.get(source.uri)
         if stamp is not None:
             self._sources.append(SourceRow(source.uri, video_id, stamp.size_bytes, stamp.mark, datetime.now(UTC)))
 
-    def _ended(
+    def _record(
         self,
         source: Source,
         state: State,

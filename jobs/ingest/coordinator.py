@@ -1,8 +1,31 @@
-"""Hands out the work of an ingest and takes in what comes of it: each video once, whatever is lost on the way.
+"""Coordinator of an ingest: hands out the work and takes in the results; each video once, whatever is lost.
 
-A source goes through two tasks: identify (fetch, hash) and read. The hash decides: a video that the library holds, or
-that another source of this run brought already, is not read again. A long video comes back cut into parts, which any
-worker may read. A task whose worker was lost is done again, source by source, after deleting what it may have left.
+A source goes through two tasks, identify (fetch, hash) and read. The hash decides: a video that the library holds, or
+that another source of this run brought already, is not read again. A long video comes back split into chunks, which any
+worker may read. A task whose worker was lost is retried, source by source, after deleting what it may have left::
+
+    source ── identify ──┬── cannot be fetched ────────────► outcome "failed"
+                         ├── video is COMPLETE ────────────► outcome "already there"
+                         ├── video is FAILED ──────────────► outcome "failed"
+                         ├── READING, FAILING, COMMITTING ─► a duplicate: gets the outcome of that video
+                         └── NEW
+                              │
+                              ▼         all chunks read                 rows counted and shown
+        worker lost: ┌──► READING ─────────────────────► COMMITTING ────────────────────────► COMPLETE
+        retry chunk  └──────┘ │ ▲ ▲                        │     │
+                              │ │ └── rows are missing: ───┘     │
+                              │ │     read the whole again       │
+                    a chunk   │ │                                │
+                    fails     │ │ chunk was damaged, or the      │ rows are missing for
+                              │ │ decoder died for the first     │ the third time
+                              ▼ │ time: read the whole again     │
+                           FAILING                               │
+                              │ otherwise, once no worker        │
+                              │ reads a chunk of it any more     │
+                              ▼                                  │
+                           FAILED ◄──────────────────────────────┘
+
+A worker that is lost `LOSSES` times over one source alone is a failed chunk, too.
 """
 
 from __future__ import annotations
@@ -11,14 +34,16 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
 from index.library import Library
 from index.store.leases import Lease
 from jobs.ingest.chunk_writer import discard
-from jobs.ingest.commit import VideoCommitter, joined
+from jobs.ingest.commit import VideoCommitter, join_chunks
 from jobs.ingest.messages import (
     ChunkFailed,
     ChunkRead,
+    ChunkResult,
     ChunkSplit,
     Executor,
     Finished,
@@ -36,7 +61,7 @@ from pipeline.sources.fetch import FetchedVideo
 from pipeline.sources.filesystem import is_remote
 
 LOSSES = 3
-"""Times that a worker may be lost over one video alone, before the video is held to be the cause."""
+"""Times that a worker may be lost over one source alone, before the source is taken for the cause."""
 
 BUNDLE_BYTES = 1_000_000_000
 TICK_S = 0.5
@@ -45,46 +70,58 @@ READING = ("fetch", "decode", "jpeg", "prepare")
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """How a run goes about its sources. `max_failures` None: however many fail, it goes on."""
+    """Limits and settings of one run. `max_failures` None: the run goes on however many sources fail."""
 
     settings: IngestSettings
     bundle: int
     max_failures: int | None
 
 
+class VideoState(Enum):
+    """State of a video in a run; the module's docstring draws it."""
+
+    NEW = auto()
+    READING = auto()
+    FAILING = auto()
+    COMMITTING = auto()
+    COMPLETE = auto()
+    FAILED = auto()
+
+
 @dataclass
 class _VideoInProgress:
-    """A video that this run reads: its parts so far, and other sources that turned out to be the same."""
+    """A video of this run that is not complete: its chunks so far, and other sources with the same bytes."""
 
-    identified: FetchedVideo
-    parts: list[ChunkRead | None]
+    fetched: FetchedVideo
+    chunks: list[ChunkRead | None] = field(default_factory=lambda: [None])
+    state: VideoState = VideoState.READING
     running: int = 0
     """Tasks that some worker has now."""
     failure: ChunkFailed | None = None
-    twins: list[FetchedVideo] = field(default_factory=list)
+    duplicates: list[FetchedVideo] = field(default_factory=list)
 
 
 class Coordinator:
-    """One run over `sources`; `run` returns the outcomes."""
+    """One run over `sources`; after `run` its outcomes are there."""
 
     def __init__(
         self,
         library: Library,
         lease: Lease,
-        crew: Executor,
+        executor: Executor,
         sources: Sequence[Source],
         stamps: Mapping[str, Stamp | None],
-        rules: RunLimits,
+        limits: RunLimits,
         watches: Sequence[Callable[[Progress], None]],
     ) -> None:
-        self._library, self._lease, self._crew, self._rules, self._watches = library, lease, crew, rules, watches
-        self._settler = VideoCommitter(library, stamps)
+        self._library, self._lease, self._executor = library, lease, executor
+        self._limits, self._watches = limits, watches
+        self._committer = VideoCommitter(library, stamps)
         self._complete = library.video_ids()
-        self._claims: dict[str, _VideoInProgress] = {}
+        self._videos: dict[str, _VideoInProgress] = {}
         self._losses: Counter[str] = Counter()
-        self._bad: dict[str, ChunkFailed] = {}
-        self._unknown: deque[Identify] = deque(_bundles(sources, stamps, rules.bundle))
-        self._readable: deque[Read] = deque()
+        self._to_identify: deque[Identify] = deque(_bundles(sources, stamps, limits.bundle))
+        self._to_read: deque[Read] = deque()
         self._total = len(sources)
         known = [stamp.size_bytes for stamp in (stamps.get(source.uri) for source in sources) if stamp is not None]
         self._bytes_total = sum(known) if len(known) == len(sources) else None
@@ -98,237 +135,252 @@ class Coordinator:
 
     @property
     def outcomes(self) -> tuple[SourceOutcome, ...]:
-        return tuple(self._settler.outcomes)
+        return tuple(self._committer.outcomes)
 
     def run(self) -> None:
-        """Until every source has its outcome, or too many have failed."""
+        """Run until every source has its outcome, or too many have failed."""
         while self._hand_out() or self._in_flight:
-            for finished in self._crew.wait(TICK_S):
+            for finished in self._executor.wait(TICK_S):
                 self._in_flight -= 1
                 self._take(finished)
-            if self._settler.is_due or not self._in_flight:
-                self._settle()
-            self._tell()
-        self._settle()
-        self._tell()
+            if self._committer.is_due or not self._in_flight:
+                self._commit()
+            self._show_progress()
+        self._commit()
+        self._show_progress()
 
-    def _tell(self) -> None:
+    def _show_progress(self) -> None:
         progress = self._progress()
         for watch in self._watches:
             watch(progress)
 
     def _hand_out(self) -> bool:
-        """Give idle workers what there is; says whether anything is left to be handed out."""
-        limit = self._rules.max_failures
-        if limit is not None and self._settler.failed > limit and not self.stopped:
-            self.stopped = f"{self._settler.failed} sources failed, and {limit} were allowed"
-            self._unknown.clear()
-            self._readable.clear()
-        for worker in self._crew.idle(Read):
-            task = next((task for task in self._readable if task.only in (None, worker)), None)
+        """Start tasks on idle workers; returns True if any task is left to start."""
+        limit = self._limits.max_failures
+        if limit is not None and self._committer.failed > limit and not self.stopped:
+            self.stopped = f"{self._committer.failed} sources failed, and {limit} were allowed"
+            self._to_identify.clear()
+            self._to_read.clear()
+        for worker in self._executor.idle(Read):
+            task = next((task for task in self._to_read if task.only in (None, worker)), None)
             if task is not None:
-                self._readable.remove(task)
+                self._to_read.remove(task)
                 self._start(worker, task)
-        for worker in self._crew.idle(Identify):
+        for worker in self._executor.idle(Identify):
             # One bundle ahead of the reading, so that fetching does not hold it up; more would only take up disk.
-            if self._unknown and len(self._readable) < self._crew.readers:
-                self._start(worker, self._unknown.popleft())
-        return bool(self._unknown or self._readable)
+            if self._to_identify and len(self._to_read) < self._executor.readers:
+                self._start(worker, self._to_identify.popleft())
+        return bool(self._to_identify or self._to_read)
 
     def _start(self, worker: int, task: Identify | Read) -> None:
         self._in_flight += 1
         if isinstance(task, Read):
             for chunk in task.chunks:
-                self._claims[chunk.video.video_id].running += 1
+                self._videos[chunk.video.video_id].running += 1
             self._current = task.chunks[0].video.source.title
-        self._crew.start(worker, task)
+        self._executor.start(worker, task)
 
     def _take(self, finished: Finished) -> None:
+        """Take in the end of a task."""
         task, result = finished.task, finished.result
         if result is None:
-            self._lose(finished.worker)
+            self._free_tasks(finished.worker)
         if isinstance(task, Identify):
             if isinstance(result, IdentifyDone):
                 self.seconds.update(result.seconds)
                 self._take_identified(finished.worker, result.results)
             else:
-                self._lost_sources(task)
+                self._retry_sources(task)
             return
         for chunk in task.chunks:
-            self._claims[chunk.video.video_id].running -= 1
+            self._videos[chunk.video.video_id].running -= 1
         if not isinstance(result, WorkDone):
-            self._lost_pieces(task)
+            self._retry_chunks(task)
             return
         self.seconds.update(result.seconds)
         for each in result.results:
-            self._take_piece(each)
+            self._take_chunk(each)
 
     def _take_identified(self, worker: int, results: Iterable[FetchedVideo | SourceFailed]) -> None:
         chunks = []
         for each in results:
             if isinstance(each, SourceFailed):
-                self._settler.fail(each.source, each.stage, each.error_class, each.message)
-            elif each.video_id in self._complete:
-                self._settler.held(each)
-                self._forget(each)
-            elif each.video_id in self._claims:
-                self._claims[each.video_id].twins.append(each)
-                self._forget(each)
-            elif each.video_id in self._bad:
-                bad = self._bad[each.video_id]
-                self._settler.fail(each.source, bad.stage, bad.error_class, bad.message)
-                self._forget(each)
-            else:
-                self._claims[each.video_id] = _VideoInProgress(each, [None])
+                self._committer.fail(each.source, each.stage, each.error_class, each.message)
+            elif self._state(each.video_id) is VideoState.NEW:
+                self._videos[each.video_id] = _VideoInProgress(each)
                 chunks.append(Chunk(each))
+            else:
+                self._take_duplicate(each)
         if chunks and not self.stopped:
             fetched = any(is_remote(chunk.video.source.uri) for chunk in chunks)
-            self._readable.append(Read(tuple(chunks), may_split=True, only=worker if fetched else None))
+            self._to_read.append(Read(tuple(chunks), may_split=True, only=worker if fetched else None))
 
-    def _forget(self, identified: FetchedVideo) -> None:
-        if is_remote(identified.source.uri):
-            self._crew.forget(identified)
+    def _state(self, video_id: str) -> VideoState:
+        if video_id in self._complete:
+            return VideoState.COMPLETE
+        return self._videos[video_id].state if video_id in self._videos else VideoState.NEW
 
-    def _take_piece(self, result: ChunkRead | ChunkFailed | ChunkSplit) -> None:
-        claim = self._claims[result.chunk.video.video_id]
+    def _take_duplicate(self, fetched: FetchedVideo) -> None:
+        """Take in a source whose video the library has, or another source brought."""
+        video = self._videos.get(fetched.video_id)
+        if video is None:
+            self._committer.already_there(fetched)
+        elif video.state is VideoState.FAILED and video.failure is not None:
+            self._fail_source(fetched, video.failure)
+        else:
+            video.duplicates.append(fetched)
+        self._forget(fetched)
+
+    def _forget(self, fetched: FetchedVideo) -> None:
+        if is_remote(fetched.source.uri):
+            self._executor.forget(fetched)
+
+    def _take_chunk(self, result: ChunkResult) -> None:
+        video = self._videos[result.chunk.video.video_id]
         if isinstance(result, ChunkSplit):
             count = len(result.spans)
-            claim.parts = [None] * count
-            cut = [Chunk(claim.identified, span, count, index) for index, span in enumerate(result.spans)]
-            self._readable.extendleft(Read((chunk,), may_split=False) for chunk in reversed(cut))
+            video.chunks = [None] * count
+            parts = [Chunk(video.fetched, span, count, index) for index, span in enumerate(result.spans)]
+            self._to_read.extendleft(Read((chunk,), may_split=False) for chunk in reversed(parts))
         elif isinstance(result, ChunkFailed):
-            claim.failure = claim.failure or result
-            self._readable = deque(task for task in self._readable if not _is_of(task, claim.identified.video_id))
+            video.state, video.failure = VideoState.FAILING, video.failure or result
+            video_id = video.fetched.video_id
+            self._to_read = deque(task for task in self._to_read if not _is_chunk_of(task, video_id))
         else:
-            claim.parts[result.chunk.index] = result
+            video.chunks[result.chunk.index] = result
             if result.summary.fell_back:
                 self.fell_back[result.summary.fell_back] += 1
-        self._end(claim)
+        self._advance(video)
 
-    def _end(self, claim: _VideoInProgress) -> None:
-        """Settle a video of which nothing is being read any more, if it is all there or has failed."""
-        if claim.running:
+    def _advance(self, video: _VideoInProgress) -> None:
+        """Move a video on to its next state, if no worker has a chunk of it and all are read or one has failed."""
+        if video.running:
             return
-        if claim.failure is not None:
-            failure, claim.failure = claim.failure, None
+        if video.state is VideoState.FAILING and video.failure is not None:
+            failure = video.failure
             if failure.chunk.span is not None:
                 self._lease.check()
-                self._library.discard(claim.identified.video_id)
-            if failure.damaged or self._may_go_well_again(failure):
-                self._read_whole(claim)
+                self._library.discard(video.fetched.video_id)
+            if failure.damaged or self._may_succeed_again(failure):
+                self._read_whole(video)
             else:
-                self._fail(claim, failure)
-        elif all(part is not None for part in claim.parts):
-            parts = [part for part in claim.parts if part is not None]
-            self._settler.read(joined(parts, self._rules.settings, self._library.space_name))
+                self._fail(video, failure)
+        elif all(chunk is not None for chunk in video.chunks):
+            video.state = VideoState.COMMITTING
+            chunks = [chunk for chunk in video.chunks if chunk is not None]
+            self._committer.add(join_chunks(chunks, self._limits.settings, self._library.space_name))
 
-    def _may_go_well_again(self, failure: ChunkFailed) -> bool:
-        """Whether the decoder died for the first time: the system may have killed it for what others did."""
+    def _may_succeed_again(self, failure: ChunkFailed) -> bool:
+        """True if the decoder died for the first time: the system may have killed it for what others did."""
         uri = failure.chunk.video.source.uri
         self._losses[uri] += failure.error_class == DecoderDied.__name__
         return failure.error_class == DecoderDied.__name__ and self._losses[uri] == 1
 
-    def _read_whole(self, claim: _VideoInProgress) -> None:
-        """Read a video again in one piece: what is damaged decodes otherwise when it is entered in the middle."""
-        claim.parts = [None]
-        self._readable.append(Read((Chunk(claim.identified),), may_split=False))
+    def _read_whole(self, video: _VideoInProgress) -> None:
+        """Read a video again in one chunk: damaged data decodes otherwise when it is entered in the middle."""
+        video.state, video.failure, video.chunks = VideoState.READING, None, [None]
+        self._to_read.append(Read((Chunk(video.fetched),), may_split=False))
 
-    def _fail(self, claim: _VideoInProgress, failure: ChunkFailed) -> None:
-        for identified in (claim.identified, *claim.twins):
-            self._settler.fail(identified.source, failure.stage, failure.error_class, failure.message)
-        self._bad[claim.identified.video_id] = failure
-        del self._claims[claim.identified.video_id]
-        self._forget(claim.identified)
+    def _fail(self, video: _VideoInProgress, failure: ChunkFailed) -> None:
+        for fetched in (video.fetched, *video.duplicates):
+            self._fail_source(fetched, failure)
+        video.state, video.failure, video.duplicates, video.chunks = VideoState.FAILED, failure, [], []
+        self._forget(video.fetched)
 
-    def _lose(self, worker: int) -> None:
-        """What only a lost worker could have read, any other may: it fetches the source again."""
+    def _fail_source(self, fetched: FetchedVideo, failure: ChunkFailed) -> None:
+        self._committer.fail(fetched.source, failure.stage, failure.error_class, failure.message)
+
+    def _free_tasks(self, worker: int) -> None:
+        """Let any worker read what only a lost one could: it fetches the source again."""
         self._lease.check()
-        for _ in range(len(self._readable)):
-            task = self._readable.popleft()
-            self._readable.append(replace(task, only=None) if task.only == worker else task)
+        for _ in range(len(self._to_read)):
+            task = self._to_read.popleft()
+            self._to_read.append(replace(task, only=None) if task.only == worker else task)
 
-    def _lost_sources(self, task: Identify) -> None:
+    def _retry_sources(self, task: Identify) -> None:
         for source in task.sources:
             self._losses[source.uri] += len(task.sources) == 1
             if self._losses[source.uri] >= LOSSES:
-                self._settler.fail(source, "fetch", "WorkerLost", _lost_message(source))
+                self._committer.fail(source, "fetch", "WorkerLost", _lost_message(source))
             else:
                 self.retried += 1
-                self._unknown.append(Identify((source,)))
+                self._to_identify.append(Identify((source,)))
 
-    def _lost_pieces(self, task: Read) -> None:
+    def _retry_chunks(self, task: Read) -> None:
         for chunk in task.chunks:
             discard(self._library, chunk)
-            source = chunk.video.source
+            source, video = chunk.video.source, self._videos[chunk.video.video_id]
             self._losses[source.uri] += len(task.chunks) == 1
             if self._losses[source.uri] >= LOSSES:
-                self._take_piece(ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(source)))
-            elif self._claims[chunk.video.video_id].failure is not None:
-                self._end(self._claims[chunk.video.video_id])
+                self._take_chunk(ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(source)))
+            elif video.state is VideoState.FAILING:
+                self._advance(video)
             else:
                 self.retried += 1
-                self._readable.append(Read((chunk,), task.may_split))
+                self._to_read.append(Read((chunk,), task.may_split))
 
-    def _settle(self) -> None:
+    def _commit(self) -> None:
+        """Write what waits, and take in which videos are complete and which have to be read again."""
         self._lease.check()  # a run that was taken for dead must show nothing and delete nothing more
-        complete, again = self._settler.flush()
-        for video in complete:
-            claim = self._claims.pop(video.row.video_id)
-            self._complete.add(video.row.video_id)
-            for twin in claim.twins:
-                self._settler.held(twin)
-            self._forget(video.identified)
-        for video in again:
-            claim = self._claims[video.row.video_id]
-            self._losses[video.row.uri] += 1
-            if self._losses[video.row.uri] >= LOSSES:
-                chunk = Chunk(video.identified)
-                self._fail(claim, ChunkFailed(chunk, "decode", "WorkerLost", _lost_message(video.identified.source)))
+        complete, rejected = self._committer.flush()
+        for each in complete:
+            video = self._videos.pop(each.row.video_id)
+            self._complete.add(each.row.video_id)
+            for duplicate in video.duplicates:
+                self._committer.already_there(duplicate)
+            self._forget(video.fetched)
+        for each in rejected:
+            video = self._videos[each.row.video_id]
+            self._losses[each.row.uri] += 1
+            if self._losses[each.row.uri] >= LOSSES:
+                message = _lost_message(each.fetched.source)
+                self._fail(video, ChunkFailed(Chunk(each.fetched), "decode", "WorkerLost", message))
             else:
                 self.retried += 1
-                self._read_whole(claim)
+                self._read_whole(video)
 
     def _progress(self) -> Progress:
-        frames, video_s = self._crew.seen()  # on Ray, as of a moment ago
-        busy = utilisation(self.seconds, self._crew, time.monotonic() - self._began)
+        committer = self._committer
+        frames, video_s = self._executor.counts()  # on Ray, as of a moment ago
+        busy = utilisation(self.seconds, self._executor, time.monotonic() - self._began)
         return Progress(
-            done=len(self._settler.outcomes),
+            done=len(committer.outcomes),
             total=self._total,
-            failed=self._settler.failed,
-            frames=max(frames, self._settler.frames),
-            video_s=max(video_s, self._settler.video_s),
-            bytes_done=self._settler.bytes_done,
+            failed=committer.failed,
+            frames=max(frames, committer.frames),
+            video_s=max(video_s, committer.video_s),
+            bytes_done=committer.bytes_done,
             bytes_total=self._bytes_total,
             busy=busy,
             bottleneck=max(busy, key=lambda stage: busy[stage]) if any(busy.values()) else None,
             current=self._current,
-            states=dict(self._settler.states),
-            failures=dict(self._settler.failures),
+            states=dict(committer.states),
+            failures=dict(committer.failures),
             seconds=dict(self.seconds),
-            queues={"identify": len(self._unknown), "read": len(self._readable), "running": self._in_flight},
-            workers={"reader": self._crew.readers, "embedder": self._crew.embedders},
+            queues={"identify": len(self._to_identify), "read": len(self._to_read), "running": self._in_flight},
+            workers={"reader": self._executor.readers, "embedder": self._executor.embedders},
             retried=self.retried,
         )
 
 
-def utilisation(seconds: Mapping[str, float], crew: Executor, wall_s: float) -> dict[str, float]:
-    """Which part of the time those who decode, embed and write were doing so."""
+def utilisation(seconds: Mapping[str, float], executor: Executor, wall_s: float) -> dict[str, float]:
+    """Part of the time that workers and embedders were busy, 0 to 1, by stage: decode, embed, write."""
     wall_s = max(wall_s, 1e-9)
     decode = sum(seconds.get(stage, 0.0) for stage in READING)
-    embedders = max(crew.embedders, 1)
+    embedders = max(executor.embedders, 1)
     return {
-        "decode": decode / (wall_s * crew.readers),
-        "embed": seconds.get("embed", 0.0) / (wall_s * max(embedders, crew.readers)),
-        "write": seconds.get("write", 0.0) / (wall_s * crew.readers),
+        "decode": decode / (wall_s * executor.readers),
+        "embed": seconds.get("embed", 0.0) / (wall_s * max(embedders, executor.readers)),
+        "write": seconds.get("write", 0.0) / (wall_s * executor.readers),
     }
 
 
-def _is_of(task: Read, video_id: str) -> bool:
+def _is_chunk_of(task: Read, video_id: str) -> bool:
     return any(chunk.video.video_id == video_id for chunk in task.chunks) and len(task.chunks) == 1
 
 
 def _bundles(sources: Sequence[Source], stamps: Mapping[str, Stamp | None], size: int) -> Iterator[Identify]:
-    """Neighbouring sources, as many as allowed and no more bytes than a worker should fetch ahead."""
+    """Group neighbouring sources, as many as allowed and no more bytes than a worker should fetch ahead."""
     bundle: list[Source] = []
     bundle_bytes = 0
     for source in sources:

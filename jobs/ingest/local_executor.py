@@ -1,4 +1,4 @@
-"""Workers in this process, each a thread with a reader child of its own; they share one model."""
+"""Workers in this process, each a thread with a child process that decodes; they share one model."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pipeline.sources.fetch import FetchedVideo
 
 
 @contextmanager
-def local_executor(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalCrew]:
-    """Give a crew of so many workers; at the end they are stopped and their copies of remote sources deleted."""
+def local_executor(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalExecutor]:
+    """Start workers; at the end they are stopped and their copies of remote sources deleted."""
     with scratch_folder() as folder:
-        crew = LocalCrew([Worker(assignment, folder, device) for _ in range(workers)], embed)
+        executor = LocalExecutor([Worker(assignment, folder, device) for _ in range(workers)], embed)
         try:
-            yield crew
+            yield executor
         finally:
-            crew.close()
+            executor.close()
 
 
-class LocalCrew:
-    """See jobs/ingest/messages.py."""
+class LocalExecutor:
+    """Executor of threads; see jobs/ingest/messages.py."""
 
     def __init__(self, workers: Sequence[Worker], embed: Embed) -> None:
         self._workers = workers
@@ -40,25 +40,25 @@ class LocalCrew:
         return [worker for worker in range(len(self._workers)) if worker not in busy]
 
     def start(self, worker: int, task: Task) -> None:
-        doer = self._workers[worker]
+        here = self._workers[worker]
         if isinstance(task, Identify):
-            future: Future[Any] = self._pool.submit(doer.identify, task.sources)
+            future: Future[Any] = self._pool.submit(here.identify, task.sources)
         else:
-            future = self._pool.submit(doer.read, task.chunks, self._embed, task.may_split)
+            future = self._pool.submit(here.read, task.chunks, self._embed, task.may_split)
         self._running[future] = (worker, task)
 
     def wait(self, timeout_s: float) -> list[Finished]:
         done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
         return [Finished(*self._running.pop(future), future.result()) for future in done]
 
-    def forget(self, identified: FetchedVideo) -> None:
-        self._workers[0].forget(identified)
+    def forget(self, video: FetchedVideo) -> None:
+        self._workers[0].forget(video)
 
-    def seen(self) -> tuple[int, float]:
+    def counts(self) -> tuple[int, float]:
         return sum(worker.frames for worker in self._workers), sum(worker.video_s for worker in self._workers)
 
     def close(self) -> None:
-        """Stop all work at once; what was not complete is swept out by the next run."""
+        """Stop all work at once; the next run deletes what was not complete."""
         for worker in self._workers:
             worker.close()
         self._pool.shutdown(wait=True, cancel_futures=True)

@@ -134,7 +134,7 @@ class Executor(Protocol):
     def forget(self, video: FetchedVideo) -> None:
         """Delete local copies of a remote source."""
 
-    def seen(self) -> tuple[int, float]:
+    def counts(self) -> tuple[int, float]:
         """Frames embedded and seconds of video read so far, by all workers, in finished tasks or not."""
 
     @property

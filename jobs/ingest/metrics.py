@@ -1,7 +1,7 @@
-"""What a running ingest tells Prometheus: through an endpoint of its own process, through Ray's metrics, or both.
+"""Metrics of a running ingest for Prometheus: at an endpoint of its own process, through Ray's metrics, or both.
 
-All of it is what the coordinator counts anyway. `served` and `fed_to_ray` give functions that take each `Progress`;
-where neither is asked for, nothing here is imported by a run.
+All of them are numbers that the coordinator counts anyway. `serve` and `ray_watch` give functions that take each
+`Progress`; a run that uses neither does not import this module.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from jobs.errors import UsageError
-from jobs.ingest.outcomes import Progress
+from jobs.ingest.outcomes import Progress, Watch
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
 
 RAY_PREFIX = "ray_"
-"""What Ray puts before the name of every metric that goes through it."""
-
-Watch = Callable[[Progress], None]
+"""Ray's prefix of the names of all metrics that go through it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +105,11 @@ GPU_HELP = "Part of the last second or so in which a GPU of this machine was at 
 
 
 @contextmanager
-def served(host: str, port: int) -> Iterator[Watch]:
-    """Give a function that takes each progress; http://host:port/metrics tells the latest as long as this lasts.
+def serve(host: str, port: int) -> Iterator[Watch]:
+    """Serve the latest progress at http://host:port/metrics; yields the function that takes each progress.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: the port cannot be opened.
     """
     from prometheus_client import CollectorRegistry, start_http_server
 
@@ -134,7 +132,7 @@ def served(host: str, port: int) -> Iterator[Watch]:
 
 
 class _Latest:
-    """The collector behind the endpoint: nothing is worked out before somebody asks."""
+    """The collector behind the endpoint: nothing is computed before a request."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -159,7 +157,7 @@ class _Latest:
 
 
 def gpus_busy() -> list[float]:
-    """How busy each GPU of this machine is, 0 to 1; none where there is no NVIDIA driver, or it does not tell."""
+    """Utilisation of each GPU of this machine, 0 to 1; empty without an NVIDIA driver, or where it gives none."""
     import pynvml
 
     try:
@@ -167,31 +165,31 @@ def gpus_busy() -> list[float]:
         handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
         return [pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100 for handle in handles]
     except pynvml.NVMLError:
-        return []  # a machine without a GPU, or a part of one (MIG), of which NVML does not tell this
+        return []  # a machine without a GPU, or a part of one (MIG), of which NVML gives no utilisation
 
 
-def fed_to_ray() -> Watch:
-    """A function that passes each progress on to Ray's metrics, which every node serves for Prometheus.
+def ray_watch() -> Watch:
+    """Pass each progress on to Ray's metrics, which every node serves for Prometheus.
 
-    How busy GPUs are is not among it: Ray itself tells that of every node.
+    The utilisation of GPUs is left out: Ray itself has it for every node.
     """
     from ray.util.metrics import Counter, Gauge
 
-    def made(metric: Metric) -> Any:
+    def instrument_of(metric: Metric) -> Any:
         kind = Counter if metric.kind == "counter" else Gauge
         return kind(metric.name, metric.help, tag_keys=(metric.label,) if metric.label else ())
 
-    fed = [(metric, made(metric)) for metric in METRICS]
-    told: dict[tuple[str, str], float] = {}
+    instruments = [(metric, instrument_of(metric)) for metric in METRICS]
+    sent: dict[tuple[str, str], float] = {}
 
     def feed(progress: Progress) -> None:
-        for metric, instrument in fed:
+        for metric, instrument in instruments:
             for value, number in metric.values(progress).items():
                 tags = {metric.label: value} if metric.label else {}
                 if metric.kind == "gauge":
                     instrument.set(number, tags)
-                elif (more := number - told.get((metric.name, value), 0.0)) > 0:
+                elif (more := number - sent.get((metric.name, value), 0.0)) > 0:
                     instrument.inc(more, tags)
-                    told[metric.name, value] = number
+                    sent[metric.name, value] = number
 
     return feed

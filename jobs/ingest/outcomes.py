@@ -1,9 +1,9 @@
-"""What an ingest says of itself: what became of each source, where it stands, and its report."""
+"""Reports of an ingest: the outcome of each source, its progress, and its final report."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -14,7 +14,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 @dataclass(frozen=True, slots=True)
 class SourceOutcome:
-    """What became of one source. Times are in seconds of video."""
+    """Outcome of one source. Times are in seconds of video."""
 
     uri: str
     title: str
@@ -29,7 +29,7 @@ class SourceOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands. `busy` is the part of its workers' time that each stage took so far, 0 to 1."""
+    """Progress of a run. `busy` is the part of its workers' time that each stage took so far, 0 to 1."""
 
     done: int
     total: int
@@ -38,12 +38,12 @@ class Progress:
     video_s: float
     bytes_done: int
     bytes_total: int | None
-    """None where some sources do not tell their size before they are fetched."""
+    """None where the size of some sources is not known before they are fetched."""
     busy: Mapping[str, float]
     bottleneck: str | None
     current: str
     states: Mapping[str, int] = field(default_factory=dict)
-    """Sources by what became of them."""
+    """Sources by the state of their outcome."""
     failures: Mapping[str, int] = field(default_factory=dict)
     """Sources that failed, by the class of the error."""
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -51,13 +51,17 @@ class Progress:
     queues: Mapping[str, int] = field(default_factory=dict)
     """Tasks: those that wait to `identify` or `read`, and those `running`."""
     workers: Mapping[str, int] = field(default_factory=dict)
-    """How many there are: `reader`, `embedder`."""
+    """Numbers of them: `reader`, `embedder`."""
     retried: int = 0
+
+
+Watch = Callable[[Progress], None]
+"""Gets each progress of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run did and where its time went; kept in the library as one row of `runs`.
+    """Report of a run: outcomes, and where its time went; kept in the library as one row of `runs`.
 
     `seconds_by_stage` are seconds summed over workers: fetch, decode, jpeg, prepare, subtitles, embed, write.
     `utilisation` is, for decode and embed, the part of the time that those who do it were doing it, 0 to 1.
@@ -68,7 +72,7 @@ class Report:
     seconds: float
     outcomes: tuple[SourceOutcome, ...]
     left_out: int = 0
-    """Sources not looked into again: known to the library, or failed before and unchanged."""
+    """Sources not read again: known to the library, or failed before and unchanged."""
     stopped: str | None = None
     """Why the run ended before its sources did (--fail-fast, --max-failures), else None."""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
@@ -78,7 +82,7 @@ class Report:
     workers: int = 1
     embedders: int = 1
     retried: int = 0
-    """Pieces of work done again because a worker was lost."""
+    """Tasks retried because a worker was lost."""
     fell_back: Mapping[str, int] = field(default_factory=dict)
     """Videos that a decoder gave up and PyAV read, by reason."""
 

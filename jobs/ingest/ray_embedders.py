@@ -1,4 +1,4 @@
-"""Models that embed, as Ray actors: one to a GPU or a part of one, or, where there is none, one to two CPUs."""
+"""Models that embed, as Ray actors: one a GPU or a part of one, or, without GPUs, one for two CPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.ray_cluster import actor_of, room
+from jobs.ray_cluster import actor_of, total_resources
 
 if TYPE_CHECKING:
     from index.embedding.space import Fingerprint, Space
@@ -20,7 +20,7 @@ EMBED_RETRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many of each; None: as many as the cluster has room for, looked at again while it runs."""
+    """Numbers of workers and embedders; None: as many as the cluster has room for, checked again while it runs."""
 
     workers: int | None = None
     embedders: int | None = None
@@ -29,8 +29,8 @@ class Sizes:
 
 
 class Embedder:
-    """A model on one device. Runs as an actor, so it loads the model when first asked: an actor that cannot be made
-    is tried again and again, where a question that cannot be answered is an error with its reason."""
+    """A model on one device, as an actor. It loads the model at the first call: Ray would retry an actor that cannot be
+    made again and again, while a call that fails is an error with its reason."""
 
     def __init__(self, space: str, device: str) -> None:
         self._name, self._device = space, device
@@ -55,7 +55,7 @@ class Embedder:
 
 @dataclass
 class Embedders:
-    """The embedders, and how many tasks lean on each."""
+    """The embedders, and the number of tasks that use each."""
 
     space: str
     device: str
@@ -65,8 +65,8 @@ class Embedders:
     on_gpu: bool = False
 
     def grow(self) -> None:
-        """As many as there is room for now, never fewer than one."""
-        found = room()
+        """Start as many as there is room for now, never fewer than one."""
+        found = total_resources()
         gpus, cpus = found.get("GPU", 0.0), found.get("CPU", 1.0)
         self.on_gpu = self.on_gpu or (gpus > 0 and self.device != "cpu")
         share = self.sizes.gpus_per_embedder

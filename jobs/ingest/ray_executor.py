@@ -1,9 +1,9 @@
-"""Workers and embedders as Ray actors, on this machine or on a cluster; the one module that ingest meets Ray in.
+"""Workers and embedders as Ray actors, on this machine or on a cluster.
 
 A worker takes one CPU for its reader. Embedders take a GPU, or a part of one, each; where the cluster has none, they
 share the CPUs, one for two. Pictures go from worker to embedder a batch at a time and nothing else travels, so the
-object store holds no more than two batches a worker. A lost embedder is started anew by Ray and asked again; a lost
-worker is replaced here, and its task reported as lost. Nodes that join later get workers and embedders too.
+object store holds no more than two batches a worker. Ray restarts a lost embedder and retries its batch; a lost worker
+is replaced here, and its task reported as lost. Nodes that join later get workers and embedders too.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from jobs.errors import UsageError
 from jobs.ingest.messages import Assignment, Finished, Identify, IdentifyDone, Task, WorkDone
 from jobs.ingest.ray_embedders import Embedders, Sizes
 from jobs.ingest.worker import Worker
-from jobs.ray_cluster import actor_of, reraise, room
+from jobs.ray_cluster import actor_of, reraise, total_resources
 from jobs.scratch import scratch_folder
 from pipeline.sampling.types import Chunk
 from pipeline.sources.discover import Source
 from pipeline.sources.fetch import FetchedVideo
 
-LOOK_EVERY_S = 15.0
-"""How often the cluster is asked whether it has grown."""
+GROW_EVERY_S = 15.0
+"""Time between two checks for new nodes."""
 
-LEAVING_S = 5.0
-STILLBORN = 20
-"""Workers that may die in a row before they have said a word, until the cluster is held to be unfit."""
+CLOSE_S = 5.0
+MOST_FAILED_STARTS = 20
+"""Workers that may die in a row as they start, before the run ends with an error."""
 THREADS = 4
 """Calls that a worker takes at once: identify, read, and two short ones."""
 
 
 class RayWorker:
-    """A worker as an actor. Its embedder is named with each task, or it has a `space` of its own on its GPU."""
+    """A worker as an actor. Each task names its embedder, or the worker has a `space` of its own on its GPU."""
 
     def __init__(self, assignment: Assignment, space: str | None, device: str) -> None:
         self._start = assignment, space, device
 
-    def hello(self) -> None:
+    def open(self) -> None:
         """Open the library and load what is needed; raises the KinodexError that it meets."""
         from index.embedding.space import load_space
 
         assignment, space, device = self._start
         self._space = load_space(space, device=device, towers="image") if space else None
-        self._until_left = ExitStack()
-        folder = self._until_left.enter_context(scratch_folder())
+        self._at_end = ExitStack()
+        folder = self._at_end.enter_context(scratch_folder())
         self._worker = Worker(assignment, folder, self._space.device_type if self._space else "cpu")
-        self._until_left.callback(self._worker.close)
+        self._at_end.callback(self._worker.close)
 
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         return self._worker.identify(sources)
@@ -70,40 +70,41 @@ class RayWorker:
 
         return self._worker.read(chunks, embed, may_split)
 
-    def forget(self, identified: FetchedVideo) -> None:
-        self._worker.forget(identified)
+    def forget(self, video: FetchedVideo) -> None:
+        self._worker.forget(video)
 
-    def seen(self) -> tuple[int, float]:
+    def counts(self) -> tuple[int, float]:
         return self._worker.frames, self._worker.video_s
 
-    def leave(self) -> None:
-        """Stop the reader and delete what was fetched; what is asked for after this fails."""
-        self._until_left.close()
+    def close(self) -> None:
+        """Stop the sampler and delete what was fetched; calls after this fail."""
+        self._at_end.close()
 
 
 @dataclass
-class _Member:
-    """One worker actor: ready once it has answered."""
+class _WorkerActor:
+    """One worker actor; ready once it has opened the library."""
 
     actor: Any
-    hello: Any
+    started: Any
     is_ready: bool = False
-    asked: Any = None
-    seen: tuple[int, float] = (0, 0.0)
+    request: Any = None
+    """The latest call of `counts`, if it has not been answered."""
+    counts: tuple[int, float] = (0, 0.0)
 
 
 @contextmanager
-def ray_executor(space: str, device: str, sizes: Sizes, decoder: str) -> Iterator[RayCrew]:
-    """Give a crew on the cluster that is connected; at the end its actors are stopped."""
-    crew = RayCrew(space, device, sizes, decoder == "nvdec")
+def ray_executor(space: str, device: str, sizes: Sizes, decoder: str) -> Iterator[RayExecutor]:
+    """Start embedders on the connected cluster; at the end all actors are stopped."""
+    executor = RayExecutor(space, device, sizes, decoder == "nvdec")
     try:
-        yield crew
+        yield executor
     finally:
-        crew.close()
+        executor.close()
 
 
-class RayCrew:
-    """See jobs/ingest/messages.py. Its workers come with `begin`."""
+class RayExecutor:
+    """Executor of Ray actors; see jobs/ingest/messages.py. `start_workers` adds the workers."""
 
     def __init__(self, space: str, device: str, sizes: Sizes, on_device: bool) -> None:
         self._sizes, self._space, self._device = sizes, space, device
@@ -114,23 +115,23 @@ class RayCrew:
         )
         self._embedders.grow()
         self._assignment: Assignment | None = None
-        self._members: dict[int, _Member] = {}
+        self._workers: dict[int, _WorkerActor] = {}
         self._next = 0
         self._running: dict[Any, tuple[int, Task, int | None]] = {}
-        self._looked = 0.0
-        self._stillborn = 0
-        self._gone: tuple[int, float] = (0, 0.0)
+        self._checked_s = 0.0
+        self._failed_starts = 0
+        self._lost_counts: tuple[int, float] = (0, 0.0)
 
     def fingerprint(self) -> Fingerprint:
-        """Of the space, as the first embedder has loaded it; raises the SpaceError that it met."""
-        found: Fingerprint = self._from_first("fingerprint")
+        """The space's fingerprint, from the first embedder; raises its SpaceError."""
+        found: Fingerprint = self._call_first("fingerprint")
         return found
 
     def fetch_tokenizer(self) -> None:
-        """Into the cache of the first embedder's machine; raises the SpaceError that it met."""
-        self._from_first("fetch_tokenizer")
+        """Fetch the tokenizer into the cache of the first embedder's machine; raises its SpaceError."""
+        self._call_first("fetch_tokenizer")
 
-    def _from_first(self, method: str) -> Any:
+    def _call_first(self, method: str) -> Any:
         import ray
 
         try:
@@ -139,8 +140,8 @@ class RayCrew:
             reraise(error)
 
     @contextmanager
-    def begin(self, assignment: Assignment) -> Iterator[RayCrew]:
-        """Start the workers, and give this crew."""
+    def start_workers(self, assignment: Assignment) -> Iterator[RayExecutor]:
+        """Start the workers of a run."""
         self._assignment = assignment
         self._grow()
         yield self
@@ -151,7 +152,7 @@ class RayCrew:
 
     @property
     def readers(self) -> int:
-        return max(sum(member.is_ready for member in self._members.values()), 1)
+        return max(sum(each.is_ready for each in self._workers.values()), 1)
 
     @property
     def embedders(self) -> int:
@@ -159,10 +160,10 @@ class RayCrew:
 
     def idle(self, kind: type[Task]) -> Sequence[int]:
         busy = {worker for worker, task, _ in self._running.values() if isinstance(task, kind)}
-        return [worker for worker, member in self._members.items() if member.is_ready and worker not in busy]
+        return [worker for worker, each in self._workers.items() if each.is_ready and worker not in busy]
 
     def start(self, worker: int, task: Task) -> None:
-        actor = self._members[worker].actor
+        actor = self._workers[worker].actor
         if isinstance(task, Identify):
             self._running[actor.identify.remote(task.sources)] = (worker, task, None)
             return
@@ -174,42 +175,42 @@ class RayCrew:
     def wait(self, timeout_s: float) -> list[Finished]:
         import ray
 
-        if time.monotonic() - self._looked > LOOK_EVERY_S:
+        if time.monotonic() - self._checked_s > GROW_EVERY_S:
             self._embedders.grow()
             self._grow()
-        hellos = {member.hello: worker for worker, member in self._members.items() if not member.is_ready}
-        waited = [*self._running, *hellos]
+        starting = {each.started: worker for worker, each in self._workers.items() if not each.is_ready}
+        waited = [*self._running, *starting]
         done, _ = ray.wait(waited, num_returns=1, timeout=timeout_s)
         more, _ = ray.wait(waited, num_returns=len(waited), timeout=0)
         finished = []
         for reference in {*done, *more}:
-            if reference in hellos:
-                self._greet(hellos[reference], reference)
+            if reference in starting:
+                self._take_start(starting[reference], reference)
             elif reference in self._running:
                 finished += self._collect(reference)
         return finished
 
-    def _greet(self, worker: int, reference: Any) -> None:
+    def _take_start(self, worker: int, reference: Any) -> None:
         import ray
 
         try:
             ray.get(reference)
-            self._members[worker].is_ready = True
-            self._stillborn = 0
+            self._workers[worker].is_ready = True
+            self._failed_starts = 0
         except ray.exceptions.RayTaskError as error:
             reraise(error)
         except ray.exceptions.RayActorError as error:
-            del self._members[worker]
-            self._stillborn += 1
-            if self._stillborn > STILLBORN:
-                said = " ".join(str(error).split())[:300]
+            del self._workers[worker]
+            self._failed_starts += 1
+            if self._failed_starts > MOST_FAILED_STARTS:
+                reason = " ".join(str(error).split())[:300]
                 raise UsageError(
-                    f"the cluster's workers die as they start: {said}; is this kinodex installed on every node?"
+                    f"the cluster's workers die as they start: {reason}; is this kinodex installed on every node?"
                 ) from error
             self._grow()
 
     def _collect(self, reference: Any) -> list[Finished]:
-        """The end of a task. With a lost worker everything that it had is lost."""
+        """Collect the end of a task; all tasks of a lost worker end with it."""
         import ray
 
         try:
@@ -219,7 +220,7 @@ class RayCrew:
         except ray.exceptions.RayError:
             worker = self._running[reference][0]
             lost = [other for other, (owner, _, _) in self._running.items() if owner == worker]
-            self._dismiss(worker)
+            self._replace(worker)
             return [Finished(worker, self._pop(other), None) for other in lost]
         worker = self._running[reference][0]
         return [Finished(worker, self._pop(reference), result)]
@@ -230,58 +231,59 @@ class RayCrew:
             self._embedders.load[embedder] -= 1
         return task
 
-    def _dismiss(self, worker: int) -> None:
+    def _replace(self, worker: int) -> None:
         import ray
 
-        member = self._members.pop(worker)
-        self._gone = (self._gone[0] + member.seen[0], self._gone[1] + member.seen[1])
-        ray.kill(member.actor)  # it may only be out of reach; so it certainly writes nothing more
+        lost = self._workers.pop(worker)
+        frames, video_s = self._lost_counts
+        self._lost_counts = (frames + lost.counts[0], video_s + lost.counts[1])
+        ray.kill(lost.actor)  # it may only be out of reach; so it certainly writes nothing more
         self._grow()
 
     def _grow(self) -> None:
-        self._looked = time.monotonic()
+        self._checked_s = time.monotonic()
         needs = {"num_cpus": self._sizes.cpus_per_worker}
-        most = int(room().get("CPU", 1.0) / self._sizes.cpus_per_worker)
+        most = int(total_resources().get("CPU", 1.0) / self._sizes.cpus_per_worker)
         if self._on_device and self._device != "cpu":
             needs["num_gpus"] = self._sizes.gpus_per_embedder
-            most = min(most, int(room().get("GPU", 0.0) / self._sizes.gpus_per_embedder))
-        for _ in range(len(self._members), self._sizes.workers or max(most, 1)):
+            most = min(most, int(total_resources().get("GPU", 0.0) / self._sizes.gpus_per_embedder))
+        for _ in range(len(self._workers), self._sizes.workers or max(most, 1)):
             actor = actor_of(RayWorker).options(
                 max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD", **needs
             )
             made = actor.remote(self._assignment, self._space if self._on_device else None, self._device)
-            self._members[self._next] = _Member(made, made.hello.remote())
+            self._workers[self._next] = _WorkerActor(made, made.open.remote())
             self._next += 1
 
-    def forget(self, identified: FetchedVideo) -> None:
-        for member in self._members.values():
-            if member.is_ready:
-                member.actor.forget.remote(identified)
+    def forget(self, video: FetchedVideo) -> None:
+        for each in self._workers.values():
+            if each.is_ready:
+                each.actor.forget.remote(video)
 
-    def seen(self) -> tuple[int, float]:
-        """As the workers said when they were last asked; they are asked again without waiting for it."""
+    def counts(self) -> tuple[int, float]:
+        """Counts of the last replies of the workers; the next ones are requested without waiting for them."""
         import ray
 
-        for member in self._members.values():
-            if not member.is_ready:
+        for each in self._workers.values():
+            if not each.is_ready:
                 continue
-            if member.asked is None:
-                member.asked = member.actor.seen.remote()
-            elif ray.wait([member.asked], timeout=0)[0]:
-                asked, member.asked = member.asked, None
+            if each.request is None:
+                each.request = each.actor.counts.remote()
+            elif ray.wait([each.request], timeout=0)[0]:
+                request, each.request = each.request, None
                 try:
-                    member.seen = ray.get(asked)
+                    each.counts = ray.get(request)
                 except ray.exceptions.RayError:
                     continue  # the worker was lost; its task says so too, and is handled there
-        counts = [self._gone, *(member.seen for member in self._members.values())]
+        counts = [self._lost_counts, *(each.counts for each in self._workers.values())]
         return sum(frames for frames, _ in counts), sum(video_s for _, video_s in counts)
 
     def close(self) -> None:
-        """Stop all actors; they have a moment to delete what they fetched."""
+        """Stop all actors; they get a moment to delete what they fetched."""
         import ray
 
-        leaving = [member.actor.leave.remote() for member in self._members.values() if member.is_ready]
-        if leaving:
-            ray.wait(leaving, num_returns=len(leaving), timeout=LEAVING_S)
-        for actor in [*(member.actor for member in self._members.values()), *self._embedders.actors]:
+        closing = [each.actor.close.remote() for each in self._workers.values() if each.is_ready]
+        if closing:
+            ray.wait(closing, num_returns=len(closing), timeout=CLOSE_S)
+        for actor in [*(each.actor for each in self._workers.values()), *self._embedders.actors]:
             ray.kill(actor)

@@ -1,4 +1,4 @@
-"""An ingest from end to end: a library taken for writing, leftovers swept, what is new read, a report kept."""
+"""Run an ingest from end to end: lock the library, delete leftovers, read what is new, keep a report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
 from jobs.ingest.coordinator import Coordinator, RunLimits, utilisation
 from jobs.ingest.messages import Assignment, Executor
-from jobs.ingest.outcomes import Progress, Report, summary
+from jobs.ingest.outcomes import Report, Watch, summary
 from jobs.tokenizer import fetch_or_note
 from pipeline.errors import SourceError
 from pipeline.sampling.sandbox import Limits
@@ -39,16 +39,14 @@ MOST_LOCAL_WORKERS = 16
 REFRESH_EVERY_S = 600.0
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb", "pyarrow")
 
-Watch = Callable[[Progress], None]
-
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """Those who will do the work: the fingerprint of their space, how they begin, and who else is told how it goes."""
+class _Models:
+    """Models that are loaded: the fingerprint of their space, the start of workers for them, and another watch."""
 
     fingerprint: Fingerprint
     on_gpu: bool
-    begin: Callable[[Assignment], AbstractContextManager[Executor]]
+    start_workers: Callable[[Assignment], AbstractContextManager[Executor]]
     watch: Watch | None = None
 
 
@@ -61,13 +59,13 @@ def run_ingest(
     or UsageError before anything is read. What was complete before stays complete.
     """
     settings = config.settings()
-    with _served(config) as served, _ready(config) as ready:
-        watches = [each for each in (served, ready.watch, watch) if each is not None]
-        library = Library.open_or_create(uri, library_settings(settings), ready.fingerprint)
+    with _metrics_endpoint(config) as served, _load_models(config) as models:
+        watches = [each for each in (served, models.watch, watch) if each is not None]
+        library = Library.open_or_create(uri, library_settings(settings), models.fingerprint)
         with library.lease(LEASE, "kinodex ingest") as lease:
             library.sweep()
             _close_broken_runs(library)
-            report = _under_lease(config, settings, sources, library, lease, ready, watches)
+            report = _under_lease(config, settings, sources, library, lease, models, watches)
             library.refresh()
             library.add_run(_run_row(report, "stopped" if report.stopped else "done"))
     return report
@@ -79,7 +77,7 @@ def _under_lease(
     sources: Sequence[Source],
     library: Library,
     lease: Lease,
-    ready: _Ready,
+    models: _Models,
     watches: Sequence[Watch],
 ) -> Report:
     began, started_at = time.monotonic(), datetime.now(UTC)
@@ -89,7 +87,7 @@ def _under_lease(
     assignment = Assignment(
         library_uri=library.uri,
         lease=(LEASE, lease.token),
-        sampling=config.sampling(ready.fingerprint.preprocess, ready.on_gpu),
+        sampling=config.sampling(models.fingerprint.preprocess, models.on_gpu),
         limits=_limits(config),
         frames_a_commit=config.frames_a_commit,
     )
@@ -99,39 +97,39 @@ def _under_lease(
         seconds=0.0,
         outcomes=(),
         left_out=len(sources) - len(todo),
-        settings=config.model_dump(mode="json") | {"space_digest": ready.fingerprint.digest},
+        settings=config.model_dump(mode="json") | {"space_digest": models.fingerprint.digest},
         versions={name: version(name) for name in MEASURED_WITH} | {"python": platform.python_version()},
     )
     library.add_run(_run_row(report, RUNNING))
     if todo:
-        with _kept_fresh(library.uri), ready.begin(assignment) as crew:
-            bundle = max(1, min(config.bundle, len(todo) // (2 * crew.readers)))
-            rules = RunLimits(settings, bundle, 0 if config.fail_fast else config.max_failures)
-            coordinator = Coordinator(library, lease, crew, todo, stamps, rules, watches)
+        with _refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
+            bundle = max(1, min(config.bundle, len(todo) // (2 * executor.readers)))
+            limits = RunLimits(settings, bundle, 0 if config.fail_fast else config.max_failures)
+            coordinator = Coordinator(library, lease, executor, todo, stamps, limits, watches)
             coordinator.run()
-            report = _with_figures(report, coordinator, crew, time.monotonic() - began)
+            report = _with_numbers(report, coordinator, executor, time.monotonic() - began)
     return replace(report, seconds=time.monotonic() - began)
 
 
-def _with_figures(report: Report, coordinator: Coordinator, crew: Executor, wall_s: float) -> Report:
+def _with_numbers(report: Report, coordinator: Coordinator, executor: Executor, wall_s: float) -> Report:
     return replace(
         report,
         outcomes=coordinator.outcomes,
         stopped=coordinator.stopped,
         seconds_by_stage={stage: round(seconds, 3) for stage, seconds in sorted(coordinator.seconds.items())},
-        utilisation={name: round(part, 3) for name, part in utilisation(coordinator.seconds, crew, wall_s).items()},
-        workers=crew.readers,
-        embedders=crew.embedders,
+        utilisation={name: round(part, 3) for name, part in utilisation(coordinator.seconds, executor, wall_s).items()},
+        workers=executor.readers,
+        embedders=executor.embedders,
         retried=coordinator.retried,
         fell_back=dict(coordinator.fell_back),
     )
 
 
 @contextmanager
-def _kept_fresh(uri: str) -> Iterator[None]:
-    """Keep indexes up to date beside a long run, so that what is shown already is quick to search.
+def _refreshing_indexes(uri: str) -> Iterator[None]:
+    """Keep indexes up to date beside a long run, so that videos that are shown already are quick to search.
 
-    What goes wrong there is raised at the end of the run: it loses no row.
+    An error there is raised at the end of the run: it loses no row.
     """
     over = threading.Event()
 
@@ -140,26 +138,26 @@ def _kept_fresh(uri: str) -> Iterator[None]:
             Library.open(uri).refresh(DURING_RUN)
 
     with ThreadPoolExecutor(1, "refresh") as pool:
-        refreshing = pool.submit(refresh)
+        refreshed = pool.submit(refresh)
         try:
             yield
         finally:
             over.set()
-    refreshing.result()
+    refreshed.result()
 
 
-def _served(config: IngestConfig) -> AbstractContextManager[Watch | None]:
-    """The endpoint for Prometheus, if one is wanted."""
+def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | None]:
+    """Serve metrics for Prometheus, if a port is set."""
     if config.metrics_port is None:
         return nullcontext()
-    from jobs.ingest.metrics import served
+    from jobs.ingest.metrics import serve
 
-    return served(config.metrics_host, config.metrics_port)
+    return serve(config.metrics_host, config.metrics_port)
 
 
 @contextmanager
-def _ready(config: IngestConfig) -> Iterator[_Ready]:
-    """Those who will embed, here or on Ray, with the model loaded."""
+def _load_models(config: IngestConfig) -> Iterator[_Models]:
+    """Load the model, here or on Ray."""
     if not config.ray:
         import torch
 
@@ -174,22 +172,22 @@ def _ready(config: IngestConfig) -> Iterator[_Ready]:
         workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
         torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
 
-        def begin(assignment: Assignment) -> AbstractContextManager[Executor]:
+        def start_workers(assignment: Assignment) -> AbstractContextManager[Executor]:
             return local_executor(assignment, workers, space.embed, space.device_type)
 
-        yield _Ready(space.fingerprint, space.device_type == "cuda", begin)
+        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers)
         return
-    from jobs.ingest.metrics import fed_to_ray
+    from jobs.ingest.metrics import ray_watch
     from jobs.ingest.ray_embedders import Sizes
     from jobs.ingest.ray_executor import ray_executor
     from jobs.ray_cluster import connected
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     name = everywhere(config.space)
-    with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as crew:
-        fingerprint = crew.fingerprint()
-        fetch_or_note(crew.fetch_tokenizer)
-        yield _Ready(fingerprint, crew.is_on_gpu, crew.begin, fed_to_ray())
+    with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as executor:
+        fingerprint = executor.fingerprint()
+        fetch_or_note(executor.fetch_tokenizer)
+        yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, ray_watch())
 
 
 def _stamp(source: Source) -> Stamp | None:
@@ -202,7 +200,7 @@ def _stamp(source: Source) -> Stamp | None:
 def _is_known(
     source: Source, now: Stamp | None, before: Mapping[str, SourceRow], held: Set[str], config: IngestConfig
 ) -> bool:
-    """Whether an unchanged source has had its outcome: its video is complete, or it failed and is not to be retried."""
+    """True if a source is unchanged and its video complete, or it failed and is not to be retried."""
     row = before.get(source.uri)
     if config.check_content or row is None or now is None or (row.size_bytes, row.stamp) != (now.size_bytes, now.mark):
         return False
@@ -220,12 +218,12 @@ def _limits(config: IngestConfig) -> Limits:
 
 def _run_row(report: Report, state: str) -> RunRow:
     ended = None if state == RUNNING else report.started_at + timedelta(seconds=report.seconds)
-    told = json.loads(json.dumps(summary(report), default=str))
-    return RunRow(report.run_id, LEASE, state, report.started_at, ended, told)
+    numbers = json.loads(json.dumps(summary(report), default=str))
+    return RunRow(report.run_id, LEASE, state, report.started_at, ended, numbers)
 
 
 def _close_broken_runs(library: Library) -> None:
-    """Say of runs that were killed that they are over; whoever holds the lease knows it."""
+    """Mark runs that were killed as interrupted; the lease is held, so no other run goes on."""
     for run in library.runs():
         if run.kind == LEASE and run.state == RUNNING:
             library.add_run(replace(run, state="interrupted"))

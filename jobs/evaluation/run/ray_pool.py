@@ -12,9 +12,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample, failed_result, open_solver
-from jobs.evaluation.run.systems import System
-from jobs.ray_cluster import actor_of, connected, reraise, room
+from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, failed_result
+from jobs.evaluation.run.solve import open_solver
+from jobs.evaluation.run.types import System
+from jobs.ray_cluster import actor_of, connected, reraise, total_resources
 
 TRIES = 3
 
@@ -50,7 +51,7 @@ async def ray_solver(setting: RunContext, workers: int | None, address: str | No
     The limits of requests to models are shared out to them.
     """
     with connected(address):
-        size = workers or max(int(room().get("CPU", 1)), 1)
+        size = workers or max(int(total_resources().get("CPU", 1)), 1)
         crew = _Crew(replace(setting, choice=replace(setting.choice, share=size)), size)
         try:
             yield crew.ask

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig
-from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, served
+from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, serve
 from jobs.ingest.outcomes import Progress, Report
 from jobs.ingest.run import run_ingest
 from pipeline.sources.discover import list_sources
@@ -131,7 +131,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_read(
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"127.0.0.1:{port}: Address already in use; give a --metrics-port"):
-            served("127.0.0.1", port).__enter__()
+            serve("127.0.0.1", port).__enter__()
         kinodex = runner(monkeypatch, capsys)
         place = tmp_path / "library"
         arguments = ("ingest", corpus, "--library", place, "--space", "builtin", "--metrics-port", port)

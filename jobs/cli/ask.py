@@ -102,8 +102,8 @@ def _check_trace(trace: Path | None, after: Path | None) -> None:
 async def _answer(question: Question, environment: Environment, choice: ModelChoice, how: _How, quiet: bool) -> Answer:
     from contextlib import ExitStack
 
-    from agent.ask import ask as run
-    from agent.ask import default_parameters
+    from agent.ask_questions import ask as run
+    from agent.ask_questions import default_parameters
     from agent.trace.followup import read_prior_evidence
     from agent.trace.trace import trace_to
     from agent.variants.base import with_settings

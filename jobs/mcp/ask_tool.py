@@ -18,13 +18,13 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from agent.answer import Answer
-from agent.ask import ask as run
+from agent.ask_questions import ask as run
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.environment import Environment
 from agent.trace.events import Event, Exchanged
 from agent.variants.base import Variant
-from agent.variants.registry import VARIANTS, named
+from agent.variants.registry import VARIANTS, variant_named
 from jobs.mcp.replies import EVIDENCE, Answered, EvidenceLine, fitting, told
 from jobs.mcp.tools import VideoNames
 from jobs.model_choice import ModelsFor
@@ -72,7 +72,7 @@ def ask_tool(environment_of: EnvironmentOf, asking: Asking) -> Callable[..., Awa
         """
         asked = Question(question, tuple(options or ()))
         # a client names an agent of kinodex, never a file: that would be code executed for it
-        chosen = asking.agent if agent in (None, asking.agent.name) else named(agent)
+        chosen = asking.agent if agent in (None, asking.agent.name) else variant_named(agent)
         environment = await environment_of(videos)
         async with _progress(context) as tell:
             answer = await run(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.environment import SIMILARITY_MIDPOINT
 from agent.trace.events import Event, Exchanged
 from jobs.simulation.world.assumptions import Noise, Scenery

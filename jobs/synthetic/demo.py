@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from agent.answer import Answer
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.environment import Environment
 from agent.models.rulebased.model import RuleBasedModel
 from agent.trace.events import Event

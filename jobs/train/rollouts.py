@@ -1,6 +1,6 @@
 """Rollouts of a master that is being trained: the agent itself runs, and its policy is the model in training.
 
-Nothing of the agent is imitated here. `agent.ask` runs longvideoagent on the library with the frozen models in all
+Nothing of the agent is imitated here. `agent.ask_questions` runs longvideoagent on the library with the frozen models in all
 roles but the master's; the master's turns are sampled from the model as it is, and their tokens are kept as they
 were chosen. What the master is told (the prompt, clips, observations) is in the sequence, too, but masked: no loss
 is computed from it.
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.ask import Task, ask_many
+from agent.ask_questions import Task, ask_many
 from agent.core.protocol import Exchange, Models, R, Request
 from agent.environment import Environment
 from agent.models.chat_template import first_tokens, message_tokens

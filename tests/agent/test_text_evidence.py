@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.answer import Answer
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.protocol import Models, request_fields
 from agent.core.question import Question
 from agent.environment import Environment

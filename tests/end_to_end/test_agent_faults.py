@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from agent.answer import Answer
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.environment import Environment

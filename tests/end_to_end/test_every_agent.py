@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.answer import Answer
-from agent.ask import Task, ask, ask_many, default_parameters
+from agent.ask_questions import Task, ask, ask_many, default_parameters
 from agent.core.protocol import Models
 from agent.core.question import Question
 from agent.environment import Environment
@@ -20,7 +20,7 @@ from agent.models.role_config import Role
 from agent.trace.events import Event, Exchanged
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
-from agent.variants.base import Variant, changed
+from agent.variants.base import Variant, with_settings
 from agent.variants.registry import VARIANTS
 from tests.support.chat_server import ChatServer, Seen
 from tests.support.rule_server import MODEL, Rules
@@ -123,7 +123,7 @@ def test_an_ablation_is_understood_and_played(
     variant: Variant, ablation: str, sketch: SketchLibrary, server: ChatServer
 ) -> None:
     task, environment = sketch.known[0], sketch.films["harbour"]
-    parameters = changed(default_parameters(variant.name, environment), variant.ablations[ablation])
+    parameters = with_settings(default_parameters(variant.name, environment), variant.ablations[ablation])
     [answer] = answered(server, Task(task.question, environment, NOBODY, variant.name, parameters))
     assert answer.status in STATUSES
     assert answer.ledger.invalid_replies == 0

@@ -62,5 +62,5 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_a_library_is_read_without_decoder_or_ray() -> None:
-    code = "import index.library, index.search.search, agent.ask, agent.models.rulebased.model, agent.models.openai_compatible"
+    code = "import index.library, index.search.search, agent.ask_questions, agent.models.rulebased.model, agent.models.openai_compatible"
     assert not {"av", "ray", "pipeline", "jobs"} & modules_after(code)

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from agent.answer import Answer
-from agent.ask import ask, default_parameters
+from agent.ask_questions import ask, default_parameters
 from agent.core.budget import Budget
 from agent.core.protocol import Request, Usage
 from agent.core.question import Question

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import io
 import json
+import re
 import shutil
 import socket
 import threading
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ import uvicorn
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.protocol import Usage
 from agent.core.question import Question
@@ -51,6 +52,7 @@ SCENE_S = 20
 SECONDS = SCENE_S * len(SCENES)
 QUESTION = Question(f"What is in the city? {EVIL}", ("red shoes", f"a boat {EVIL}"))
 SAID = f"we are at sea {EVIL}"
+SEEN = "a walrus plays chess"
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,13 @@ def make_shown(folder: Path) -> Shown:
     environment = Environment.of(library, library.videos(), space.embed_text)
     traces = tuple(_trace(environment, folder / f"{rounds}.jsonl", rounds) for rounds in (4, 2))
     return Shown(library, video_id, (traces[0], traces[1]))
+
+
+def held_in(text: str) -> dict[str, Any]:
+    """Read the data and pictures of a page of one file."""
+    (found,) = re.findall(r'id="held">(.*?)</script>', text, re.DOTALL)
+    held: dict[str, Any] = json.loads(found)
+    return held
 
 
 def picture(colour: tuple[int, int, int]) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.answer import Answer
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.environment import Environment
@@ -21,7 +21,8 @@ from agent.trace.events import Event, Exchanged
 from agent.variants.eea.agent import EEAParameters
 from tests.support.agent_library import environment_of, film, make_library
 from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
-from tests.support.wire import frame, role
+from tests.support.wire import QUERIES, discover, frame, role
+from tests.support.wire import ask as ask_model
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(700, 712)
@@ -205,3 +206,37 @@ def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Enviro
     assert paid.ledger.cost > 0
     assert free.ledger.cost == 0
     assert free.ledger.cached_calls == free.ledger.calls == paid.ledger.calls
+
+
+@pytest.mark.parametrize(
+    ("said", "invalid"),
+    [
+        (refusing("I will not."), "refused: I will not."),
+        (Behaviour(content="", finish_reason="content_filter"), "refused: the content filter"),
+        (cut_off('{"queries": ["a ki'), "cut off after 3 tokens"),
+        (Behaviour(content=None), "empty"),
+        ('{"queries": ["a", "b', "breaks off"),
+    ],
+)
+def test_a_reply_that_cannot_be_used_is_data_with_its_reason_and_its_cost(said, invalid: str) -> None:
+    with ChatServer(lambda _: said) as server:
+        [exchange] = ask_model(server, discover(), price={"input": 1.0})
+    assert exchange.reply is None
+    assert invalid in (exchange.invalid or "")
+    assert exchange.usage.cost > 0
+    assert len(server.seen) == 1
+
+
+def test_usage_and_cost_come_from_the_reply_and_the_roles_price() -> None:
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 100,
+        "total_tokens": 1100,
+        "prompt_tokens_details": {"cached_tokens": 400},
+    }
+    said = Behaviour(content=json.dumps(QUERIES), usage=usage)
+    with ChatServer(lambda _: said) as server:
+        [exchange] = ask_model(server, discover(), price={"input": 2.0, "cached_input": 0.5, "output": 10.0})
+    assert (exchange.usage.input_tokens, exchange.usage.output_tokens, exchange.usage.cached_tokens) == (1000, 100, 400)
+    assert exchange.usage.cost == pytest.approx((600 * 2.0 + 400 * 0.5 + 100 * 10.0) / 1e6)
+    assert exchange.seconds > 0

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from agent.ask import Task, ask, ask_many
+from agent.ask_questions import Task, ask, ask_many
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.errors import BadSettings, NotATrace
@@ -16,8 +16,8 @@ from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import read_prior_evidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
-from agent.variants.base import changed
-from agent.variants.eea import EEAParameters
+from agent.variants.base import with_settings
+from agent.variants.eea.agent import EEAParameters
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))
@@ -153,14 +153,14 @@ def test_one_that_fails_stops_the_others(environment):
 
 def test_parameters_are_set_by_name_and_checked():
     defaults = EEAParameters()
-    assert changed(defaults, {"frames": "4", "query_update": "false", "clip_s": "2.5"}) == EEAParameters(
+    assert with_settings(defaults, {"frames": "4", "query_update": "false", "clip_s": "2.5"}) == EEAParameters(
         frames=4, query_update=False, clip_s=2.5
     )
     with pytest.raises(BadSettings, match="no parameter 'frame'; did you mean 'frames'"):
-        changed(defaults, {"frame": "4"})
+        with_settings(defaults, {"frame": "4"})
     with pytest.raises(BadSettings, match="got frames='many'; Input should be a valid integer"):
-        changed(defaults, {"frames": "many"})
+        with_settings(defaults, {"frames": "many"})
     with pytest.raises(BadSettings, match="got anchor_frames=9 of frames=6"):
-        changed(defaults, {"anchor_frames": "9"})
+        with_settings(defaults, {"anchor_frames": "9"})
     with pytest.raises(BadSettings, match="got memory=0; it is at least 1"):
-        changed(defaults, {"memory": "0"})
+        with_settings(defaults, {"memory": "0"})

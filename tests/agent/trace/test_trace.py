@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from dataclasses import replace
 
 import pytest
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.protocol import Usage
 from agent.core.question import Question
@@ -134,3 +135,13 @@ def test_files_that_are_no_trace(tmp_path, text, said):
 def test_a_missing_trace_is_a_clear_error(tmp_path):
     with pytest.raises(NotATrace, match="No such file"):
         ReplayModel(tmp_path / "nowhere.jsonl")
+
+
+def test_a_compressed_trace_is_the_same_trace(recorded, tmp_path):
+    path, _ = recorded
+    packed = tmp_path / "trace.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read_trace(packed) == read_trace(path)
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(NotATrace):
+        read_trace(packed)

@@ -9,7 +9,7 @@ import re
 import pytest
 from rich.console import Console
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Earlier, Question
 from agent.environment import Environment

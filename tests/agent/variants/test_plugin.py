@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 
 from agent.answer import Answer, Evidence
-from agent.ask import Task, ask, ask_many, default_parameters
+from agent.ask_questions import Task, ask, ask_many, default_parameters
 from agent.core.budget import Budget, Ledger
 from agent.core.protocol import Request
 from agent.core.question import Question

@@ -26,7 +26,7 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from PIL import Image
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.models.openai_compatible import OpenAIModel

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.question import Note, Question, Segment
 from agent.environment import Environment
 from agent.errors import NeedsLanguage

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.models.rulebased import judge_frames

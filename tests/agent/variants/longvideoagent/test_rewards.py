@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.protocol import Exchange, Request
 from agent.core.question import Question
 from agent.trace.trace import trace_to

@@ -8,7 +8,7 @@ from itertools import count, pairwise
 
 import pytest
 
-from agent.ask import ask, default_parameters
+from agent.ask_questions import ask, default_parameters
 from agent.core.budget import Budget
 from agent.core.question import Earlier, Note, Question
 from agent.errors import BadSettings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.protocol import Request, Usage
 from agent.core.question import Earlier, Question

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.answer import Answer
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Note, Question, Segment
 from agent.environment import Environment

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from agent.ask import ask, default_parameters
+from agent.ask_questions import ask, default_parameters
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.errors import BadSettings

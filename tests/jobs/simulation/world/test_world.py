@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.question import ScoredSegment, Segment
 from agent.environment import SIMILARITY_MIDPOINT
 from agent.errors import BadSettings, NeedsLanguage

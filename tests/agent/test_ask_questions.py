@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask import ask
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.protocol import Exchange, Usage
 from agent.core.question import Question

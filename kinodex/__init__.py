@@ -1,0 +1,135 @@
+"""The front door of kinodex: index videos, open a library, search it, ask about it, measure agents on it.
+
+    import kinodex
+
+    kinodex.ingest("films", library="lib", space="builtin")
+    library = kinodex.open("lib")
+    for hit in library.search("a red boat", k=3):
+        print(hit.time_s, library.frame(hit).image)
+    print(library.ask("What colour is the boat?", model="gpt-4o").text)
+
+Third parties depend on the names of `kinodex.__all__` and on nothing else: the four rooms behind it (`pipeline`, `index`,
+`agent`, `jobs`) may change at any time. Names are loaded when they are first used, so `import kinodex` is quick and loads
+neither torch, Ray, a decoder nor LanceDB.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agent.answer import Answer, Evidence
+    from agent.ask_questions import Task, ask, ask_many
+    from agent.core.budget import Budget, Ledger
+    from agent.core.question import Question
+    from agent.environment import Environment
+    from agent.errors import AgentError, ModelError
+    from agent.models.openai_compatible import OpenAIModel
+    from agent.models.response_cache import ResponseCache
+    from agent.models.role_config import Price, Role
+    from agent.models.rulebased.model import RuleBasedModel
+    from agent.trace.replay_model import ReplayModel
+    from agent.variants.base import Variant
+    from index.errors import KinodexError, LibraryError, SpaceError
+    from index.rows import (
+        CaptionRow,
+        DetectionRow,
+        FrameVectors,
+        Hit,
+        LibraryFacts,
+        SegmentRow,
+        TranscriptRow,
+        VideoRow,
+    )
+    from jobs.errors import UsageError
+    from jobs.ingest.outcomes import Report as IngestReport
+    from kinodex.corpus import eval, ingest
+    from kinodex.library import Frame, Library, open
+    from pipeline.errors import PipelineError
+
+__all__ = [
+    "AgentError",
+    "Answer",
+    "Budget",
+    "CaptionRow",
+    "DetectionRow",
+    "Environment",
+    "Evidence",
+    "Frame",
+    "FrameVectors",
+    "Hit",
+    "IngestReport",
+    "KinodexError",
+    "Ledger",
+    "Library",
+    "LibraryError",
+    "LibraryFacts",
+    "ModelError",
+    "OpenAIModel",
+    "PipelineError",
+    "Price",
+    "Question",
+    "ReplayModel",
+    "ResponseCache",
+    "Role",
+    "RuleBasedModel",
+    "SegmentRow",
+    "SpaceError",
+    "Task",
+    "TranscriptRow",
+    "UsageError",
+    "Variant",
+    "VideoRow",
+    "ask",
+    "ask_many",
+    "eval",
+    "ingest",
+    "open",
+]
+
+_HOMES = {
+    "agent.answer": ("Answer", "Evidence"),
+    "agent.ask_questions": ("Task", "ask", "ask_many"),
+    "agent.core.budget": ("Budget", "Ledger"),
+    "agent.core.question": ("Question",),
+    "agent.environment": ("Environment",),
+    "agent.errors": ("AgentError", "ModelError"),
+    "agent.models.openai_compatible": ("OpenAIModel",),
+    "agent.models.response_cache": ("ResponseCache",),
+    "agent.models.role_config": ("Price", "Role"),
+    "agent.models.rulebased.model": ("RuleBasedModel",),
+    "agent.trace.replay_model": ("ReplayModel",),
+    "agent.variants.base": ("Variant",),
+    "index.errors": ("KinodexError", "LibraryError", "SpaceError"),
+    "index.rows": (
+        "CaptionRow",
+        "DetectionRow",
+        "FrameVectors",
+        "Hit",
+        "LibraryFacts",
+        "SegmentRow",
+        "TranscriptRow",
+        "VideoRow",
+    ),
+    "jobs.errors": ("UsageError",),
+    "jobs.ingest.outcomes": ("IngestReport",),
+    "kinodex.corpus": ("eval", "ingest"),
+    "kinodex.library": ("Frame", "Library", "open"),
+    "pipeline.errors": ("PipelineError",),
+}
+"""The module that each public name comes from."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used (PEP 562)."""
+    for module, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(module), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'kinodex' has no attribute {name!r}; its names are {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

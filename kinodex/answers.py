@@ -1,0 +1,107 @@
+"""Questions answered in plain functions: models opened, asked and closed, with an event loop that nobody has to see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agent.answer import Answer
+from agent.ask_questions import Task, ask, ask_many
+from agent.core.budget import Budget
+from agent.core.protocol import Models
+from agent.core.question import Question
+from agent.environment import Environment
+from agent.trace.events import Event
+from agent.trace.followup import read_prior_evidence
+from agent.trace.trace import trace_to
+from agent.variants.base import Variant
+from jobs.errors import UsageError
+from jobs.model_choice import ModelChoice, chosen_models
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Who answers and how: the arguments of `Library.ask` beside the question and its videos."""
+
+    model: str | Models
+    base_url: str | None
+    agent: str | Variant
+    parameters: Mapping[str, Any] | None
+    budget: Budget | None
+    cache: bool
+    trace: Path | None
+    after: Path | None
+    on_event: Callable[[Event], None]
+
+
+def answer_one(environment: Environment, question: Question, request: Request) -> Answer:
+    """Answer one question; `request.trace` is written while it is answered."""
+    if request.trace is not None and request.after is not None and request.trace.resolve() == request.after.resolve():
+        raise UsageError(f"got {request.trace} for both trace and after, which would overwrite it; give a new file")
+    seen = None if request.after is None else read_prior_evidence(request.after, environment)
+
+    async def answer() -> Answer:
+        async with _models(environment, request) as models:
+            with nullcontext() if request.trace is None else trace_to(request.trace) as write:
+
+                def watch(event: Event) -> None:
+                    if write is not None:
+                        write(event)
+                    request.on_event(event)
+
+                return await ask(
+                    question,
+                    environment,
+                    models,
+                    agent=request.agent,
+                    parameters=request.parameters,
+                    budget=request.budget or Budget(),
+                    seen=seen,
+                    on_event=watch,
+                )
+
+    return run_now(answer())
+
+
+def answer_many(
+    environment: Environment, questions: Sequence[Question], request: Request, together: int
+) -> list[Answer]:
+    """Answer questions about the same videos, at most `together` at once; the answers in their order."""
+
+    async def answer() -> list[Answer]:
+        async with _models(environment, request) as models:
+            budget = request.budget or Budget()
+            tasks = [Task(each, environment, models, request.agent, request.parameters, budget) for each in questions]
+            return await ask_many(tasks, together)
+
+    return run_now(answer())
+
+
+@asynccontextmanager
+async def _models(environment: Environment, request: Request) -> AsyncIterator[Models]:
+    """The models of a request: objects as they are, names as the command line takes them."""
+    if not isinstance(request.model, str):
+        if request.base_url is not None:
+            raise UsageError("got base_url beside a model object, which knows its own; give the model's name instead")
+        yield request.model
+        return
+    choice = ModelChoice(request.model, request.base_url, cache=request.cache)
+    async with chosen_models(choice) as models:
+        yield models(environment)
+
+
+def run_now(call: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end; where an event loop runs already (in a notebook, say) on a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, call).result()

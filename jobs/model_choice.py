@@ -31,6 +31,7 @@ class ModelChoice:
 
     `at_once` is how many requests a role has in flight where its own settings do not say; None: as many as its default.
     `share` is over how many processes these are shared out. `charge_cached`: replies from the cache cost as if anew.
+    `cache_path` is the file of the cache, where it is not that of `cache_file`.
     """
 
     model: str = BUILTIN
@@ -43,6 +44,7 @@ class ModelChoice:
     at_once: int | None = None
     share: int = 1
     charge_cached: bool = False
+    cache_path: Path | None = None
 
     @property
     def has_language(self) -> bool:
@@ -101,7 +103,7 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
     roles = _roles(choice)
     here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
     elsewhere = {name: role for name, role in roles.items() if name not in here}
-    cache = ResponseCache(cache_file()) if choice.cache else nullcontext()
+    cache = ResponseCache(choice.cache_path or cache_file()) if choice.cache else nullcontext()
     with cache as opened:
         async with open_models(
             elsewhere, cache=opened, sample=choice.sample, charge_cached=choice.charge_cached

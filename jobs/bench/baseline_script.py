@@ -1,4 +1,4 @@
-"""The script that people write to embed a video: decord and open_clip, nothing stored. What an ingest is held to."""
+"""The script that people write to embed a video, to compare an ingest with: decord and open_clip, nothing stored."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 
-def why_no_plain() -> str | None:
-    """Why the plain script cannot run here, if so."""
+def reason_missing() -> str | None:
+    """Give the reason why the plain script cannot run here, if there is one."""
     return None if importlib.util.find_spec("decord") else "decord is not installed; pip install decord"
 
 
-def plain_script(paths: Sequence[Path], space: str, device: str, fps: float, batch: int) -> tuple[int, float]:
-    """How many frames it embeds and the seconds that takes, with the model loaded.
+def run_plain_script(paths: Sequence[Path], space: str, device: str, fps: float, batch: int) -> tuple[int, float]:
+    """Embed the videos; returns the number of frames and the seconds spent, with the model loaded.
 
     In fp32, as open_clip loads a model, with open_clip's own preprocessing of the full picture, and with as many
     threads as its libraries take by themselves. Run it in a fresh process.
@@ -24,32 +24,32 @@ def plain_script(paths: Sequence[Path], space: str, device: str, fps: float, bat
 
     from pipeline.decoding.decord_backend import plain_frames
 
-    model, preprocess = _loaded(space, device)
+    model, preprocess = _load(space, device)
     from PIL import Image
 
-    frames = 0
+    count = 0
     began = time.perf_counter()
     with torch.inference_mode():
         for path in paths:
-            for pictures in plain_frames(path, fps, batch):
-                images = torch.stack([preprocess(Image.fromarray(picture)) for picture in pictures])
+            for frames in plain_frames(path, fps, batch):
+                images = torch.stack([preprocess(Image.fromarray(frame)) for frame in frames])
                 features = torch.nn.functional.normalize(model.encode_image(images.to(device)), dim=-1)
-                frames += len(features.cpu().numpy())
-    return frames, time.perf_counter() - began
+                count += len(features.cpu().numpy())
+    return count, time.perf_counter() - began
 
 
-def _loaded(space: str, device: str) -> tuple[Any, Any]:
-    """The model and its preprocessing, as open_clip makes them of its name."""
+def _load(space: str, device: str) -> tuple[Any, Any]:
+    """Load the model and its preprocessing as open_clip does by name."""
     from index.embedding.names import model_name
     from index.embedding.space import import_open_clip
 
     open_clip = import_open_clip()
-    wanted = model_name(open_clip, space)
+    named = model_name(open_clip, space)
     model = open_clip.create_model(
-        wanted.model,
-        pretrained=wanted.pretrained,
-        force_quick_gelu=wanted.quick_gelu,
-        force_preprocess_cfg=dict(wanted.preprocess),
+        named.model,
+        pretrained=named.pretrained,
+        force_quick_gelu=named.quick_gelu,
+        force_preprocess_cfg=dict(named.preprocess),
         device=device,
     )
     settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)

@@ -1,7 +1,7 @@
-"""What each decoder costs, file by file: `kinodex bench decoders`.
+"""Measure the cost of each decoder, file by file: `kinodex bench decoders`.
 
-The measure is decoding everything with PyAV and scaling the frames that are sampled, on one core. Each decoder is
-measured beside it, in turn, in one process that is ended if it hangs; CPU seconds count all threads of that process.
+The reference is decoding everything with PyAV and scaling the sampled frames, on one core. Each decoder is measured
+beside it, in turn, in one process that is ended if it hangs; CPU seconds count all threads of that process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from jobs.bench.resource_usage import Lost, alone_within
+from jobs.bench.resource_usage import Lost, run_alone_within
 from jobs.console.output import clock
 from pipeline.decoding.base import VideoReader
 from pipeline.decoding.container import VideoMetadata
@@ -26,7 +26,7 @@ from pipeline.images.convert import rgb_scaler
 from pipeline.sources.discover import list_sources
 
 EVERY_FRAME = 1000.0
-"""More samples a second than there are frames: all of them are decoded."""
+"""A sampling rate above every frame rate: all frames are decoded."""
 JPEG_SIDE_PX, INPUT_SIDE_PX = 512, 224
 BASE_LIMIT_S, LIMIT_PER_VIDEO_S = 120.0, 3.0
 
@@ -38,9 +38,9 @@ Times = list[tuple[int, float]]
 class DecoderFigures:
     """One decoder on one file at one rate: medians over the rounds.
 
-    `cpu_part` and `wall_part` are medians of what it took relative to decoding everything in the same round.
-    `same_times`: whether number and time of each sample are those that PyAV gives. `remark`: why PyAV read it in the
-    end, or how the decoder was lost; then the figures say nothing of it, or are zero.
+    `cpu_part` and `wall_part` are medians of its time relative to decoding everything in the same round.
+    `same_times`: number and time of each sample equal those of PyAV. `remark`: why PyAV replaced the decoder, or how
+    its process was lost; then the figures say nothing of the decoder, or are zero.
     """
 
     file: str
@@ -61,29 +61,29 @@ class DecoderFigures:
 def bench_decoders(
     files: Iterable[Path], rates: Sequence[float], only: Sequence[str] | None, rounds: int, make: Path | None
 ) -> list[DecoderFigures]:
-    """Measure `only` these decoders, or all that are installed, on files and folders of them.
+    """Measure the decoders in `only`, or all that are installed, on files and folders of them.
 
-    With `make`, on films in that folder too, made of the first file. Files that PyAV cannot read are left out.
+    With `make`, also on films in that folder, made of the first file. Files that PyAV cannot read are left out.
     Raises SourceMissing if there is no such file, UsageError if films are to be made and cannot be.
     """
-    found = [Path(source.uri) for source in list_sources([str(file) for file in files])]
+    paths = [Path(source.uri) for source in list_sources([str(file) for file in files])]
     if make is not None:
-        from jobs.bench.sample_media import make_films
+        from jobs.bench.fixtures import make_films
 
-        found += make_films(found[0], make)
+        paths += make_films(paths[0], make)
     rows: list[DecoderFigures] = []
-    for path in found:
+    for path in paths:
         try:
             metadata = probe(path)
         except PipelineError:
             continue
         for decoder in only or installed():
-            rows += _measured_apart(path, metadata, decoder, rates, rounds)
+            rows += _measure_apart(path, metadata, decoder, rates, rounds)
     return rows
 
 
 def installed() -> list[str]:
-    """The decoders that could be used here."""
+    """List the decoders that are installed here."""
     has_torchcodec = importlib.util.find_spec("torchcodec") is not None
     here = {
         "pyav": True,
@@ -95,7 +95,7 @@ def installed() -> list[str]:
 
 
 def table(rows: Sequence[DecoderFigures]) -> str:
-    """The rows as a table in Markdown."""
+    """Write the rows as a table in Markdown."""
     head = "| file | codec | picture | length | fps | decoder | CPU s | CPU, part | wall, part | same times | remark |"
     lines = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -104,11 +104,11 @@ def table(rows: Sequence[DecoderFigures]) -> str:
             f"| {row.file} | {row.codec} | {row.picture} | {clock(row.length_s)} | {row.fps:g} | {row.decoder} "
             f"| {figures if row.frames else '- | - | - | -'} | {row.remark} |"
         )
-    lines.append("\npart: of what decoding everything with PyAV takes, in the same round")
+    lines.append("\npart: of the time of decoding everything with PyAV, in the same round")
     return "\n".join(lines)
 
 
-def _measured_apart(
+def _measure_apart(
     path: Path, metadata: VideoMetadata, decoder: str, rates: Sequence[float], rounds: int
 ) -> list[DecoderFigures]:
     row = DecoderFigures(
@@ -121,21 +121,21 @@ def _measured_apart(
     )
     limit_s = BASE_LIMIT_S + LIMIT_PER_VIDEO_S * rounds * len(rates) * row.length_s
     try:
-        return alone_within(limit_s, _measured, path, row, rates, rounds)
+        return run_alone_within(limit_s, _measure, path, row, rates, rounds)
     except Lost as lost:
         return [replace(row, fps=fps, remark=f"lost: {lost}") for fps in rates]
 
 
-def _measured(path: Path, row: DecoderFigures, rates: Sequence[float], rounds: int) -> list[DecoderFigures]:
+def _measure(path: Path, row: DecoderFigures, rates: Sequence[float], rounds: int) -> list[DecoderFigures]:
     figures = []
-    _sampled(path, row.decoder, rates[0])  # loads what has to be loaded
+    _sample(path, row.decoder, rates[0])  # loads what has to be loaded
     for fps in rates:
-        exact, _ = _sampled(path, "pyav", fps)
-        times, fell_back = _sampled(path, row.decoder, fps)
+        exact, _ = _sample(path, "pyav", fps)
+        times, fell_back = _sample(path, row.decoder, fps)
         whole_s, own_s = [], []
         for _ in range(rounds):
-            whole_s.append(_seconds(partial(_everything, path, fps)))
-            own_s.append(_seconds(partial(_sampled, path, row.decoder, fps)))
+            whole_s.append(_seconds(partial(_decode_all, path, fps)))
+            own_s.append(_seconds(partial(_sample, path, row.decoder, fps)))
         figures.append(
             replace(
                 row,
@@ -153,14 +153,14 @@ def _measured(path: Path, row: DecoderFigures, rates: Sequence[float], rounds: i
 
 
 def _seconds(work: Callable[[], object]) -> tuple[float, float]:
-    """CPU seconds and wall seconds."""
+    """Measure CPU seconds and wall seconds."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
-def _sampled(path: Path, decoder: str, fps: float) -> tuple[Times, str | None]:
-    """The samples, each scaled, and why PyAV had to take over, if so."""
+def _sample(path: Path, decoder: str, fps: float) -> tuple[Times, str | None]:
+    """Sample and scale; returns the times of the samples, and why PyAV replaced the decoder, if it did."""
     with open_video(path, decoder=decoder) as video:
         to_rgb = _scaler(video)
         times = []
@@ -170,7 +170,7 @@ def _sampled(path: Path, decoder: str, fps: float) -> tuple[Times, str | None]:
         return times, video.fell_back
 
 
-def _everything(path: Path, fps: float) -> None:
+def _decode_all(path: Path, fps: float) -> None:
     """Decode every frame and scale `fps` of them a second."""
     with open_video(path) as video:
         to_rgb, due_s = _scaler(video), video.start_s

@@ -1,8 +1,8 @@
-"""What the harness adds to the time that models take: `kinodex bench eval`.
+"""Measure the time that the harness adds to the time of models: `kinodex bench eval`.
 
-Questions about sketch films are put to agents as `kinodex eval run` puts them, with library, response cache and
-records, but to a server that answers everything after a fixed time and is asked so much at once and no more. The ideal
-is what the calls alone would take, of which some wait for others (list scheduling).
+Agents answer questions about sketch films as in `kinodex eval run`, with library, response cache and records, but the
+model is a server that answers every request after a fixed time, and takes a fixed number of requests at once. The ideal
+is the time of the calls alone, of which some wait for others (list scheduling).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,22 +22,21 @@ from rich.console import Console
 
 from agent.core.budget import Budget
 from index.library import Library
-from jobs.bench.fake_llm_server import MODEL, PLAYED, StandIn, stand_in
+from jobs.bench.fake_llm_server import AGENTS, MODEL, FakeServer, open_fake_server
 from jobs.errors import UsageError
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
-from jobs.evaluation.run.run import RunOptions, run, under_way
-from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.run import RunOptions, run, samples_for
+from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
 from jobs.ingest.config import IngestConfig
 from jobs.model_choice import ModelChoice
 
 GOAL = 0.05
-"""What the harness may add to the ideal, as a share of it."""
+"""Time that the harness may add to the ideal, as a share of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """So many questions, by at most `at_once` calls together, of a server that takes `latency_s` a call."""
+    """Load of a benchmark: questions, with at most `at_once` calls together, to a server taking `latency_s` a call."""
 
     questions: int = 1000
     at_once: int = 32
@@ -47,9 +46,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class EvalFigures:
-    """How one agent's questions went. `wall_s` is from the first question put to the last answer, without `start_s`.
+    """Figures of one agent's run. `wall_s` is from the first question to the last answer, without `start_s`.
 
-    `start_s` is what opening the library and the models takes, however many questions follow; `added` is the share of
+    `start_s` is the time to open the library and the models, however many questions follow; `added` is the share of
     the ideal that the harness adds; `load` is the machine's load average at the end.
     """
 
@@ -65,25 +64,27 @@ class EvalFigures:
     load: float
 
 
-def bench_eval(directory: Path, agents: Sequence[str], load: Load, told: Callable[[str], object]) -> list[EvalFigures]:
-    """Films, library and questions in `directory` (made if not there), then the figures of each agent."""
-    strange = next((agent for agent in agents if agent not in PLAYED), None)
-    if strange is not None:
-        raise UsageError(f"got the agent {strange!r}; the stand-in for a model plays {', '.join(PLAYED)}")
+def bench_eval(
+    directory: Path, agents: Sequence[str], load: Load, report: Callable[[str], object]
+) -> list[EvalFigures]:
+    """Measure each agent on films, library and questions in `directory`; what is missing there is made first."""
+    unknown = next((agent for agent in agents if agent not in AGENTS), None)
+    if unknown is not None:
+        raise UsageError(f"got the agent {unknown!r}; the stand-in for a model plays {', '.join(AGENTS)}")
     films = prepare(directory)
     figures = []
     with tempfile.TemporaryDirectory() as scratch:
         questions = Path(scratch) / "questions.jsonl"
         _write_questions(films / "questions.jsonl", questions, load.questions)
         for agent in agents:
-            with stand_in(load.latency_s) as server, _own_cache(Path(scratch) / f"cache-{agent}"):
-                figures.append(_measured(agent, directory / "library", questions, server, load))
-            told(f"{agent}: {figures[-1].added:+.1%}")
+            with open_fake_server(load.latency_s) as server:
+                figures.append(_measure(agent, directory / "library", questions, server, load))
+            report(f"{agent}: {figures[-1].added:+.1%}")
     return figures
 
 
 def prepare(directory: Path, hours: float = 1.0, seed: int = 0) -> Path:
-    """Sketch films with questions, and their library, in a folder; what is there is used. Returns the films' folder."""
+    """Make sketch films with questions, and their library, where missing; returns the folder of the films."""
     from jobs.ingest.run import run_ingest
     from jobs.synthetic.sample import sample
     from pipeline.sources.discover import list_sources
@@ -97,7 +98,7 @@ def prepare(directory: Path, hours: float = 1.0, seed: int = 0) -> Path:
 
 
 def _write_questions(source: Path, target: Path, count: int) -> None:
-    """So many questions, those of a file again and again, numbered: no two ask the same."""
+    """Write `count` questions, those of a file again and again, numbered: no two ask the same."""
     rows = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
     with target.open("w", encoding="utf-8") as file:
         for number in range(count):
@@ -106,22 +107,9 @@ def _write_questions(source: Path, target: Path, count: int) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-@contextmanager
-def _own_cache(folder: Path) -> Iterator[None]:
-    """No reply of another run may come from the cache, nor one of this run stay in it."""
-    before = os.environ.get("KINODEX_CACHE")
-    os.environ["KINODEX_CACHE"] = str(folder)
-    try:
-        yield
-    finally:
-        del os.environ["KINODEX_CACHE"]
-        if before is not None:
-            os.environ["KINODEX_CACHE"] = before
-
-
 @dataclass(slots=True)
 class _Clock:
-    """When whoever asks was there, and when the last answer came, on the clock of `time.perf_counter`."""
+    """Times at which the solver was open and the last answer came, on the clock of `time.perf_counter`."""
 
     began_s: float = field(default_factory=time.perf_counter)
     opened_s: float = 0.0
@@ -129,42 +117,44 @@ class _Clock:
 
 
 @asynccontextmanager
-async def _timed(who_asks: AbstractAsyncContextManager[Solve], clock: _Clock) -> AsyncIterator[Solve]:
-    async with who_asks as ask:
+async def _clocked(solver: AbstractAsyncContextManager[Solve], clock: _Clock) -> AsyncIterator[Solve]:
+    async with solver as solve:
         clock.opened_s = time.perf_counter()
 
-        async def timed(contender: System, asked: SampleInput) -> SolvedSample:
-            outcome = await ask(contender, asked)
+        async def clocked_solve(system: System, sample: SampleInput) -> SolvedSample:
+            solved = await solve(system, sample)
             clock.answered_s = time.perf_counter()
-            return outcome
+            return solved
 
-        yield timed
+        yield clocked_solve
 
 
-def _measured(agent: str, library: Path, questions: Path, server: StandIn, load: Load) -> EvalFigures:
-    choice = ModelChoice(MODEL, server.base_url, at_once=load.at_once)
-    setting = RunContext(str(library), choice, Budget())
-    plan, items = make_plan(RunRequest("sketch", questions, (System(agent, agent),)), setting)
+def _measure(agent: str, library: Path, questions: Path, server: FakeServer, load: Load) -> EvalFigures:
+    """Run the questions through one agent, with a response cache of its own: no reply comes from another run."""
+    folder = questions.parent
+    choice = ModelChoice(
+        MODEL, server.base_url, at_once=load.at_once, cache_path=folder / f"cache-{agent}" / "replies.sqlite"
+    )
+    context = RunContext(str(library), choice, Budget())
+    plan, samples = make_plan(RunRequest("sketch", questions, (System(agent, agent),)), context)
     clock = _Clock()
-    out = questions.parent / f"run-{agent}"
     run(
         plan,
-        items,
-        _timed(_who_asks(setting, load.processes), clock),
-        out,
+        samples,
+        _clocked(_solver(context, load.processes), clock),
+        folder / f"run-{agent}",
         Console(file=io.StringIO()),
-        RunOptions(under_way(load.at_once)),
+        RunOptions(samples_for(load.at_once)),
     )
     calls = server.calls()
-    depths = [calls[item.question.text].in_sequence for item in items]
-    count = sum(each.count for each in calls.values())
-    ideal_s = ideal([(calls[item.question.text].count, depth) for item, depth in zip(items, depths, strict=True)], load)
+    counted = [calls[sample.question.text] for sample in samples]
+    ideal_s = ideal([(each.count, each.in_sequence) for each in counted], load)
     wall_s = clock.answered_s - clock.opened_s
     return EvalFigures(
         agent=agent,
-        questions=len(items),
-        calls=count,
-        calls_in_sequence=sum(depths) / len(depths),
+        questions=len(samples),
+        calls=sum(each.count for each in calls.values()),
+        calls_in_sequence=sum(each.in_sequence for each in counted) / len(counted),
         processes=load.processes,
         start_s=clock.opened_s - clock.began_s,
         ideal_s=ideal_s,
@@ -174,38 +164,38 @@ def _measured(agent: str, library: Path, questions: Path, server: StandIn, load:
     )
 
 
-def _who_asks(setting: RunContext, processes: int) -> AbstractAsyncContextManager[Solve]:
+def _solver(context: RunContext, processes: int) -> AbstractAsyncContextManager[Solve]:
     if processes > 1:
         from jobs.evaluation.run.process_pool import process_solver
 
-        return process_solver(setting, processes)
+        return process_solver(context, processes)
     from jobs.evaluation.run.solve import open_solver
 
-    return open_solver(setting)
+    return open_solver(context)
 
 
 def ideal(questions: Sequence[tuple[int, int]], load: Load) -> float:
-    """Seconds that questions of so many calls, so many of them in sequence, take if nothing but the calls takes time.
+    """Compute the seconds for questions, each of (calls, calls in sequence), if nothing but the calls takes time.
 
-    All calls take the same, so they go in step: the oldest questions first, as many calls at a time as may be asked at
-    once. Calls beyond those in sequence are asked beside the first ones.
+    All calls take the same time, so they go in step: the oldest questions first, `at_once` calls at a time. Calls
+    beyond those in sequence run beside the first ones.
     """
     waiting = deque([1 + (step < calls - depth) for step in range(depth)] for calls, depth in questions)
     begun: list[list[int]] = []
     steps = 0
     while waiting or begun:
-        while waiting and len(begun) < under_way(load.at_once):
+        while waiting and len(begun) < samples_for(load.at_once):
             begun.append(waiting.popleft())
         free, steps = load.at_once, steps + 1
         for question in begun:
-            asked = min(free, question[0])
-            question[0], free = question[0] - asked, free - asked
+            calls = min(free, question[0])
+            question[0], free = question[0] - calls, free - calls
         begun = [rest for question in begun if (rest := question if question[0] else question[1:])]
     return steps * load.latency_s
 
 
 def table(figures: Sequence[EvalFigures], load: Load) -> str:
-    """The figures as Markdown, for people."""
+    """Write the figures as Markdown, for people."""
     lines = [
         f"{load.questions:,} questions, {load.at_once} calls at once, {1000 * load.latency_s:.0f} ms a call, "
         f"{len(os.sched_getaffinity(0))} cores",

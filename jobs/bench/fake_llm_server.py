@@ -1,7 +1,8 @@
-"""A stand-in for a language model's server: it thinks of nothing, and answers after a fixed time.
+"""A stand-in for a language model's server: it replies without thinking, after a fixed time.
 
-For measuring what lies around the calls of a model. It speaks chat completions over real HTTP in a process of its own,
-and its replies are well-formed: searches go on for some rounds and end with an answer. It plays the agents of `PLAYED`.
+For measuring the time spent around the calls of a model. It speaks chat completions over real HTTP in a process of its
+own, and its replies are well-formed: searches go on for some rounds and end with an answer. It serves the agents in
+`AGENTS`.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-PLAYED = ("eea", "vca", "uniform", "blind")
-"""The agents whose requests it can answer."""
+AGENTS = ("eea", "vca", "uniform", "blind")
+"""Agents whose requests it can answer."""
 MODEL = "stand-in"
 START_S = 60.0
-"""The longest that its process may take to begin."""
+"""Time limit for its process to start."""
 ROUNDS = 3
-"""How many rounds a search takes on average, about."""
+"""Average number of rounds of a search, roughly."""
 
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
@@ -33,39 +34,39 @@ _OPEN_SEGMENT = re.compile(r"^- Segment (\d+)(?!.*nothing left to see)", re.MULT
 
 @dataclass(slots=True)
 class Calls:
-    """What was asked about one question: all calls, and how many of them one after the other."""
+    """Calls about one question: all of them, and those that waited for another."""
 
     count: int = 0
     in_sequence: int = 0
     replied_s: float = 0.0
-    """When the last of those was answered."""
+    """Time of the reply to the last of those in sequence."""
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
-    """A running server."""
+class FakeServer:
+    """Address and counters of a running server."""
 
     base_url: str
     _pipe: Connection
 
     def calls(self) -> dict[str, Calls]:
-        """What was asked until now, by the question's text."""
+        """Count the calls until now, by the question's text."""
         self._pipe.send(None)
-        told: dict[str, Calls] = self._pipe.recv()
-        return told
+        counts: dict[str, Calls] = self._pipe.recv()
+        return counts
 
 
 @contextmanager
-def stand_in(latency_s: float) -> Iterator[StandIn]:
-    """A server that takes `latency_s` for every reply, in a process of its own until the block ends."""
+def open_fake_server(latency_s: float) -> Iterator[FakeServer]:
+    """Run a server that takes `latency_s` for every reply, in a process of its own until the block ends."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(latency_s, theirs), daemon=True)
     process.start()
     try:
         if not ours.poll(START_S):
-            raise TimeoutError(f"the stand-in server did not begin within {START_S:.0f} s")
-        yield StandIn(f"http://127.0.0.1:{ours.recv()}/v1", ours)
+            raise TimeoutError(f"the stand-in server did not start within {START_S:.0f} s")
+        yield FakeServer(f"http://127.0.0.1:{ours.recv()}/v1", ours)
     finally:
         process.terminate()
         process.join()
@@ -82,11 +83,11 @@ class _Server:
     calls: dict[str, Calls] = field(default_factory=dict)
 
     async def serve(self, pipe: Connection) -> None:
-        def asked() -> None:
+        def send_counts() -> None:
             pipe.recv()
             pipe.send(self.calls)
 
-        asyncio.get_running_loop().add_reader(pipe.fileno(), asked)
+        asyncio.get_running_loop().add_reader(pipe.fileno(), send_counts)
         server = await asyncio.start_server(self.converse, "127.0.0.1", 0)
         pipe.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
@@ -100,11 +101,11 @@ class _Server:
                 body = await reader.readexactly(int(length[1]) if length else 0)
                 due_s = now_s() + self.latency_s
                 request = json.loads(body)
-                said = json.dumps(completion(request)).encode()
+                reply = json.dumps(completion(request)).encode()
                 self._count(prompt_of(request), due_s)
                 await asyncio.sleep(due_s - now_s())
                 head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
-                writer.write(f"{head}{len(said)}\r\n\r\n".encode() + said)
+                writer.write(f"{head}{len(reply)}\r\n\r\n".encode() + reply)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
@@ -118,7 +119,7 @@ class _Server:
 
 
 def completion(request: Mapping[str, Any]) -> dict[str, object]:
-    """The chat completion that answers a request."""
+    """Make the chat completion that answers a request."""
     prompt = prompt_of(request)
     content = json.dumps(_REPLIES[request["response_format"]["json_schema"]["name"]](prompt))
     return {
@@ -130,6 +131,7 @@ def completion(request: Mapping[str, Any]) -> dict[str, object]:
 
 
 def prompt_of(request: Mapping[str, Any]) -> str:
+    """Take the text of the first message of a request."""
     content = request["messages"][0]["content"]
     return str(content if isinstance(content, str) else content[0]["text"])
 
@@ -140,7 +142,7 @@ def _question(prompt: str) -> str:
 
 
 def _number(text: str, below: int) -> int:
-    """A number from 0 that is the same for the same text, so that a run can be repeated."""
+    """Hash a text to a number from 0 to below `below`, so that a run can be repeated."""
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) % below
 
 

@@ -1,13 +1,13 @@
-"""How fast videos become a library, against each stage alone and against the plain script: `kinodex bench ingest`.
+"""Measure an ingest against each of its stages alone and against the plain script: `kinodex bench ingest`.
 
-Times of different runs do not compare on a shared machine. So all is measured in turn, round by round, and what is
-reported of a ratio is the median of what it was in each round; rates are medians too.
+Times of different runs do not compare on a shared machine. So everything is measured in turn, round by round, and the
+ratio that is reported is the median of the ratios of the rounds; rates are medians too.
 
 End to end is `run_ingest` into a fresh library, from the moment that the model is loaded until the rows are there, in
 a process of its own: hashing, starting the decoders, decoding, JPEGs, embedding, writing. The plain script also starts
 its clock with the model loaded, and writes nothing.
 
-Four ratios say how good that is:
+Four ratios judge the result:
 
 one core each   end to end over the slower of decode only and embed only, each on one core. With two cores that is what
                 perfect overlap reaches when one core decodes and the other embeds; more means that cores are shared
@@ -29,17 +29,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from jobs.bench import stages
-from jobs.bench.baseline_script import plain_script, why_no_plain
-from jobs.bench.resource_usage import alone, watched
+from jobs.bench.baseline_script import reason_missing, run_plain_script
+from jobs.bench.resource_usage import measure_usage, run_alone
 from jobs.ingest.config import IngestConfig
 from pipeline.decoding.open import probe
 from pipeline.sources.discover import Source
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 
@@ -91,42 +88,42 @@ def bench_ingest(
     config: IngestConfig,
     rounds: int,
     with_script: bool = True,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> IngestFigures:
-    """Measure an ingest of local videos, `rounds` times, and tell of each round when it is over.
+    """Measure an ingest of local videos, `rounds` times, and report each round when it is over.
 
-    Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be had.
+    Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be loaded.
     """
     from index.embedding.space import load_space
 
     space = load_space(config.space, device=config.device, towers="image")
-    no_script = why_no_plain() if with_script else "not asked for"
+    no_script = reason_missing() if with_script else "not asked for"
     cores = len(os.sched_getaffinity(0))
     metadata = probe(paths[0])
-    reading = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
-    whole, parts = stages.pieces_of(paths, reading)
-    kept = stages.keep(whole, reading)
-    stages.embed_rate(space, kept.batches[:1] * 2, 1)  # the first batch settles the arithmetic
+    settings = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
+    whole, parts = stages.make_chunks(paths, settings)
+    material = stages.load_material(whole, settings)
+    stages.embed_rate(space, material.batches[:1] * 2, 1)  # the first batch settles the arithmetic
     runs, rates, ratios = [], [], []
     with stages.warm_processes(cores) as pool:
         for _ in range(rounds):
             rate = {
-                "decode": stages.decode_rate(pool, whole, reading, at_once=False),
-                "embed": stages.embed_rate(space, kept.batches, 1),
+                "decode": stages.decode_rate(pool, whole, settings, at_once=False),
+                "embed": stages.embed_rate(space, material.batches, 1),
             }
-            runs.append(alone(ingest_once, paths, config))
+            runs.append(run_alone(ingest_once, paths, config))
             rate["end to end"] = runs[-1].frames / runs[-1].seconds
             if not no_script:
-                rate |= _script_rates(paths, config, space.device_type, reading.batch)
+                rate |= _script_rates(paths, config, space.device_type, settings.batch)
             rate |= {
-                "decode, all cores": stages.decode_rate(pool, parts, reading, at_once=True),
-                "embed, all cores": stages.embed_rate(space, kept.batches, cores),
-                "jpeg": stages.jpeg_rate(kept.pictures, reading),
-                "prepare": stages.prepare_rate(kept.pictures, reading),
+                "decode, all cores": stages.decode_rate(pool, parts, settings, at_once=True),
+                "embed, all cores": stages.embed_rate(space, material.batches, cores),
+                "jpeg": stages.jpeg_rate(material.frames, settings),
+                "prepare": stages.prepare_rate(material.frames, settings),
             }
             rates.append(rate)
             ratios.append(_ratios(rate, cores, space.device_type))
-            tell(f"round {len(rates)}: " + ", ".join(f"{name} {part:.2f}" for name, part in ratios[-1].items()))
+            report(f"round {len(rates)}: " + ", ".join(f"{name} {part:.2f}" for name, part in ratios[-1].items()))
     return IngestFigures(
         videos=tuple(path.name for path in paths),
         picture=f"{metadata.width_px}x{metadata.height_px} {metadata.codec}",
@@ -156,16 +153,16 @@ def ingest_once(paths: Sequence[Path], config: IngestConfig) -> IngestRun:
     from jobs.ingest.run import run_ingest
 
     sources = [Source(str(path), path.name) for path in paths]
-    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder, watched() as load:
+    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder, measure_usage() as usage:
         report = run_ingest(config, sources, f"{folder}/library")
     if bad := [outcome.problem for outcome in report.outcomes if outcome.state == "failed"]:
         raise RuntimeError(f"the ingest that was to be measured failed: {bad[0]}")
-    parent_mb, child_mb = load.parent_bytes / 1e6, load.child_bytes / 1e6
-    return IngestRun(report.frames, report.video_s, report.seconds, parent_mb, child_mb, load.gpu)
+    parent_mb, child_mb = usage.parent_bytes / 1e6, usage.child_bytes / 1e6
+    return IngestRun(report.frames, report.video_s, report.seconds, parent_mb, child_mb, usage.gpu)
 
 
 def table(figures: IngestFigures) -> str:
-    """The figures as lines for people."""
+    """Write the figures as lines for people."""
     f = figures
     speed = f.rates["end to end"] * f.video_s / f.frames
     lines = [
@@ -192,7 +189,7 @@ def table(figures: IngestFigures) -> str:
 def _script_rates(paths: Sequence[Path], config: IngestConfig, device: str, batch: int) -> dict[str, float]:
     rates = {}
     for name, size in zip(SCRIPTS, (1, batch), strict=True):
-        frames, seconds = alone(plain_script, paths, config.space, device, config.fps, size)
+        frames, seconds = run_alone(run_plain_script, paths, config.space, device, config.fps, size)
         rates[name] = frames / seconds
     return rates
 
@@ -219,8 +216,8 @@ def _meaning(ratio: str, cores: int) -> str:
     }[ratio]
 
 
-def _over_rounds(rounds: Sequence[dict[str, float]], what: Callable[[list[float]], T]) -> dict[str, T]:
-    return {name: what([each[name] for each in rounds]) for name in rounds[0]}
+def _over_rounds(rounds: Sequence[dict[str, float]], combine: Callable[[list[float]], T]) -> dict[str, T]:
+    return {name: combine([each[name] for each in rounds]) for name in rounds[0]}
 
 
 def _spread(values: list[float]) -> tuple[float, float]:

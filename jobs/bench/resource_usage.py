@@ -1,4 +1,4 @@
-"""What a piece of work takes of the machine while it runs: memory of its processes, and the GPU's time."""
+"""Run work in a fresh process, and measure the resources that it uses: memory of its processes, time of the GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Load:
+class ResourceUsage:
     """Peaks of resident memory in bytes, of this process and of its largest descendant; means of GPU_FIGURES."""
 
     parent_bytes: int = 0
@@ -35,22 +35,22 @@ class Load:
 
 
 class Lost(Exception):
-    """A process that gave no result: it ended by itself, or took too long."""
+    """A process that returned no result: it ended by itself, or took too long."""
 
 
-def alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `work` returns, run in a fresh process, so that nothing which ran before helps or hinders it.
+def run_alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` in a fresh process, so that nothing which ran before helps or hinders it, and return its result.
 
     Raises what `work` raises, and Lost.
     """
-    return alone_within(None, work, *args, **kwargs)
+    return run_alone_within(None, work, *args, **kwargs)
 
 
-def alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The same, ended after `limit_s` seconds."""
+def run_alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` as `run_alone` does, and end it after `limit_s` seconds."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(theirs, work, args, kwargs))
+    process = context.Process(target=_send_result, args=(theirs, work, args, kwargs))
     process.start()
     theirs.close()
     try:
@@ -69,41 +69,41 @@ def alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **k
     return result
 
 
-def _answer(pipe: Connection, work: Callable[..., object], args: Any, kwargs: Any) -> None:
+def _send_result(pipe: Connection, work: Callable[..., object], args: Any, kwargs: Any) -> None:
     try:
         pipe.send(work(*args, **kwargs))
-    except Exception as error:  # whatever it is, it is raised where the answer is waited for
+    except Exception as error:  # whatever it is, it is raised where the result is waited for
         pipe.send(error)
 
 
 @contextmanager
-def watched() -> Iterator[Load]:
-    """Give a Load that is complete when the block is left. The GPU's is read from nvidia-smi, where there is one."""
-    load, over = Load(), threading.Event()
+def measure_usage() -> Iterator[ResourceUsage]:
+    """Measure the usage of a block, complete when it is left; of the GPU by nvidia-smi, where there is one."""
+    usage, over = ResourceUsage(), threading.Event()
     samples: dict[str, list[float]] = defaultdict(list)
-    threads = [threading.Thread(target=_every, args=(MEMORY_EVERY_S, over, lambda: _look_at_memory(load)))]
+    threads = [threading.Thread(target=_every, args=(MEMORY_EVERY_S, over, lambda: _sample_memory(usage)))]
     if shutil.which("nvidia-smi"):
-        threads.append(threading.Thread(target=_every, args=(GPU_EVERY_S, over, lambda: _look_at_gpu(samples))))
+        threads.append(threading.Thread(target=_every, args=(GPU_EVERY_S, over, lambda: _sample_gpu(samples))))
     for thread in threads:
         thread.start()
     try:
-        yield load
+        yield usage
     finally:
         over.set()
         for thread in threads:
             thread.join()
-        load.gpu = {name: statistics.mean(values) for name, values in samples.items()}
+        usage.gpu = {name: statistics.mean(values) for name, values in samples.items()}
 
 
-def _every(seconds: float, over: threading.Event, look: Callable[[], None]) -> None:
-    look()
+def _every(seconds: float, over: threading.Event, work: Callable[[], None]) -> None:
+    work()
     while not over.wait(seconds):
-        look()
+        work()
 
 
-def _look_at_memory(load: Load) -> None:
-    load.parent_bytes = max(load.parent_bytes, _resident_bytes(os.getpid()))
-    load.child_bytes = max([load.child_bytes, *map(_resident_bytes, _descendants(os.getpid()))])
+def _sample_memory(usage: ResourceUsage) -> None:
+    usage.parent_bytes = max(usage.parent_bytes, _resident_bytes(os.getpid()))
+    usage.child_bytes = max([usage.child_bytes, *map(_resident_bytes, _descendants(os.getpid()))])
 
 
 def _resident_bytes(pid: int) -> int:
@@ -123,11 +123,11 @@ def _descendants(pid: int) -> list[int]:
     return children + [each for child in children for each in _descendants(child)]
 
 
-def _look_at_gpu(samples: dict[str, list[float]]) -> None:
-    """Busiest of the GPUs, by each figure."""
+def _sample_gpu(samples: dict[str, list[float]]) -> None:
+    """Add the figures of the busiest GPU, each figure for itself."""
     command = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIGURES)}", "--format=csv,noheader,nounits"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    rows = [line.split(", ") for line in said.stdout.splitlines()] if said.returncode == 0 else []
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    rows = [line.split(", ") for line in done.stdout.splitlines()] if done.returncode == 0 else []
     for name, column in zip(GPU_FIGURES, zip(*rows, strict=True), strict=False):
         values = [float(value) for value in column if value.replace(".", "").isdigit()]
         if values:

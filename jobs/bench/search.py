@@ -1,9 +1,10 @@
-"""How fast a library of a million frames is searched: `kinodex bench search`.
+"""Measure the search of a library of a million frames: `kinodex bench search`.
 
-Every question is put to an open library ("warm"), to one opened anew for it ("fresh"), and to one opened anew after
-its files were dropped from the system's memory ("cold", see jobs/bench/page_cache.py). Questions to one video go to another
-video each time, so that none is answered from what an earlier one read; "in memory" is a video read once and asked
-again, against numpy on the same rows. Recall is against numpy on all rows. The rows are made up: see made_library.
+Every query is put to an open library ("warm"), to one opened again for it ("fresh"), and to one opened again after its
+files were dropped from the system's memory ("cold", see `drop_page_cache`). Queries of one video go to another video
+each time, so that none is answered from what an earlier one read; "in memory" is a video read once and searched
+again, against numpy on the same rows. Recall is against numpy on all rows. The rows are made up: see
+`jobs.bench.synthetic_library`.
 """
 
 from __future__ import annotations
@@ -21,23 +22,24 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import Scope
-from jobs.bench.page_cache import forget_files
+from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.synthetic_library import Size, make_library, queries, video_id, words
 
 K = 10
-FRAMES_ASKED = 16
-FRESH_ASKED, COLD_ASKED = 20, 5
+FRAMES_READ = 16
+FRESH_QUERIES, COLD_QUERIES = 20, 5
 ONE_VIDEO_GOAL_MS, IN_MEMORY_GOAL, RECALL_GOAL = 5.0, 2.0, 0.95
 WHOLE_GOAL_MS = {1_000_000: 5.0, 10_000_000: 20.0}
-"""By the number of frames up to which it holds."""
+"""Goal by the number of frames up to which it holds."""
 
 Floats = NDArray[np.float32]
-Ask = Callable[[Library, int], object]
+Query = Callable[[Library, int], object]
+"""A function that puts the n-th query of one kind to a library."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long one question takes, in milliseconds: `warm_ms` and `p95_ms` warm, the others medians too."""
+    """Times of one kind of query, in milliseconds: `warm_ms` and `p95_ms` warm, the others medians too."""
 
     question: str
     warm_ms: float
@@ -49,7 +51,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class SearchFigures:
-    """`ratio` is a search in memory to numpy's over the same rows; `recall` of the ten nearest frames of all."""
+    """Figures of a search benchmark; `ratio` is in memory over numpy, `recall` of the ten nearest frames of all."""
 
     size: Size
     write_s: float
@@ -63,20 +65,20 @@ class SearchFigures:
     machine: str
 
 
-def bench_search(directory: Path, size: Size, asked: int, told: Callable[[int], None]) -> SearchFigures:
-    """Make the library in `directory`, or take the one that is there, and put `asked` questions of each kind to it."""
-    library, write_s = make_library(str(directory), size, told)
+def bench_search(directory: Path, size: Size, count: int, report: Callable[[int], None]) -> SearchFigures:
+    """Make the library in `directory`, or use the one that is there, and put `count` queries of each kind to it."""
+    library, write_s = make_library(str(directory), size, report)
     began = time.perf_counter()
     library.refresh()
     index_s = time.perf_counter() - began
-    vectors, texts = queries(asked, size), words(asked, seed=2)
+    vectors, texts = queries(count, size), words(count, seed=2)
     in_memory_ms, numpy_ms = _in_memory(library, vectors)
     return SearchFigures(
         size=size,
         write_s=write_s,
         index_s=index_s,
         stored_bytes=library.info().stored_bytes,
-        times=tuple(_times(directory, library, *question, asked) for question in _questions(size, vectors, texts)),
+        times=tuple(_times(directory, library, *query, count) for query in _queries(size, vectors, texts)),
         in_memory_ms=in_memory_ms,
         numpy_ms=numpy_ms,
         ratio=in_memory_ms / numpy_ms,
@@ -87,7 +89,7 @@ def bench_search(directory: Path, size: Size, asked: int, told: Callable[[int], 
 
 
 def table(figures: SearchFigures) -> str:
-    """The figures as Markdown, for people."""
+    """Write the figures as Markdown, for people."""
     f = figures
     lines = [
         f"{f.size.videos} videos of {f.size.frames} frames, {f.size.dim} dimensions, {f.size.lines} transcript lines "
@@ -117,10 +119,10 @@ def _verdict(met: bool) -> str:
     return "met" if met else "missed"
 
 
-def _questions(size: Size, vectors: Floats, texts: Sequence[str]) -> list[tuple[str, Ask, float | None]]:
-    """What is asked, how the n-th time, and the goal in milliseconds."""
+def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[tuple[str, Query, float | None]]:
+    """List the kinds of query: title, query, goal in milliseconds."""
     order = np.random.default_rng(3).permutation(size.videos)
-    times_s = np.linspace(0, size.frames, FRAMES_ASKED, endpoint=False)
+    times_s = np.linspace(0, size.frames, FRAMES_READ, endpoint=False)
     whole_goal_ms = next((goal for frames, goal in WHOLE_GOAL_MS.items() if size.videos * size.frames <= frames), None)
 
     def video(n: int) -> str:
@@ -130,49 +132,49 @@ def _questions(size: Size, vectors: Floats, texts: Sequence[str]) -> list[tuple[
         return Scope((video(n),))
 
     def vector(n: int) -> Floats:
-        query: Floats = vectors[n % len(vectors)]
-        return query
+        chosen: Floats = vectors[n % len(vectors)]
+        return chosen
 
     def text(n: int) -> str:
         return texts[n % len(texts)]
 
     return [
-        (f"top {K} in one video", lambda held, n: held.search_frames(vector(n), one(n), K), ONE_VIDEO_GOAL_MS),
-        ("all vectors of a video", lambda held, n: held.in_memory(video(n)), None),
-        (f"top {K} of all frames", lambda held, n: held.search_frames(vector(n), k=K), whole_goal_ms),
-        (f"{FRAMES_ASKED} frames of a video by time", lambda held, n: held.frames_at(video(n), list(times_s)), None),
-        ("two words in all transcripts", lambda held, n: held.search_transcript(text(n)), None),
-        ("two words in one transcript", lambda held, n: held.search_transcript(text(n), one(n)), None),
-        ("two words in all captions", lambda held, n: held.search_captions(text(n)), None),
-        ("words and vector in all captions", lambda held, n: held.search_captions(text(n), vector(n)), None),
-        ("frames, transcript and captions, fused", lambda held, n: held.search(text(n), vector(n)), None),
+        (f"top {K} in one video", lambda opened, n: opened.search_frames(vector(n), one(n), K), ONE_VIDEO_GOAL_MS),
+        ("all vectors of a video", lambda opened, n: opened.in_memory(video(n)), None),
+        (f"top {K} of all frames", lambda opened, n: opened.search_frames(vector(n), k=K), whole_goal_ms),
+        (f"{FRAMES_READ} frames of a video by time", lambda opened, n: opened.frames_at(video(n), list(times_s)), None),
+        ("two words in all transcripts", lambda opened, n: opened.search_transcript(text(n)), None),
+        ("two words in one transcript", lambda opened, n: opened.search_transcript(text(n), one(n)), None),
+        ("two words in all captions", lambda opened, n: opened.search_captions(text(n)), None),
+        ("words and vector in all captions", lambda opened, n: opened.search_captions(text(n), vector(n)), None),
+        ("frames, transcript and captions, fused", lambda opened, n: opened.search(text(n), vector(n)), None),
     ]
 
 
-def _times(directory: Path, library: Library, name: str, ask: Ask, goal_ms: float | None, asked: int) -> Times:
-    ask(library, asked)  # what only the first question of this kind pays is shown by "fresh"
-    warm = [_ms(ask, library, n) for n in range(asked)]
-    fresh = [_ms(_opened(directory, ask), library, asked + n) for n in range(min(asked, FRESH_ASKED))]
+def _times(directory: Path, library: Library, title: str, query: Query, goal_ms: float | None, count: int) -> Times:
+    query(library, count)  # a cost of the first query only is shown by "fresh"
+    warm = [_ms(query, library, n) for n in range(count)]
+    fresh = [_ms(_open_first(directory, query), library, count + n) for n in range(min(count, FRESH_QUERIES))]
     cold = []
-    for n in range(min(asked, COLD_ASKED)):
-        forget_files(directory)
-        cold.append(_ms(_opened(directory, ask), library, 2 * asked + n))
+    for n in range(min(count, COLD_QUERIES)):
+        drop_page_cache(directory)
+        cold.append(_ms(_open_first(directory, query), library, 2 * count + n))
     p50_ms, p95_ms = np.quantile(warm, [0.5, 0.95])
-    return Times(name, float(p50_ms), float(p95_ms), float(np.median(fresh)), float(np.median(cold)), goal_ms)
+    return Times(title, float(p50_ms), float(p95_ms), float(np.median(fresh)), float(np.median(cold)), goal_ms)
 
 
-def _opened(directory: Path, ask: Ask) -> Ask:
-    return lambda _, n: ask(Library.open(str(directory)), n)
+def _open_first(directory: Path, query: Query) -> Query:
+    return lambda _, n: query(Library.open(str(directory)), n)
 
 
-def _ms(ask: Ask, library: Library, n: int) -> float:
+def _ms(query: Query, library: Library, n: int) -> float:
     began = time.perf_counter()
-    ask(library, n)
+    query(library, n)
     return 1000 * (time.perf_counter() - began)
 
 
 def _in_memory(library: Library, vectors: Floats) -> tuple[float, float]:
-    """Medians in milliseconds of the top ten of one video in memory, by us and by numpy, in turn."""
+    """Measure the top ten of one video in memory, by us and by numpy, in turn: medians in milliseconds."""
     in_memory = library.in_memory(video_id(0))
     rows = in_memory.units
 
@@ -190,7 +192,7 @@ def _in_memory(library: Library, vectors: Floats) -> tuple[float, float]:
 
 
 def _recall(library: Library, size: Size, vectors: Floats) -> float:
-    """Which part of the exact ten nearest frames of all a search finds."""
+    """Measure the part of the exact ten nearest frames of all that a search finds."""
     best = np.full((len(vectors), K), -np.inf, np.float32)
     keys = np.zeros((len(vectors), K), np.int64)
     for number in range(size.videos):

@@ -1,4 +1,4 @@
-"""The stages of an ingest, each alone: how many frames a second on one core, and on all of them."""
+"""Rates of the stages of an ingest, each alone: frames a second on one core, and on all of them."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ from pipeline.sources.fetch import FetchedVideo
 if TYPE_CHECKING:
     from index.embedding.space import Space
 
-KEPT_FRAMES = 256
+MATERIAL_FRAMES = 256
 """Frames held in memory for all stages but decoding, however long the videos."""
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Some pictures `[H, W, 3]`, and what the model is given of them, in batches `[n, 3, h, w]`."""
+class Material:
+    """RGB frames `[H, W, 3]`, and the model's inputs made of them, in batches `[n, 3, h, w]`."""
 
-    pictures: tuple[NDArray[np.uint8], ...]
+    frames: tuple[NDArray[np.uint8], ...]
     batches: tuple[NDArray[np.uint8], ...]
 
 
-def pieces_of(paths: Sequence[Path], reading: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
-    """The videos whole, and cut as an ingest cuts them."""
+def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
+    """Make chunks of the videos: each whole, and split as an ingest splits them."""
     whole = [Chunk(FetchedVideo(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
     parts: list[Chunk] = []
     for chunk in whole:
         path = Path(chunk.video.path)
-        spans = split_video(path, path.name, reading.fps, reading.cut_s) if reading.cut_s else ()
+        spans = split_video(path, path.name, settings.fps, settings.cut_s) if settings.cut_s else ()
         parts += [Chunk(chunk.video, span, len(spans), index) for index, span in enumerate(spans)] or [chunk]
     return whole, parts
 
 
-def keep(chunks: Sequence[Chunk], reading: SamplingSettings) -> Kept:
-    """The first frames of the videos. Raises PipelineError if one that it opens cannot be read."""
-    pictures: list[NDArray[np.uint8]] = []
+def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> Material:
+    """Decode the first frames of the videos. Raises PipelineError if one that it opens cannot be read."""
+    frames: list[NDArray[np.uint8]] = []
     for chunk in chunks:
         path = Path(chunk.video.path)
-        with open_video(path, path.name, decoder=reading.decoder) as video:
-            frames = rgb_samples(video, chunk, reading, defaultdict(float))
-            pictures += [rgb for _, _, rgb in islice(frames, KEPT_FRAMES - len(pictures))]
-            frames.close()
-    size = min(reading.batch, len(pictures))
-    inputs = [reading.input(rgb) for rgb in pictures]
+        with open_video(path, path.name, decoder=settings.decoder) as video:
+            samples = rgb_samples(video, chunk, settings, defaultdict(float))
+            frames += [rgb for _, _, rgb in islice(samples, MATERIAL_FRAMES - len(frames))]
+            samples.close()
+    size = min(settings.batch, len(frames))
+    inputs = [settings.input(rgb) for rgb in frames]
     batches = [np.stack(inputs[first : first + size]) for first in range(0, len(inputs) - size + 1, size)]
-    return Kept(tuple(pictures), tuple(batches))
+    return Material(tuple(frames), tuple(batches))
 
 
 @contextmanager
 def warm_processes(count: int) -> Iterator[Executor]:
-    """Processes with the decoder loaded."""
+    """Start processes with the decoder loaded."""
     context = get_context("spawn")
     all_here = context.Barrier(count + 1)
     with ProcessPoolExecutor(count, context, initializer=_warm, initargs=(all_here,)) as pool:
@@ -81,30 +81,34 @@ def warm_processes(count: int) -> Iterator[Executor]:
         yield pool
 
 
-def decode_rate(pool: Executor, chunks: Sequence[Chunk], reading: SamplingSettings, at_once: bool) -> float:
-    """Decoding and scaling to RGB, all pieces at once or one after the other on one core."""
+def decode_rate(pool: Executor, chunks: Sequence[Chunk], settings: SamplingSettings, at_once: bool) -> float:
+    """Measure decoding and scaling to RGB, all chunks at once or one after the other on one core."""
     if at_once:
-        return _rate(lambda: sum(pool.map(_decode, chunks, repeat(reading))))
-    return _rate(lambda: sum(pool.submit(_decode, chunk, reading).result() for chunk in chunks))
+        return _rate(lambda: sum(pool.map(_decode, chunks, repeat(settings))))
+    return _rate(lambda: sum(pool.submit(_decode, chunk, settings).result() for chunk in chunks))
 
 
 def embed_rate(space: Space, batches: Sequence[NDArray[np.uint8]], cores: int) -> float:
-    """Embedding by so many threads of this process, each on a core of its own. On a GPU they only feed it."""
+    """Measure embedding by `cores` threads of this process, each on a core of its own. On a GPU they only feed it."""
     import torch
 
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    with ThreadPoolExecutor(cores) as pool:
-        return _rate(lambda: sum(map(len, pool.map(space.embed, batches))))
+    try:
+        with ThreadPoolExecutor(cores) as pool:
+            return _rate(lambda: sum(map(len, pool.map(space.embed, batches))))
+    finally:
+        torch.set_num_threads(before)
 
 
-def jpeg_rate(pictures: Sequence[NDArray[np.uint8]], reading: SamplingSettings) -> float:
-    """Making the JPEGs that are stored, on one core."""
-    return _rate(lambda: _each(pictures, lambda rgb: jpeg(rgb, reading.jpeg_side_px, reading.jpeg_quality)))
+def jpeg_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
+    """Measure making the JPEGs that are stored, on one core."""
+    return _rate(lambda: _each(frames, lambda rgb: jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)))
 
 
-def prepare_rate(pictures: Sequence[NDArray[np.uint8]], reading: SamplingSettings) -> float:
-    """Scaling and cutting pictures to the model's input, on one core."""
-    return _rate(lambda: _each(pictures, reading.input))
+def prepare_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
+    """Measure scaling and cropping frames to the model's input, on one core."""
+    return _rate(lambda: _each(frames, settings.input))
 
 
 def _warm(all_here: threading.Barrier) -> None:
@@ -113,10 +117,10 @@ def _warm(all_here: threading.Barrier) -> None:
     all_here.wait()
 
 
-def _decode(chunk: Chunk, reading: SamplingSettings) -> int:
+def _decode(chunk: Chunk, settings: SamplingSettings) -> int:
     path = Path(chunk.video.path)
-    with open_video(path, path.name, decoder=reading.decoder) as video:
-        return sum(1 for _ in rgb_samples(video, chunk, reading, defaultdict(float)))
+    with open_video(path, path.name, decoder=settings.decoder) as video:
+        return sum(1 for _ in rgb_samples(video, chunk, settings, defaultdict(float)))
 
 
 def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:
@@ -126,7 +130,7 @@ def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:
 
 
 def _rate(work: Callable[[], int]) -> float:
-    """Items a second of `work`, which returns how many items it did."""
+    """Measure the items a second of `work`, which returns their number."""
     began = time.perf_counter()
     items = work()
     return items / (time.perf_counter() - began)

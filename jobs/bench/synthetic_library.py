@@ -1,4 +1,4 @@
-"""A library of made-up rows for measuring search: no video, no model, only numbers that lie as real ones do.
+"""Make a library of made-up rows for measuring search: no video, no model, only numbers distributed like real ones.
 
 Each video has scenes, each scene a direction near one of the library's topics, each frame a direction near its
 scene's: so frames crowd together as those of real videos do, and a query has near and far neighbours. Words are drawn
@@ -28,7 +28,7 @@ Vectors = NDArray[np.float16]
 
 
 class Size(NamedTuple):
-    """How much is made: `lines` transcript lines and as many captions a video, a `jpeg_bytes` picture a frame."""
+    """Size of a made-up library: `lines` transcript lines and as many captions a video, a `jpeg_bytes` JPEG a frame."""
 
     videos: int
     frames: int
@@ -64,29 +64,31 @@ class _Caption(NamedTuple):
     confidence: float | None = None
 
 
-def make_library(uri: str, size: Size, told: Callable[[int], None]) -> tuple[Library, float]:
-    """The library at `uri`, made where it is not, and the seconds spent; what is there already stays.
+def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[Library, float]:
+    """Make the library at `uri`, or complete the one that is there, and return it with the seconds spent.
 
-    `told` hears how many videos are there. Raises SettingsMismatch if the library there is of another size.
+    `report` is called with the number of videos that are there. Raises SettingsMismatch if the
+    library there is of another size.
     """
     fingerprint = Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', size.dim)
     library = Library.open_or_create(uri, size._asdict(), fingerprint)
     began = time.perf_counter()
-    there = {row.video_id for row in library.videos()}
-    missing = [number for number in range(size.videos) if video_id(number) not in there]
+    present = {row.video_id for row in library.videos()}
+    missing = [number for number in range(size.videos) if video_id(number) not in present]
     library.sweep()
     for first in range(0, len(missing), VIDEOS_A_COMMIT):
         _write(library, missing[first : first + VIDEOS_A_COMMIT], size)
-        told(size.videos - len(missing) + min(first + VIDEOS_A_COMMIT, len(missing)))
+        report(size.videos - len(missing) + min(first + VIDEOS_A_COMMIT, len(missing)))
     return library, time.perf_counter() - began
 
 
 def video_id(number: int) -> str:
+    """Make the id of the video of this number."""
     return f"{number:064x}"
 
 
 def queries(count: int, size: Size) -> NDArray[np.float32]:
-    """Unit vectors [count, dim], each near a frame of another video."""
+    """Make unit vectors [count, dim], each near a frame of another video."""
     random = np.random.default_rng(1)
     numbers = random.integers(size.videos, size=count)
     frames = np.stack([frame_vectors(int(n), size)[random.integers(size.frames)] for n in numbers])
@@ -94,13 +96,13 @@ def queries(count: int, size: Size) -> NDArray[np.float32]:
 
 
 def words(count: int, seed: int) -> list[str]:
-    """Texts of two words, neither the commonest nor the rarest."""
+    """Make texts of two words, neither the commonest nor the rarest."""
     random = np.random.default_rng(seed)
     return [" ".join(_word(int(n)) for n in random.integers(10, 2_000, size=2)) for _ in range(count)]
 
 
 def frame_vectors(number: int, size: Size) -> Vectors:
-    """The vectors [frames, dim] of one video."""
+    """Make the vectors [frames, dim] of one video."""
     random = np.random.default_rng([0, number])
     topics = _directions(np.random.default_rng(0), TOPICS, size.dim)[random.integers(TOPICS, size=SCENES)]
     scenes = _unit(topics + SCENE_SPREAD * _directions(random, SCENES, size.dim))
@@ -164,7 +166,7 @@ def _texts(seed: int, count: int) -> list[str]:
 
 
 def _word(number: int) -> str:
-    """A word of its own for each number: its digits to the base of 20 as syllables."""
+    """Make a word of its own for each number: its digits to the base of 20 as syllables."""
     word = ""
     while number or not word:
         number, digit = divmod(number, 20)

@@ -73,9 +73,9 @@ def make_space(
     model: Annotated[str, typer.Option(help="An architecture of open_clip.")] = "ViT-B-32",
 ) -> None:
     """Write a model with random weights, to measure speed with where no hub can be reached."""
-    from jobs.bench.random_model import make_space as made
+    from jobs.bench.fixtures import make_random_space
 
-    print(made(directory, model))
+    print(make_random_space(directory, model))
 
 
 @app.command("eval")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.bench.resource_usage import Lost, alone_within
+from jobs.bench.resource_usage import Lost, run_alone_within
 from jobs.doctor import Finding
 from pipeline.decoding.open import DECODERS
 from pipeline.errors import PipelineError
@@ -61,7 +61,7 @@ def _try_decoder(name: str, film: Path) -> Finding:
     """Decode the film in a process of its own."""
     todo = f"pip install -U 'kinodex[{EXTRAS[name]}]'; see docs/decoders.md"
     try:
-        frames, reason = alone_within(LIMIT_S, read_film, str(film), name)
+        frames, reason = run_alone_within(LIMIT_S, read_film, str(film), name)
     except Lost as error:
         return Finding(SECTION, name, "broken", str(error), todo)
     except (PipelineError, ImportError, OSError) as error:

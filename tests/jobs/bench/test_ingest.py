@@ -13,8 +13,8 @@ import pytest
 from index.embedding.space import load_space
 from jobs.bench import ingest as bench_ingest
 from jobs.bench.decoders import bench_decoders, table
-from jobs.bench.resource_usage import Lost, alone, alone_within, watched
-from jobs.bench.sample_media import make_films
+from jobs.bench.fixtures import make_films
+from jobs.bench.resource_usage import Lost, measure_usage, run_alone, run_alone_within
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.errors import SourceMissing
@@ -32,25 +32,25 @@ def film(tmp_path_factory):
 
 
 def hold_memory(seconds):
-    with watched() as load:
+    with measure_usage() as load:
         held = bytearray(os.urandom(1) * SPARE_BYTES)
         time.sleep(seconds)
     return load, len(held)
 
 
 def test_a_fresh_process_gives_what_it_made_what_it_raised_or_how_it_ended():
-    assert alone(sum, [1, 2, 3]) == 6
+    assert run_alone(sum, [1, 2, 3]) == 6
     with pytest.raises(ZeroDivisionError):
-        alone(divmod, 1, 0)
+        run_alone(divmod, 1, 0)
     with pytest.raises(Lost, match="status 7"):
-        alone(os._exit, 7)
+        run_alone(os._exit, 7)
     with pytest.raises(Lost, match=r"more than 0\.3 s"):
-        alone_within(0.3, time.sleep, 60)
+        run_alone_within(0.3, time.sleep, 60)
 
 
 def test_memory_of_a_process_and_of_its_largest_child_is_seen():
-    with watched() as load:
-        inner, held = alone(hold_memory, 0.8)
+    with measure_usage() as load:
+        inner, held = run_alone(hold_memory, 0.8)
     assert inner.parent_bytes > held
     assert inner.child_bytes == 0
     assert load.child_bytes > held

@@ -9,7 +9,7 @@ import pytest
 
 from index.errors import SettingsMismatch
 from index.library import Library
-from jobs.bench.page_cache import forget_files
+from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.search import bench_search, table
 from jobs.bench.synthetic_library import Size, frame_vectors, make_library, queries, video_id, words
 from tests.support.command import runner
@@ -47,7 +47,7 @@ def test_questions_have_answers(tmp_path):
 def test_forgotten_files_are_still_there(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "file").write_bytes(b"x" * 10_000)
-    forget_files(tmp_path)
+    drop_page_cache(tmp_path)
     assert (tmp_path / "sub" / "file").read_bytes() == b"x" * 10_000
 
 

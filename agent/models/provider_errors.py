@@ -7,6 +7,7 @@ tables of this module; tests hold a recorded body of a real server for each (tes
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,19 @@ def _has_word(error: openai.APIStatusError, words: Sequence[str]) -> bool:
 
 
 def _message(error: openai.APIStatusError) -> str:
-    return f"{error.param or ''} {error.message}".lower()
+    return f"{error.param or ''} {_server_message(error)}".lower()
+
+
+def _server_message(error: openai.APIStatusError) -> str:
+    """The server's own words; of a body in another form than OpenAI's, the body.
+
+    The client gives the field `error.message` alone. LM Studio sends `{"error": "..."}`, FastAPI `{"detail": [...]}`.
+    """
+    message = error.message.removeprefix(f"Error code: {error.status_code}").strip(" -")
+    if message or error.body is None:
+        return message
+    body = error.body if isinstance(error.body, str) else json.dumps(error.body, ensure_ascii=False)
+    return "" if body.lstrip().startswith("<") else body  # a web page says nothing of the request
 
 
 def status_error(role: Role, error: openai.APIStatusError, models: Sequence[str] | None) -> ModelError:
@@ -83,7 +96,7 @@ def status_error(role: Role, error: openai.APIStatusError, models: Sequence[str]
     `models` are those that the server lists, if it was asked.
     """
     host, model, status = role.host, role.model, error.status_code
-    message = clip(f"{status}: {error.message.removeprefix(f'Error code: {status}').strip(' -')}").rstrip(": ")
+    message = clip(f"{status}: {_server_message(error)}").rstrip(": ")
     if status in (401, 403):
         credentials = f"the key in {role.key_env}" if role.key_env else "a request without a key"
         kind = AllRejected if status == 401 else ModelRejected  # 403: some gateways use it for content

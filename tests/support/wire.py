@@ -1,15 +1,21 @@
-"""What the wire tests share: small real frames, requests with known right replies, and roles for a test server."""
+"""Requests for tests with a chat server: small real frames, known right replies, roles, and a request with tools."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
+import pytest
 from PIL import Image
+from pydantic import BaseModel, Field
 
-from agent.core.protocol import Exchange, Request, ShownFrame
+from agent.core.protocol import Exchange, Request, ShownFrame, Turn
 from agent.core.question import Question, Segment, Video
+from agent.core.replies import Reply
+from agent.errors import InvalidReply, ModelError
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
 from agent.models.role_config import Role
@@ -60,3 +66,51 @@ def ask(
             return [await model.ask(request) for request in requests]
 
     return asyncio.run(run())
+
+
+class Go(BaseModel):
+    """Walk somewhere."""
+
+    tool: Literal["go"]
+    where: str
+    fast: bool | None
+
+
+class Stop(BaseModel):
+    """Stand still."""
+
+    tool: Literal["stop"]
+
+
+class Step(Reply):
+    tool: Literal["go", "stop"]
+    where: str | None = Field(default=None)
+    fast: bool | None = Field(default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walk(Request[Step]):
+    """A request of form "tools"."""
+
+    Reply = Step
+    template: ClassVar[str] = "discover_queries"
+    role: ClassVar[str] = "policy"
+    form: ClassVar[Literal["json", "text", "tools"]] = "tools"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = (Go, Stop)
+    question: object = QUESTION
+    turns: tuple[Turn, ...] = ()
+
+    def check(self, reply: Step) -> None:
+        if reply.tool == "go" and not reply.where:
+            raise InvalidReply("go where?")
+
+
+GO = {"tool": "go", "where": "home", "fast": None}
+HOME = Step(tool="go", where="home")
+
+
+def one_line(error: pytest.ExceptionInfo[ModelError]) -> str:
+    """The error's message, which must be one line."""
+    text = str(error.value)
+    assert "\n" not in text
+    return text

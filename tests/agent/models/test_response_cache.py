@@ -21,8 +21,8 @@ from agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
 from agent.requests.tree import ScoreSegments
-from tests.support.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, refusing
-from tests.support.wire import QUERIES, SCORES, ask, discover, frame, role, score
+from tests.support.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
+from tests.support.wire import GO, HOME, QUERIES, SCORES, Walk, ask, discover, frame, role, score
 
 
 class Call(BaseModel):
@@ -244,3 +244,13 @@ def test_damage_that_shows_later_is_said_too(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(CacheDamaged):
         ResponseCache(tmp_path)
+
+
+def test_a_call_is_repeated_from_the_cache_whatever_the_server_learnt(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "c") as cache:
+        with ChatServer(in_turn(calling(GO, GO), calling(GO))) as server:
+            ask(server, Walk(), replace(Walk(), attempt=1), cache=cache)
+        first, second = ask(server, Walk(), replace(Walk(), attempt=1), cache=cache, attempts=1)
+    assert (first.cached, second.cached) == (True, True)
+    assert first.invalid == "it holds 2 calls of tools; give one"
+    assert second.reply == HOME

@@ -1,0 +1,151 @@
+"""One endpoint: it learns once how the server wants requests written, and sends no more at once than allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+
+from agent.core.replies import Queries
+from agent.errors import ModelRejected
+from agent.models.openai_compatible import OpenAIModel
+from tests.support.chat_server import ChatServer, calling, failing, rate_limited
+from tests.support.wire import GO, HOME, QUERIES, Walk, ask, discover, role
+
+RETRY_AFTER_S = 60
+
+
+def test_a_request_without_frames_is_plain_text_with_the_roles_parameters() -> None:
+    with ChatServer(lambda _: QUERIES) as server:
+        ask(server, discover(), max_tokens=77, seed=3, temperature=0.2, extra={"reasoning_effort": "low"})
+    body = server.seen[0].body
+    assert "What colour is the kite?" in body["messages"][0]["content"]
+    assert (body["max_tokens"], body["seed"], body["temperature"]) == (77, 3, 0.2)
+    assert body["reasoning_effort"] == "low"
+    assert body["response_format"]["json_schema"]["strict"] is True
+
+
+def test_the_request_says_its_own_temperature_unless_the_role_does() -> None:
+    with ChatServer(lambda _: QUERIES) as server:
+        ask(server, discover())
+    assert server.seen[0].body["temperature"] == discover().temperature
+
+
+@pytest.mark.parametrize(
+    ("rejects", "rungs", "calls"),
+    [
+        ([], ["json_schema"], 1),
+        (["json_schema"], ["json_schema", "json_object"], 2),
+        (["json_schema", "json_object"], ["json_schema", "json_object", None], 3),
+    ],
+)
+def test_the_ladder_goes_down_to_what_the_server_takes_and_stays_there(rejects, rungs, calls) -> None:
+    with ChatServer(lambda _: QUERIES, rejects=rejects) as server:
+        first, second = ask(server, discover(), discover())
+    assert first.reply == second.reply == Queries(queries=QUERIES["queries"])
+    formats = [seen.body.get("response_format", {}).get("type") for seen in server.seen]
+    assert formats == [*rungs, rungs[-1]]
+    assert ("JSON schema" in server.seen[-1].text) == (calls > 1)
+
+
+def test_parameters_that_the_server_rejects_are_left_out_once_and_for_all() -> None:
+    with ChatServer(lambda _: QUERIES, rejects=["max_tokens", "temperature", "seed"]) as server:
+        ask(server, discover(), discover(), seed=1, max_tokens=50)
+    assert len(server.seen) == 5
+    for seen in server.seen[-2:]:
+        assert seen.body["max_completion_tokens"] == 50
+        assert not {"max_tokens", "temperature", "seed"} & set(seen.body)
+
+
+@pytest.mark.parametrize("rejects", ["tools", "tool_choice"])
+def test_an_endpoint_that_refuses_tools_is_asked_for_json_from_then_on(
+    rejects: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), ChatServer(lambda _: GO, rejects=[rejects]) as server:
+        first, second = ask(server, Walk(), Walk())
+    assert first.reply == second.reply == HOME
+    assert [bool(seen.tools) for seen in server.seen] == [True, False, False]
+    assert server.seen[1].schema == "Step"
+    assert caplog.text.count("takes no tools") == 1
+
+
+def test_the_json_ladder_goes_on_below_the_tools() -> None:
+    with ChatServer(lambda _: GO, rejects=["tools", "json_schema", "json_object"]) as server:
+        [exchange] = ask(server, Walk())
+    assert exchange.reply == HOME
+    assert [seen.body.get("response_format", {}).get("type") for seen in server.seen] == [
+        None,
+        "json_schema",
+        "json_object",
+        None,
+    ]
+    assert "JSON schema" in server.seen[-1].text
+
+
+def test_parallel_calls_are_a_parameter_that_may_be_left_out() -> None:
+    with ChatServer(lambda _: calling(GO), rejects=["parallel_tool_calls"]) as server:
+        first, second = ask(server, Walk(), Walk())
+    assert first.reply == second.reply == HOME
+    assert ["parallel_tool_calls" in seen.body for seen in server.seen] == [True, False, False]
+    assert all(seen.tools for seen in server.seen)
+
+
+def test_tools_of_the_users_own_that_are_refused_are_an_error() -> None:
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    own = {"tools": [{"type": "function", "function": {"name": "fly", "description": "Up.", "parameters": schema}}]}
+    with ChatServer(lambda _: failing(400, "no such tool")) as server, pytest.raises(ModelRejected, match="no such"):
+        ask(server, discover(), extra=own)
+
+
+def test_no_more_requests_are_in_flight_than_the_role_allows() -> None:
+    async def run(server: ChatServer) -> None:
+        async with OpenAIModel(role(server, at_once=3)) as model:
+            await asyncio.gather(*(model.ask(discover()) for _ in range(12)))
+
+    three = threading.Barrier(3)
+
+    def reply(_: dict) -> dict:
+        three.wait(timeout=60)  # broken, and no reply, if fewer are let through
+        return QUERIES
+
+    with ChatServer(reply) as server:
+        asyncio.run(run(server))
+    assert len(server.seen) == 12
+    assert server.most_at_once == 3
+
+
+def test_requests_side_by_side_step_down_together() -> None:
+    async def run(server: ChatServer) -> None:
+        async with OpenAIModel(role(server)) as model:
+            exchanges = await asyncio.gather(*(model.ask(discover()) for _ in range(6)))
+            assert all(exchange.reply for exchange in exchanges)
+
+    with ChatServer(lambda _: QUERIES, rejects=["json_schema"]) as server:
+        asyncio.run(run(server))
+    formats = [seen.body["response_format"]["type"] for seen in server.seen]
+    assert formats.count("json_object") == 6
+
+
+def test_a_cancelled_request_is_cancelled_at_once() -> None:
+    async def run(server: ChatServer) -> None:
+        async with OpenAIModel(role(server)) as model, asyncio.timeout(0.3):
+            await model.ask(discover())
+
+    started = time.monotonic()
+    with ChatServer(lambda _: rate_limited(str(RETRY_AFTER_S))) as server, pytest.raises(TimeoutError):
+        asyncio.run(run(server))
+    assert time.monotonic() - started < RETRY_AFTER_S
+
+
+def test_a_closed_model_may_be_used_in_another_loop() -> None:
+    async def run(model: OpenAIModel) -> None:
+        async with model:
+            assert (await model.ask(discover())).reply is not None
+
+    with ChatServer(lambda _: QUERIES) as server:
+        model = OpenAIModel(role(server))
+        asyncio.run(run(model))
+        asyncio.run(run(model))

@@ -1,0 +1,70 @@
+"""Settings of roles: what they take from the default one, their keys, their prices, and clear errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.errors import BadSettings, KeyMissing
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import ROLES, Role, api_key, read_roles
+from agent.variants.registry import VARIANTS
+from tests.support.chat_server import ChatServer
+from tests.support.wire import QUERIES, ask, discover, one_line
+
+
+def test_roles_take_what_they_leave_out_from_the_default_one() -> None:
+    shared = {"base_url": "http://localhost:8000/v1/", "model": "large", "price": {"input": 1.0}}
+    roles = read_roles({"default": shared, "reward": {"model": "small"}})
+    assert (roles["reward"].model, roles["reward"].base_url) == ("small", "http://localhost:8000/v1")
+    assert roles["reward"].price.input == 1.0
+    assert roles["default"].model == "large"
+
+
+@pytest.mark.parametrize("settings", [{"polcy": {"model": "m"}}, {"model": "m"}])
+def test_only_roles_may_stand_where_roles_are_named(settings: dict) -> None:
+    with pytest.raises(BadSettings, match="the roles are default, policy"):
+        read_roles(settings)
+
+
+def test_every_agent_names_roles_that_can_be_set() -> None:
+    roles = {role for variant in VARIANTS for role in variant.roles}
+    assert {"policy", "reward"} <= roles <= set(ROLES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "m", "temprature": 1}, ["temprature", "temperature"]),
+        ({"base_url": "localhost:8000", "model": "m"}, ["base_url", "localhost:8000", "http://HOST:PORT/v1"]),
+        ({}, ["model"]),
+        ({"model": "m", "max_tokens": 0}, ["max_tokens", "0", "greater than 0"]),
+    ],
+)
+def test_settings_that_make_no_sense_are_told_in_one_line(settings: dict, words: list[str]) -> None:
+    with pytest.raises(BadSettings) as caught:
+        read_roles({"policy": settings})
+    text = str(caught.value)
+    assert "\n" not in text
+    assert all(word in text for word in ["policy", *words])
+
+
+def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "right")
+    with ChatServer(lambda _: QUERIES, key="right") as server:
+        [exchange] = ask(server, discover(), key_env="MY_KEY")
+    assert exchange.reply is not None
+
+
+@pytest.mark.parametrize("host", ["api.openai.com", "8.8.8.8"])
+def test_a_missing_key_is_named_before_anything_is_asked(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(KeyMissing) as caught:
+        OpenAIModel(Role(model="m", base_url=f"https://{host}/v1"))
+    assert host in one_line(caught)
+    assert "OPENAI_API_KEY is not set" in one_line(caught)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "[::1]:8000", "192.168.1.7", "vllm:8000"])
+def test_a_server_of_ones_own_needs_no_key(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert api_key(Role(model="m", base_url=f"http://{host}/v1"))

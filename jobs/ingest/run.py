@@ -170,12 +170,16 @@ def _load_models(config: IngestConfig) -> Iterator[_Models]:
             raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
         cores = len(os.sched_getaffinity(0))
         workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
-        torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
 
         def start_workers(assignment: Assignment) -> AbstractContextManager[Executor]:
             return local_executor(assignment, workers, space.embed, space.device_type)
 
-        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
+        try:
+            yield _Models(space.fingerprint, space.device_type == "cuda", start_workers)
+        finally:
+            torch.set_num_threads(threads)
         return
     from jobs.ingest.metrics import ray_watch
     from jobs.ingest.ray_embedders import Sizes

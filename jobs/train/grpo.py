@@ -1,15 +1,15 @@
-"""Trains a LongVideoAgent master with GRPO (arXiv 2512.20618, section 3.2), through TRL's GRPOTrainer.
+"""GRPO training of a LongVideoAgent master (arXiv 2512.20618, section 3.2), through TRL's GRPOTrainer.
 
-The trainer decides what is asked how often, and updates the model; the rollouts are runs of the agent itself
-(`master_rollouts`). The reward of a rollout is the paper's (`agent.variants.longvideoagent.rewards`), in two columns so that both are logged.
+The trainer chooses the questions and updates the model; the rollouts are runs of the agent itself (`rollouts`). The
+reward of a rollout is the paper's (`agent.variants.longvideoagent.rewards`), in two columns so that both are logged.
 
-What the paper leaves open, and what was decided (grpo.toml has the numbers):
+Decisions where the paper leaves something open (grpo.toml has the numbers):
 
 - It speaks of GRPO and of "a learned value baseline" at once. GRPO has none: the baseline is the mean of the group,
   and the advantage is in standard deviations of the group.
 - Batch 4 and N = 4 are read as 4 questions a step with 4 rollouts each, one update for each batch of rollouts.
 - The loss is GRPO's own: means over the master's tokens of a rollout, then over the rollouts.
-- LoRA is not spoken of, so all weights are trained (the published quick start uses LoRA, batch 16 and 8 rollouts).
+- LoRA is not mentioned, so all weights are trained (the published quick start uses LoRA, batch 16 and 8 rollouts).
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, chosen_models
 from jobs.open_library import check_vectors, held_space, library_space
 from jobs.synthetic.known_answers import Known
-from jobs.train.rollouts import Sampled, World, sample
+from jobs.train.rollouts import RolloutContext, TokenizedRollout, sample_rollouts
 from jobs.train.settings import MasterSettings
 
 FINISHED = "master"
 """The folder of the trained model, beside the checkpoints."""
 ROLLOUTS = "rollouts.jsonl"
 
-Told = Callable[[str], object]
+Report = Callable[[str], object]
+"""A function that shows one line of progress."""
 
 
 def train_master(
@@ -49,20 +50,22 @@ def train_master(
     out: Path,
     settings: MasterSettings,
     frozen: ModelChoice,
-    told: Told,
+    report: Report,
 ) -> Path:
-    """Train `model` (a folder or a hub id) on questions about films, each with its environment; the finished folder.
+    """Train `model` (a folder or a hub id) on questions about films; return the folder of the trained model.
 
-    Checkpoints go to `out`, every rollout to rollouts.jsonl there. If `out` holds a checkpoint, training goes on
-    from it. Raises `ModelUnknown` if there is no such model.
+    Each film has its environment. Checkpoints go to `out`, every rollout to rollouts.jsonl there. If `out` holds a
+    checkpoint, training continues from it. Raises `ModelUnknown` if there is no such model.
     """
     out.mkdir(parents=True, exist_ok=True)
     with asyncio.Runner() as runner, _expected_warnings():
         opened = AsyncExitStack()
         try:
             models = runner.run(opened.enter_async_context(chosen_models(frozen)))
-            rollouts = _Rollouts(runner, World(questions, environments, models), settings, out / ROLLOUTS)
-            trainer = _trainer(model, out, settings, rollouts, told)
+            rollouts = _RolloutFunction(
+                runner, RolloutContext(questions, environments, models), settings, out / ROLLOUTS
+            )
+            trainer = _trainer(model, out, settings, rollouts, report)
             trainer.train(resume_from_checkpoint=_last_checkpoint(out))
         finally:
             runner.run(opened.aclose())
@@ -71,46 +74,45 @@ def train_master(
 
 
 def film_environments(place: str, films: Collection[str], space: str | None = None) -> dict[str, Environment]:
-    """An environment for each of these films of a library, in its own space or another that it holds.
+    """Open an environment for each of these films of a library, in its own space or another that it holds.
 
-    Raises `UsageError` if it does not hold one of them, or not that space, `SpaceMismatch` if a film is not in it yet.
+    Raises `UsageError` if a film or the space is missing, `SpaceMismatch` if a film is not in that space yet.
     """
     library = Library.open(place)
     rows = {Path(row.uri).name: row for row in library.videos()}
     missing = sorted(set(films) - set(rows))
     if missing:
         raise UsageError(f"{place} holds no film {missing[0]}, which a question is about; ingest it, or leave it out")
-    asked = {film: rows[film] for film in sorted(set(films))}
-    check_vectors(library, held_space(library, space), list(asked.values()))
+    chosen = {film: rows[film] for film in sorted(set(films))}
+    check_vectors(library, held_space(library, space), list(chosen.values()))
     embed_text = library_space(library, space, "text").embed_text
-    return {film: Environment.of(library, [row], embed_text, space=space) for film, row in asked.items()}
+    return {film: Environment.of(library, [row], embed_text, space=space) for film, row in chosen.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class _Rollouts:
-    """What the trainer calls for rollouts: each prompt is the number of a question, already there N times."""
+class _RolloutFunction:
+    """TRL's rollout function: each prompt is the number of a question, given N times."""
 
     runner: asyncio.Runner
-    world: World
+    context: RolloutContext
     settings: MasterSettings
     log: Path
 
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
-        sampled = self.runner.run(
-            sample([int(each) for each in prompts], self.world, self.settings, _policy(trainer, self.settings))
-        )
+        numbers, policy = [int(each) for each in prompts], _policy(trainer, self.settings)
+        sampled = self.runner.run(sample_rollouts(numbers, self.context, self.settings, policy))
         if trainer.accelerator.is_main_process:
-            self._keep(sampled)
+            self._log(sampled)
         return {
             "prompt_ids": [each.prompt for each in sampled],
             "completion_ids": [each.completion for each in sampled],
             "env_mask": [each.own for each in sampled],
-            "logprobs": None,  # wanted where another engine samples
+            "logprobs": None,  # needed only if another engine samples
             "structure": [each.rollout.rewards.total - each.rollout.rewards.answer for each in sampled],
             "answer": [each.rollout.rewards.answer for each in sampled],
         }
 
-    def _keep(self, sampled: Sequence[Sampled]) -> None:
+    def _log(self, sampled: Sequence[TokenizedRollout]) -> None:
         with self.log.open("a", encoding="utf-8") as file:
             file.writelines(as_line(each.rollout) + "\n" for each in sampled)
 
@@ -121,24 +123,24 @@ def structure(*, structure: list[float], **_: Any) -> list[float]:
 
 
 def answer(*, answer: list[float], **_: Any) -> list[float]:
-    """The second column."""
+    """The second column of rewards: 1 for a right answer."""
     return answer
 
 
 def _policy(trainer: Any, settings: MasterSettings) -> Generator:
-    """The model as it is at this step."""
+    """A generator of the model in its present state."""
     from trl.models import unwrap_model_for_generation
 
-    def at_hand() -> Any:
-        again = trainer.args.gradient_checkpointing_kwargs
+    def prepare_model() -> Any:
+        checkpointing = trainer.args.gradient_checkpointing_kwargs
         return unwrap_model_for_generation(
-            trainer.model_wrapped, trainer.accelerator, gradient_checkpointing_kwargs=again
+            trainer.model_wrapped, trainer.accelerator, gradient_checkpointing_kwargs=checkpointing
         )
 
-    return Generator(trainer.model, trainer.processing_class, settings.turn_tokens, at_hand)
+    return Generator(trainer.model, trainer.processing_class, settings.turn_tokens, prepare_model)
 
 
-def _trainer(model: str, out: Path, settings: MasterSettings, rollouts: _Rollouts, told: Told) -> Any:
+def _trainer(model: str, out: Path, settings: MasterSettings, rollouts: _RolloutFunction, report: Report) -> Any:
     import_torchvision()
     import transformers
     import trl
@@ -153,11 +155,11 @@ def _trainer(model: str, out: Path, settings: MasterSettings, rollouts: _Rollout
         place,
         columns,
         _config(out, settings),
-        Dataset.from_dict({"prompt": [str(number) for number in range(len(rollouts.world.questions))]}),
+        Dataset.from_dict({"prompt": [str(number) for number in range(len(rollouts.context.questions))]}),
         rollout_func=rollouts,
     )
     trainer.remove_callback(transformers.PrinterCallback)
-    trainer.add_callback(_teller(settings.steps, told))
+    trainer.add_callback(_progress_callback(settings.steps, report))
     return trainer
 
 
@@ -191,21 +193,21 @@ def _config(out: Path, settings: MasterSettings) -> Any:
     )
 
 
-def _teller(steps: int, told: Told) -> Any:
-    """A callback of the trainer that tells of each step in one line."""
+def _progress_callback(steps: int, report: Report) -> Any:
+    """A callback of the trainer that reports each step in one line."""
     import transformers
 
-    class Teller(transformers.TrainerCallback):
+    class ProgressCallback(transformers.TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             logs = more["logs"]
             if "reward" in logs:
-                told(
+                report(
                     f"step {state.global_step} of {steps}: reward {logs['reward']:.3f} (structure "
                     f"{logs['rewards/structure/mean']:.3f}, answer {logs['rewards/answer/mean']:.3f}), "
                     f"divergence {logs.get('kl', 0.0):.4f}"
                 )
 
-    return Teller()
+    return ProgressCallback()
 
 
 def _last_checkpoint(out: Path) -> str | None:
@@ -218,7 +220,7 @@ def _last_checkpoint(out: Path) -> str | None:
 
 @contextmanager
 def _expected_warnings() -> Iterator[None]:
-    """Within this block, without what the libraries say about each other's changes (TRL 1.16, transformers 5.23)."""
+    """Ignore, within this block, two warnings that TRL 1.16 and transformers 5.23 cause with each other."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "You are using 'rollout_func'", UserWarning)
         warnings.filterwarnings("ignore", ".*gradient_checkpointing.* is deprecated", FutureWarning)

@@ -1,9 +1,9 @@
-"""Rollouts of a master that is being trained: the agent itself runs, and its policy is the model in training.
+"""Rollouts of a master in training: the agent itself runs, and its policy is the model in training.
 
-Nothing of the agent is imitated here. `agent.ask_questions` runs longvideoagent on the library with the frozen models in all
-roles but the master's; the master's turns are sampled from the model as it is, and their tokens are kept as they
-were chosen. What the master is told (the prompt, clips, observations) is in the sequence, too, but masked: no loss
-is computed from it.
+Nothing of the agent is imitated here. `ask_many` runs longvideoagent on the library with the frozen models in all
+roles but the master's; the master's turns are sampled from the model in its present state, and their tokens are kept
+as sampled. The messages to the master (the prompt, clips, observations) are in the sequence, too, but masked: no loss
+is computed from them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ AGENT = "longvideoagent"
 
 
 @dataclass(slots=True)
-class SampledMaster:
-    """The master of one rollout. `tokens` is all it was told and said, `own` has 1 for each that it said itself."""
+class MasterInTraining:
+    """The master of one rollout. `tokens` holds the whole conversation, `own` has 1 for each token of the master."""
 
     generator: Generator
     temperature: float
@@ -42,38 +42,38 @@ class SampledMaster:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         if type(request).__name__ not in MASTER_REQUESTS or request.attempt:
-            return Exchange(None, "a rollout is the master's turns, each asked for once")
+            return Exchange(None, "a rollout is the master's turns, each requested once")
         tokenizer = self.generator.tokenizer
-        self._told(self._news(request) if self.tokens else first_tokens(tokenizer, render(request)))
-        said, exchange = await generate_reply(self.generator, self.tokens, self.temperature, request)
-        self.tokens += said
-        self.own += [1] * len(said)
+        self._append_message(self._next_message(request) if self.tokens else first_tokens(tokenizer, render(request)))
+        reply_tokens, exchange = await generate_reply(self.generator, self.tokens, self.temperature, request)
+        self.tokens += reply_tokens
+        self.own += [1] * len(reply_tokens)
         return exchange
 
-    def _news(self, request: Request[Any]) -> list[int]:
-        """What was told since the master last spoke."""
+    def _next_message(self, request: Request[Any]) -> list[int]:
+        """Tokens of the message after the master's last turn."""
         return message_tokens(self.generator.tokenizer, request.turns[-1].text, self.tokens)
 
-    def _told(self, tokens: Sequence[int]) -> None:
+    def _append_message(self, tokens: Sequence[int]) -> None:
         self.prompt_length = self.prompt_length or len(tokens)
         self.tokens += tokens
         self.own += [0] * len(tokens)
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class TokenizedRollout:
     """A rollout with its tokens, as a trainer takes them."""
 
     rollout: Rollout
     prompt: list[int]
     completion: list[int]
     own: list[int]
-    """For each token of the completion: 1 if the master said it, 0 if it was told."""
+    """For each token of the completion: 1 if it is the master's, 0 if it belongs to a message to it."""
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What rollouts run on: questions with their answers, the films that they are about, and the frozen models."""
+class RolloutContext:
+    """Questions with their answers, the films that they are about, and the frozen models."""
 
     questions: Sequence[Known]
     environments: Mapping[str, Environment]
@@ -81,24 +81,26 @@ class World:
     frozen: ModelsFor
 
 
-async def sample(numbers: Sequence[int], world: World, settings: MasterSettings, generator: Generator) -> list[Sampled]:
-    """A rollout of each of these questions (a number may be there several times), all at once."""
-    masters = [SampledMaster(generator, settings.temperature) for _ in numbers]
+async def sample_rollouts(
+    numbers: Sequence[int], context: RolloutContext, settings: MasterSettings, generator: Generator
+) -> list[TokenizedRollout]:
+    """Sample a rollout of each of these questions (a number may be given several times), all at once."""
+    masters = [MasterInTraining(generator, settings.temperature) for _ in numbers]
     records: list[list[Record]] = [[] for _ in numbers]
     tasks = []
-    for number, master, told in zip(numbers, masters, records, strict=True):
-        known = world.questions[number]
-        environment = world.environments[known.film]
-        models = _with_policy(world.frozen(environment), master)
-        tasks.append(Task(known.question, environment, models, AGENT, on_event=_recorder(told)))
+    for number, master, recorded in zip(numbers, masters, records, strict=True):
+        known = context.questions[number]
+        environment = context.environments[known.film]
+        models = _with_policy(context.frozen(environment), master)
+        tasks.append(Task(known.question, environment, models, AGENT, on_event=_recorder(recorded)))
     await ask_many(tasks, together=len(tasks))
     return [
-        _sampled(world.questions[number], master, told, settings.alpha)
-        for number, master, told in zip(numbers, masters, records, strict=True)
+        _tokenized(context.questions[number], master, recorded, settings.alpha)
+        for number, master, recorded in zip(numbers, masters, records, strict=True)
     ]
 
 
-def _with_policy(frozen: Models, master: SampledMaster) -> Models:
+def _with_policy(frozen: Models, master: MasterInTraining) -> Models:
     return {**(frozen if isinstance(frozen, Mapping) else {"default": frozen}), "policy": master}
 
 
@@ -106,7 +108,7 @@ def _recorder(records: list[Record]) -> Any:
     return lambda event: records.append(record(event))
 
 
-def _sampled(known: Known, master: SampledMaster, records: list[Record], alpha: float) -> Sampled:
+def _tokenized(known: Known, master: MasterInTraining, records: list[Record], alpha: float) -> TokenizedRollout:
     start = master.prompt_length
     run = rollout(records, known.answer, alpha)
-    return Sampled(run, master.tokens[:start], master.tokens[start:], master.own[start:])
+    return TokenizedRollout(run, master.tokens[:start], master.tokens[start:], master.own[start:])

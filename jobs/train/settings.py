@@ -1,4 +1,4 @@
-"""How a master is trained: the paper's settings in grpo.toml beside this file, and what the user changes."""
+"""Settings of training: the paper's in grpo.toml beside this file, and the user's changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAPER = Path(__file__).with_name("grpo.toml")
 
 
 class MasterSettings(BaseModel):
-    """One value each; none has a default here, so that grpo.toml says them all."""
+    """All settings; none has a default here, so that grpo.toml names them all."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,7 +24,7 @@ class MasterSettings(BaseModel):
     kl: NonNegativeFloat
     questions: PositiveInt
     rollouts: int = Field(ge=2)
-    """Of one question; their mean is the baseline, so one alone would teach nothing."""
+    """Rollouts of one question; their mean is the baseline, so a single one would teach nothing."""
     temperature: PositiveFloat
     alpha: PositiveFloat
     clip: PositiveFloat
@@ -35,13 +35,13 @@ class MasterSettings(BaseModel):
 
     @classmethod
     def read(cls, path: Path | None = None, **changes: Any) -> Self:
-        """The paper's settings, those of a TOML file over them, and `changes` that are not None over both.
+        """Read the paper's settings, those of a TOML file over them, and `changes` that are not None over both.
 
-        Raises `UsageError` for a file that cannot be read, for unknown names, and for values that make no sense.
+        Raises `UsageError` for a file that cannot be read, for unknown names, and for invalid values.
         """
-        told = {name: value for name, value in changes.items() if value is not None}
+        overrides = {name: value for name, value in changes.items() if value is not None}
         try:
-            return cls.model_validate(_values(PAPER) | (_values(path) if path else {}) | told)
+            return cls.model_validate(_values(PAPER) | (_values(path) if path else {}) | overrides)
         except ValidationError as error:
             raise UsageError(f"{path or 'the settings'}: {_misfit(error)}") from error
 

@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from agent.models.chat_template import first_tokens
-from agent.models.local import load_local_model
 from agent.trace.trace import read_trace
 from agent.variants.longvideoagent.rewards import ALPHA
 from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.run import run_ingest
-from jobs.model_choice import ModelChoice, chosen_models
 from jobs.synthetic.known_answers import read_known
-from jobs.synthetic.world.questions import write_questions
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import subtitles, write_script
 from jobs.train.grpo import film_environments
-from jobs.train.rollouts import World, sample
-from jobs.train.settings import MasterSettings
-from pipeline.sources.discover import list_sources
 from tests.support.command import bad
 from tests.support.tiny_models import TINY, write_model
-from tests.support.training_model import ACTIONS, tiny_master, words_tokenizer
+
+pytestmark = pytest.mark.slow
 
 STEPS, QUESTIONS, ROLLOUTS = 2, 2, 4
 TURNS, TURN_TOKENS = 5, 4
 CHANGES = f"learning_rate = 0.01\nquestions = {QUESTIONS}\nrollouts = {ROLLOUTS}\nturn_tokens = {TURN_TOKENS}\n"
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory) -> Path:
-    """A library of one short sketch film with a narrator, questions about it, and a master of random weights."""
-    home: Path = tmp_path_factory.mktemp("training")
-    script = write_script("film-01", 30.0, 0, spoken=True)
-    render_film(script, home / "film-01.mp4")
-    (home / "film-01.srt").write_text(subtitles(script))
-    run_ingest(
-        IngestConfig(space="builtin", workers=1), list_sources([str(home / "film-01.mp4")]), str(home / "library")
-    )
-    rows = [question.as_json() for question in write_questions(script, "film-01.mp4", 0)]
-    (home / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    tiny_master(home / "model", words_tokenizer([str(row["question"]) for row in rows], words=6))
-    (home / "changes.toml").write_text(CHANGES)
-    return home
 
 
 def weights(folder: Path) -> dict:
@@ -60,6 +32,7 @@ def weights(folder: Path) -> dict:
 
 
 def train(kinodex, home, steps):
+    (home / "changes.toml").write_text(CHANGES)
     return kinodex(
         "train", "master", home / "library", "--questions", home / "questions.jsonl", "--model", home / "model",
         "--out", home / "out", "--config", home / "changes.toml", "--steps", steps,
@@ -112,36 +85,6 @@ def test_training_goes_on_from_a_checkpoint(kinodex, home):
     ran = train(kinodex, home, STEPS + 1)
     assert ran.code == 0, ran.err
     assert [line.split(":")[0] for line in ran.err.splitlines() if line.startswith("step ")] == ["step 3 of 3"]
-
-
-def test_only_what_the_master_said_is_its_own(home):
-    model = load_local_model(str(home / "model"), max_new_tokens=4)
-    known = read_known(home / "questions.jsonl")
-    environments = film_environments(str(home / "library"), {each.film for each in known})
-
-    async def sampled():
-        async with chosen_models(ModelChoice()) as frozen:
-            return await sample([0, 1] * 6, World(known, environments, frozen), MasterSettings.read(), model.generator)
-
-    runs = asyncio.run(sampled())
-    assert len(runs) == 12
-    for run in runs:
-        read = model.generator.tokenizer.decode
-        said = [token for token, own in zip(run.completion, run.own, strict=True) if own]
-        turns = [turn.text for turn in run.rollout.messages if turn.speaker == "assistant"]
-        assert read(said, skip_special_tokens=True).split() == " ".join(turns).replace("(nothing)", "").split()
-        assert run.own[0] == 1 and run.own[-1] == 1
-        assert run.prompt == first_tokens(model.generator.tokenizer, run.rollout.messages[0].text)
-    assert any(0 in run.own for run in runs)
-    valid = [turn for run in runs for turn in run.rollout.messages if turn.text in ACTIONS]
-    assert valid
-
-
-def test_the_papers_settings_are_the_default():
-    settings = MasterSettings.read()
-    assert (settings.learning_rate, settings.steps, settings.kl) == (5e-6, 2000, 1e-3)
-    assert (settings.questions, settings.rollouts, settings.temperature) == (4, 4, 1.0)
-    assert settings.alpha == ALPHA
 
 
 def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
-from agent.core.protocol import Exchange, R, Request, Usage, request_key
+from agent.core.protocol import Exchange, R, Request, Usage, request_fields, request_key
 from agent.errors import NotInTrace
 from agent.trace.trace import read_trace
+
+SIMILARITY_NOISE = 1e-4
+"""Scores made of vectors differ by less than this between machines and numbers of threads."""
 
 
 class ReplayModel:
@@ -28,17 +32,35 @@ class ReplayModel:
         return str(names.get(role) or names.get("default") or self.name)
 
     def holds(self, request: Request[R]) -> bool:
-        """Whether the reply to a request was recorded."""
-        return request_key(request) in self._exchanges
+        """True if the reply to a request was recorded."""
+        return self._recorded(request) is not None
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
-        key = request_key(request)
-        found = self._exchanges.get(key)
+        found = self._recorded(request)
         if found is None:
             raise NotInTrace(
-                f"{self.path} holds no {type(request).__name__} with key {key}; replay with the question, "
-                "library, agent and parameters of its header, or ask a model"
+                f"{self.path} holds no {type(request).__name__} with key {request_key(request)}; replay with the "
+                "question, library, agent and parameters of its header, or ask a model"
             )
         reply = None if found["reply"] is None else request.Reply.model_validate(found["reply"])
         usage = Usage(**found["usage"])
         return Exchange(reply, found["invalid"], usage, found["cached"], found["raw"], found["seconds"])
+
+    def _recorded(self, request: Request[R]) -> dict[str, Any] | None:
+        """The exchange of the same request, or of one that differs in the last digits of a score alone."""
+        same = self._exchanges.get(request_key(request))
+        if same is not None:
+            return same
+        inputs = request_fields(request)
+        return next((each for each in self._exchanges.values() if _is_close(each.get("inputs"), inputs)), None)
+
+
+def _is_close(one: object, other: object) -> bool:
+    """True if two JSON values are equal but for the noise of floats."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=SIMILARITY_NOISE, abs_tol=SIMILARITY_NOISE)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_close(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_close, one, other))
+    return one == other

@@ -1,4 +1,4 @@
-"""Which model answers: the built-in one, a recorded trace, language models behind endpoints, or one in this process."""
+"""The choice of models: the built-in one, a recorded trace, endpoints, or a language model in this process."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ BUILTIN = "builtin"
 REPLAY = "replay:"
 LOCAL = "local:"
 """A causal language model in this process. As --model it is the policy, and the built-in model all other roles."""
-ASKED_WITH = {"temperature", "max_tokens", "seed", "extra", "image_side_px"}
-"""Settings of a role that replies hang on."""
+REPLY_SETTINGS = {"temperature", "max_tokens", "seed", "extra", "image_side_px"}
+"""Settings of a role on which replies depend."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """What the user said about models. `roles_file` is a TOML file with a table a role.
+    """The user's options for models. `roles_file` is a TOML file with a table for each role.
 
-    `at_once` is how many requests a role has in flight where its own settings do not say; None: as many as its default.
-    `share` is over how many processes these are shared out. `charge_cached`: replies from the cache cost as if anew.
-    `cache_path` is the file of the cache, where it is not that of `cache_file`.
+    `at_once` is the number of requests that a role has in flight unless its own settings give one; None: its default.
+    `share` is the number of processes that share these. `charge_cached`: replies from the cache cost as much as new
+    ones. `cache_path` is the file of the cache; None: that of `cache_file`.
     """
 
     model: str = BUILTIN
@@ -63,14 +63,14 @@ class ModelChoice:
 
 
 ModelsFor = Callable[[Environment], Models]
-"""The models that answer about an environment: endpoints are the same for all, the built-in model is not."""
+"""A function of an environment: endpoints are the same for all environments, the built-in model is not."""
 
 
 @asynccontextmanager
 async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
-    """The models of a choice, closed at the end.
+    """Open the models of a choice; close them at the end.
 
-    Raises UsageError or an AgentError if the choice makes no sense or a key is missing.
+    Raises UsageError or an AgentError if the choice is invalid or a key is missing.
     """
     if not choice.has_language:
         if choice.base_url:
@@ -96,7 +96,7 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
 
 @asynccontextmanager
 async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]:
-    """By role the models of a choice that need no library: behind endpoints, or language models in this process."""
+    """Open the models of a choice that need no library, by role: behind endpoints, or in this process."""
     from agent.models.openai_compatible import open_models
     from agent.models.response_cache import ResponseCache
 
@@ -119,13 +119,13 @@ def _local_model(role: Role) -> Model:
 
 
 def cache_file() -> Path:
-    """Where replies of language models are kept: KINODEX_CACHE, else the user's cache folder."""
+    """The file of stored replies of language models: in KINODEX_CACHE, else in the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(os.environ.get("KINODEX_CACHE") or f"{home}/kinodex").expanduser() / "replies.sqlite"
 
 
-def named_models(choice: ModelChoice) -> dict[str, str]:
-    """Who answers for each role, where, and with which settings that are not the default: what answers hang on."""
+def describe_models(choice: ModelChoice) -> dict[str, str]:
+    """Name the model of each role, its endpoint and its settings that are not the default: what answers depend on."""
     if choice.is_local:
         return {"policy": choice.model, "default": BUILTIN}
     if choice.is_replay or not choice.has_language:
@@ -133,14 +133,14 @@ def named_models(choice: ModelChoice) -> dict[str, str]:
     sample = {"sample": choice.sample} if choice.sample else {}
     named = {}
     for name, role in _roles(choice).items():
-        told = role.model_dump(mode="json", exclude_defaults=True, include=ASKED_WITH) | sample
+        settings = role.model_dump(mode="json", exclude_defaults=True, include=REPLY_SETTINGS) | sample
         place = "" if role.model.startswith(LOCAL) else f" at {role.base_url}"
-        named[name] = f"{role.model}{place}" + "".join(f", {key}={value}" for key, value in told.items())
+        named[name] = f"{role.model}{place}" + "".join(f", {key}={value}" for key, value in settings.items())
     return named
 
 
 def has_prices(choice: ModelChoice) -> bool:
-    """Whether anything that this choice asks costs money as far as it says: no price is built in."""
+    """True if a price is given for any model of this choice: no price is built in."""
     if choice.is_replay or choice.is_local or not choice.has_language:
         return False
     prices = [role.price for role in _roles(choice).values() if not role.model.startswith(LOCAL)]

@@ -1,4 +1,4 @@
-"""`kinodex mcp`: a library as tools of an assistant, over the Model Context Protocol."""
+"""`kinodex mcp`: serve a library as tools of an assistant, over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mcp(
     host: Annotated[str, typer.Option(help="With --http: the address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --http: the port; 0: a free one.")] = 8000,
     agent: Annotated[
-        str, typer.Option(help="Who answers if a call names nobody: a name of `kinodex agents`, or FILE.py.")
+        str, typer.Option(help="Agent if a call names none: a name of `kinodex agents`, or FILE.py.")
     ] = "eea",
     model: options.ModelOption = "builtin",
     base_url: options.BaseUrlOption = None,
@@ -37,13 +37,13 @@ def mcp(
     max_frames: options.MaxFramesOption = None,
     max_rounds: options.MaxRoundsOption = None,
     max_tokens: options.MaxTokensOption = None,
-    max_seconds: options.MaxSecondsOption = 240.0,  # clients do not wait for ever
+    max_seconds: options.MaxSecondsOption = 240.0,  # clients give up at some point
     max_cost: options.MaxCostOption = None,
     input_price: options.InputPriceOption = 0.0,
     output_price: options.OutputPriceOption = 0.0,
     cache: options.CacheOption = True,
 ) -> None:
-    """Serve a library to an assistant by the Model Context Protocol, until the client goes or Ctrl-C."""
+    """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
     import asyncio
 
     from agent.core.budget import Budget
@@ -59,32 +59,35 @@ def mcp(
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     tools = LibraryTools(Library.open(library), detector, space)
     listener = listen(host, port) if http else None
-    with suppress(KeyboardInterrupt):  # the way to end it, not an interruption
+    with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
         asyncio.run(_serve(tools, choice, chosen, budget, listener, host))
 
 
 async def _serve(
     tools: LibraryTools, choice: ModelChoice, agent: Variant, budget: Budget, listener: socket.socket | None, host: str
 ) -> None:
-    from jobs.mcp.ask_tool import Asking
+    from jobs.mcp.ask_tool import AskOptions
     from jobs.mcp.server import make_server, serve_http
-    from jobs.model_choice import chosen_models, named_models
+    from jobs.model_choice import chosen_models, describe_models
 
     async with chosen_models(choice) as models:
-        server = make_server(tools, Asking(models, named_models(choice), agent, budget))
-        _tell(tools.library.uri, listener, host)
+        server = make_server(tools, AskOptions(models, describe_models(choice), agent, budget))
+        _announce(tools.library.uri, listener, host)
         if listener is None:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread that reads stdin would hold up an orderly end
+            # A thread that reads stdin would hold up an orderly end.
+            before = signal.signal(signal.SIGINT, signal.SIG_DFL)
             try:
                 await server.run_stdio_async()
             except* BrokenPipeError:
-                pass  # the client has gone, and nobody is left to be told
+                pass  # the client has left
+            finally:
+                signal.signal(signal.SIGINT, before)
         else:
             await serve_http(server, listener, host)
 
 
-def _tell(library: str, listener: socket.socket | None, host: str) -> None:
-    """Say where the server is, on stderr: stdout may be the protocol's."""
+def _announce(library: str, listener: socket.socket | None, host: str) -> None:
+    """Print the server's address on stderr: stdout may belong to the protocol."""
     from jobs.server_socket import LOOPBACK, http_url
 
     if listener is None:
@@ -92,6 +95,4 @@ def _tell(library: str, listener: socket.socket | None, host: str) -> None:
         return
     print(f"serving {library} at {http_url(listener, host)}mcp", file=sys.stderr)
     if host not in LOOPBACK:
-        print(
-            f"warning: anyone who reaches {host} can read this library and ask; no password", file=sys.stderr
-        )
+        print(f"warning: anyone who reaches {host} can read this library and ask; no password", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What a run will ask: questions whose videos the library holds, of whom, with which models, within which limits."""
+"""Plan a run: the samples whose videos the library holds, the systems, their models and limits."""
 
 from __future__ import annotations
 
@@ -8,110 +8,121 @@ from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from agent.variants.base import changed
-from agent.variants.registry import refuse_unfit
+from agent.variants.base import with_settings
+from agent.variants.registry import check_fit
 from index.library import Library
 from index.rows import VideoRow
-from jobs.benchmarks.match_videos import match, read_id_map
+from jobs.benchmarks.match_videos import VideoMatches, match_videos, read_id_map
 from jobs.benchmarks.registry import annotation_files, read_benchmark
-from jobs.benchmarks.sample import Sample
+from jobs.benchmarks.sample import Benchmark, Sample
 from jobs.benchmarks.subset import Subset, draw_samples, select_samples
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import IndexCost, Plan
-from jobs.evaluation.run.solve import RunContext
-from jobs.evaluation.run.systems import System
-from jobs.model_choice import named_models
+from jobs.evaluation.run.types import RunContext, System
+from jobs.model_choice import ModelChoice, describe_models
 from jobs.open_library import check_vectors, held_space
 
-ASIDE = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
-"""Of a plan, what two runs may differ in and still ask the same: where files are, and what the library also holds."""
+MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
+"""Fields of a plan in which two equal runs may differ: where files are, and what else the library holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Which questions of which benchmark, and of whom. `id_map` is a file that says how the library names videos."""
+    """The samples of a benchmark that a run asks, and its systems. `id_map` is a file with the library's names."""
 
     benchmark: str
     annotations: Path
-    contenders: tuple[System, ...]
+    systems: tuple[System, ...]
     id_map: Path | None = None
     limit: int | None = None
     seed: int = 0
-    part: Subset = field(default_factory=Subset)
+    subset: Subset = field(default_factory=Subset)
 
 
-def make_plan(wanted: RunRequest, setting: RunContext) -> tuple[Plan, tuple[Sample, ...]]:
-    """The plan of a run, and the questions that it asks, in the benchmark's order.
+def make_plan(request: RunRequest, context: RunContext) -> tuple[Plan, tuple[Sample, ...]]:
+    """Make the plan of a run, and select its samples, in the benchmark's order.
 
-    Where the benchmark tells no `duration_s` it is the library's, and the clip of a truth goes by the id of its video
-    there. Raises `UsageError` if no question is left or the library lacks the space, `SpaceMismatch` if a video has no
-    vectors in it, and what an agent raises that cannot play with these settings.
+    Where the benchmark publishes no `duration_s` it is the library's, and the clip of a target goes by the id of its
+    video there. Raises `UsageError` if no sample is left or the library lacks the space, `SpaceMismatch` if a video has
+    no vectors in it, and the error of an agent that cannot run with these settings.
     """
-    benchmark = read_benchmark(wanted.benchmark, wanted.annotations)
-    library = Library.open(setting.library)
+    benchmark = read_benchmark(request.benchmark, request.annotations)
+    library = Library.open(context.library)
     rows = {row.video_id: row for row in library.videos()}
-    id_map = None if wanted.id_map is None else read_id_map(wanted.id_map)
-    asked_for = select_samples(benchmark.samples, wanted.part)
-    matching = match(asked_for, list(rows.values()), id_map, benchmark.episodes)
-    items = draw_samples([item for item in asked_for if item.video in matching.videos], wanted.limit, wanted.seed)
-    if not items:
-        raise _nothing_left(wanted, setting.library, len(matching.missing))
-    about = {item.item_id: matching.videos[item.video] for item in items}
-    videos = [rows[video_id] for video_id in dict.fromkeys(each for ids in about.values() for each in ids)]
-    space = held_space(library, setting.space)
+    id_map = None if request.id_map is None else read_id_map(request.id_map)
+    candidates = select_samples(benchmark.samples, request.subset)
+    matches = match_videos(candidates, list(rows.values()), id_map, benchmark.episodes)
+    found = [each for each in candidates if each.video in matches.videos]
+    samples = draw_samples(found, request.limit, request.seed)
+    if not samples:
+        raise _no_samples(request, context.library, len(matches.missing))
+    video_ids = {each.item_id: matches.videos[each.video] for each in samples}
+    videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
+    plan = _plan(request, context, library, benchmark, matches, video_ids, videos)
+    return plan, _with_library_facts(samples, video_ids, rows, id_map)
+
+
+def _plan(
+    request: RunRequest,
+    context: RunContext,
+    library: Library,
+    benchmark: Benchmark,
+    matches: VideoMatches,
+    video_ids: Mapping[str, tuple[str, ...]],
+    videos: Sequence[VideoRow],
+) -> Plan:
+    space = held_space(library, context.space)
     check_vectors(library, space, videos)
     captions = library.caption_counts()
-    models = named_models(setting.choice)
-    for contender in wanted.contenders:
-        _check(contender, models, videos)
-    if not setting.subtitles:
-        _check_words(captions, videos)
-    plan = Plan(
+    for system in request.systems:
+        _check_system(system, context.choice, videos)
+    if not context.subtitles:
+        _check_has_more_than_speech(captions, videos)
+    models = describe_models(context.choice)
+    return Plan(
         benchmark=benchmark.name,
         title=benchmark.title,
-        annotations=str(wanted.annotations),
-        annotations_sha256=_digest(annotation_files(wanted.benchmark, wanted.annotations)),
+        annotations=str(request.annotations),
+        annotations_sha256=_digest(annotation_files(request.benchmark, request.annotations)),
         scoring=benchmark.scoring,
         library=library.uri,
         space=str(space),
-        contenders=wanted.contenders,
-        models=models if setting.detector is None else {**models, "detector": setting.detector},
-        budget=setting.budget,
-        subtitles=setting.subtitles,
-        keep_captions=setting.keep_captions,
-        limit=wanted.limit,
-        seed=wanted.seed,
+        contenders=request.systems,
+        models=models if context.detector is None else {**models, "detector": context.detector},
+        budget=context.budget,
+        subtitles=context.subtitles,
+        keep_captions=context.keep_captions,
+        limit=request.limit,
+        seed=request.seed,
         questions=len(benchmark.samples),
-        items=about,
-        missing=matching.missing,
+        items=video_ids,
+        missing=matches.missing,
         problems=benchmark.problems,
         index_cost=_index_cost(captions, videos),
         version=version("kinodex"),
-        part=str(wanted.part),
+        part=str(request.subset),
     )
-    return plan, _known_here(items, about, rows, id_map)
 
 
 def check_same(begun: Plan, now: Plan, run: Path) -> None:
-    """Raise `UsageError` unless a run that was begun in a folder asks what is wanted now."""
-    names = [each.name for each in fields(Plan) if each.name not in ASIDE]
+    """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
+    names = [each.name for each in fields(Plan) if each.name not in MAY_DIFFER]
     different = [name for name in names if getattr(begun, name) != getattr(now, name)]
     if different:
-        told = "; ".join(f"{name} was {_brief(begun, name)} and is now {_brief(now, name)}" for name in different)
+        changes = "; ".join(f"{name} was {_brief(begun, name)} and is now {_brief(now, name)}" for name in different)
         raise UsageError(
-            f"{run} holds another run: {told}; give the same options to go on with it, or another --out to begin anew"
+            f"{run} holds another run: {changes}; give the same options to continue it, or another --out for a new run"
         )
 
 
-def _check(contender: System, models: Mapping[str, str], videos: Sequence[VideoRow]) -> None:
+def _check_system(system: System, choice: ModelChoice, videos: Sequence[VideoRow]) -> None:
     """Refuse at once what would end the run in the middle of it."""
-    agent = contender.variant()
-    changed(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
-    speechless = models.get("policy", models.get("default")) == "builtin"
-    refuse_unfit(agent, has_language=not speechless, unpictured=[row.title for row in videos if row.frames == 0])
+    agent = system.variant()
+    with_settings(agent.parameters(max(row.duration_s for row in videos)), system.settings)
+    check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
 
 
-def _check_words(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:
+def _check_has_more_than_speech(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:
     """Refuse to hide the transcript of videos of which the library holds nothing else."""
     silent = [row for row in videos if row.frames == 0 and not captions.get(row.video_id)]
     if silent:
@@ -121,29 +132,31 @@ def _check_words(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> Non
         )
 
 
-def _nothing_left(wanted: RunRequest, library: str, missing: int) -> UsageError:
+def _no_samples(request: RunRequest, library: str, missing: int) -> UsageError:
     return UsageError(
-        f"{library} holds none of the {missing} videos that {wanted.annotations} asks about; "
-        f"`kinodex eval check {wanted.benchmark} {wanted.annotations} {library}` says why, and --map FILE can name them"
+        f"{library} holds none of the {missing} videos that {request.annotations} asks about; "
+        f"`kinodex eval check {request.benchmark} {request.annotations} {library}` gives the reasons, and --map "
+        "FILE can name the videos"
     )
 
 
-def _known_here(
-    items: Sequence[Sample],
-    about: Mapping[str, tuple[str, ...]],
+def _with_library_facts(
+    samples: Sequence[Sample],
+    video_ids: Mapping[str, tuple[str, ...]],
     rows: Mapping[str, VideoRow],
     id_map: Mapping[str, str] | None,
 ) -> tuple[Sample, ...]:
-    """The items with what the library knows of their videos."""
-    clips = [replace(item, video=item.truth.clip) for item in items if item.truth.clip is not None]
-    ids = {name: found[0] for name, found in match(clips, list(rows.values()), id_map, episodes=False).videos.items()}
+    """Complete samples with the library's durations and video ids."""
+    clips = [replace(each, video=each.truth.clip) for each in samples if each.truth.clip is not None]
+    found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos
+    ids = {name: matched[0] for name, matched in found.items()}
     return tuple(
         replace(
-            item,
-            duration_s=item.duration_s or sum(rows[video_id].duration_s for video_id in about[item.item_id]),
-            truth=replace(item.truth, clip=ids.get(item.truth.clip or "", item.truth.clip)),
+            each,
+            duration_s=each.duration_s or sum(rows[video_id].duration_s for video_id in video_ids[each.item_id]),
+            truth=replace(each.truth, clip=ids.get(each.truth.clip or "", each.truth.clip)),
         )
-        for item in items
+        for each in samples
     )
 
 

@@ -16,9 +16,9 @@ from agent.errors import AllRejected, ModelRejected
 from agent.requests.judge import JudgeAnswer
 from agent.session import ATTEMPTS, gather_all
 from jobs.errors import UsageError
-from jobs.evaluation.run.results import Judgement
 from jobs.evaluation.run.run_folder import JUDGED, open_for_append, read_items, read_judgements, read_plan, read_results
-from jobs.model_choice import BUILTIN, REPLAY, ModelChoice, named_models, role_models
+from jobs.evaluation.run.types import Judgement
+from jobs.model_choice import BUILTIN, REPLAY, ModelChoice, describe_models, role_models
 
 JUDGE = "judge"
 TOGETHER = 32
@@ -50,7 +50,7 @@ def judge_answers(run: Path, choice: ModelChoice, told: Callable[[int, int], obj
 
 def judge_name(choice: ModelChoice) -> str:
     """The name under which judgements are kept: the model, where it is, and how it is asked."""
-    named = named_models(choice)
+    named = describe_models(choice)
     name = named.get(JUDGE) or named.get("default")
     if name is None:
         raise UsageError(f"got {choice.roles_file} with no table [judge] and no [default]; say which model judges")

@@ -1,0 +1,124 @@
+"""The choice of models: who answers for each role, under which settings, from which cache, and clear errors."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.rulebased.model import RuleBasedModel
+from jobs.errors import UsageError
+from jobs.model_choice import ModelChoice, cache_file, chosen_models, describe_models, has_prices
+from tests.support.chat_server import ChatServer
+from tests.support.wire import QUERIES, discover
+
+ROLES = """
+[default]
+model = "large"
+base_url = "http://localhost:8000/v1"
+temperature = 0.2
+at_once = 6
+[vision]
+model = "seer"
+price = {input = 1.0}
+[policy]
+model = "local:folder"
+"""
+
+
+@pytest.fixture
+def roles(tmp_path: Path) -> Path:
+    path = tmp_path / "roles.toml"
+    path.write_text(ROLES)
+    return path
+
+
+def opened(choice: ModelChoice) -> Any:
+    """What answers about an environment; the choices here do not look at it."""
+
+    async def run() -> Any:
+        async with chosen_models(choice) as models_for:
+            nothing: Any = None
+            return models_for(nothing)
+
+    return asyncio.run(run())
+
+
+def test_the_built_in_model_is_the_default() -> None:
+    assert isinstance(opened(ModelChoice()), RuleBasedModel)
+    assert describe_models(ModelChoice()) == {"default": "builtin"}
+    assert not ModelChoice().has_language
+
+
+def test_an_endpoint_answers_for_all_roles(tmp_path: Path) -> None:
+    choice = ModelChoice("large", "http://localhost:8000/v1", cache_path=tmp_path / "replies.sqlite", sample=2)
+    models = opened(choice)
+    assert list(models) == ["default"] and isinstance(models["default"], OpenAIModel)
+    assert describe_models(choice) == {"default": "large at http://localhost:8000/v1, sample=2"}
+    assert choice.has_language
+
+
+def test_each_role_is_named_with_the_settings_that_its_replies_depend_on(roles: Path) -> None:
+    assert describe_models(ModelChoice(roles_file=roles)) == {
+        "default": "large at http://localhost:8000/v1, temperature=0.2",
+        "vision": "seer at http://localhost:8000/v1, temperature=0.2",
+        "policy": "local:folder, temperature=0.2",
+    }
+
+
+def test_processes_share_what_a_role_may_have_in_flight(tmp_path: Path) -> None:
+    def at_once(**options: Any) -> int:
+        choice = ModelChoice("m", "http://localhost:1/v1", cache=False, **options)
+        role = opened(choice)["default"].role
+        return int(role.at_once)
+
+    assert [at_once(), at_once(at_once=6), at_once(at_once=6, share=3), at_once(at_once=2, share=5)] == [8, 6, 2, 1]
+
+
+def test_replies_are_stored_where_the_choice_says(tmp_path: Path) -> None:
+    async def ask(choice: ModelChoice) -> bool:
+        async with chosen_models(choice) as models_for:
+            nothing: Any = None
+            models: Any = models_for(nothing)
+            return bool((await models["default"].ask(discover())).cached)
+
+    with ChatServer(lambda _: QUERIES, models=("m",)) as server:
+        stored = ModelChoice("m", server.base_url, cache_path=tmp_path / "mine.sqlite")
+        assert [asyncio.run(ask(stored)) for _ in range(2)] == [False, True]
+        assert (tmp_path / "mine.sqlite").is_file()
+        assert not asyncio.run(ask(ModelChoice("m", server.base_url, cache=False)))
+    assert len(server.seen) == 2
+
+
+def test_the_cache_is_in_the_users_folder_unless_a_variable_names_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KINODEX_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_file() == tmp_path / "xdg" / "kinodex" / "replies.sqlite"
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "own"))
+    assert cache_file() == tmp_path / "own" / "replies.sqlite"
+
+
+def test_a_choice_has_prices_only_if_one_is_given(roles: Path) -> None:
+    url = "http://localhost:1/v1"
+    assert not has_prices(ModelChoice())
+    assert not has_prices(ModelChoice("replay:trace.jsonl"))
+    assert not has_prices(ModelChoice("m", url))
+    assert has_prices(ModelChoice("m", url, output_price=1.0))
+    assert has_prices(ModelChoice(roles_file=roles))
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem"),
+    [
+        (ModelChoice(base_url="http://localhost:1/v1"), "got --base-url without --model"),
+        (ModelChoice(roles_file=Path("/nowhere/roles.toml")), "give a TOML file with a table for each role"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_error(choice: ModelChoice, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        opened(choice)

@@ -1,1 +1,67 @@
-"""One video in, rows out: knows codecs and pictures, no database and no cluster."""
+"""One video in, rows out: sources, decoding, sampling, subtitles, and local models for the optional stages.
+
+Knows video codecs and image models; no database, no cluster, no questions. Imports none of the other rooms. The names
+below load when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.decoding.open import DECODERS, open_video, probe
+    from pipeline.errors import ModelUnusable, PipelineError, SourceError, VideoError
+    from pipeline.sampling.sample import sample_chunk
+    from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow, IngestSettings, SampledFrame, SamplingSettings
+    from pipeline.sources.discover import Source, list_sources
+    from pipeline.sources.fetch import FetchedVideo, identify
+    from pipeline.subtitles.cues import Line
+
+__all__ = [
+    "DECODERS",
+    "Chunk",
+    "ChunkSummary",
+    "FetchedVideo",
+    "FrameRow",
+    "IngestSettings",
+    "Line",
+    "ModelUnusable",
+    "PipelineError",
+    "SampledFrame",
+    "SamplingSettings",
+    "Source",
+    "SourceError",
+    "VideoError",
+    "identify",
+    "list_sources",
+    "open_video",
+    "probe",
+    "sample_chunk",
+]
+
+_MODULES = {
+    "pipeline.decoding.open": ("DECODERS", "open_video", "probe"),
+    "pipeline.errors": ("ModelUnusable", "PipelineError", "SourceError", "VideoError"),
+    "pipeline.sampling.sample": ("sample_chunk",),
+    "pipeline.sampling.types": (
+        "Chunk",
+        "ChunkSummary",
+        "FrameRow",
+        "IngestSettings",
+        "SampledFrame",
+        "SamplingSettings",
+    ),
+    "pipeline.sources.discover": ("Source", "list_sources"),
+    "pipeline.sources.fetch": ("FetchedVideo", "identify"),
+    "pipeline.subtitles.cues": ("Line",),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module when it is first used (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pipeline' has no attribute {name!r}; its names are {', '.join(__all__)}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value

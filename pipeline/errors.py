@@ -1,7 +1,7 @@
-"""What can go wrong between a source and its rows.
+"""Errors between a source and its rows.
 
     PipelineError
-    ├── SourceError            the bytes could not be had            stage "fetch"
+    ├── SourceError            the bytes could not be read           stage "fetch"
     │   ├── SourceMissing          nothing is there
     │   ├── SourceForbidden        something is there, reading it is not allowed
     │   └── SourceUnreachable      it cannot be reached now, or not from here
@@ -10,19 +10,19 @@
     │   ├── NotAVideo              no container that can be read     stage "open"
     │   ├── NoVideoStream          a container without moving pictures  stage "open"
     │   ├── NothingDecodes         not one frame came out            stage "decode"
-    │   ├── DecoderHung            it says nothing, or takes for ever  stage "decode"
+    │   ├── DecoderHung            it returns nothing, or takes too long  stage "decode"
     │   ├── DecoderDied            it took its process down          stage "decode"
-    │   └── DecoderOutOfMemory     it wants more than it may have    stage "decode"
+    │   └── DecoderOutOfMemory     it takes more memory than allowed  stage "decode"
     ├── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
     ├── SoundError             a sound track of which nothing decodes   stage "speech"
-    ├── PictureError           a stored picture that cannot be read     stage of whoever needed it
+    ├── PictureError           a stored image that cannot be read       stage that needed it
     └── ModelUnusable          a model of an optional stage: ends the run, is never a failure row
         ├── ModelMissing           no such folder or id, files missing, or no hub
         ├── WrongModel             a model for another task, or not all of its weights
         ├── ModelTooLarge          the device's memory does not hold the model with a batch
         └── NoSuchDevice           a device that this machine does not have
 
-Every message is one line: what was got, what is allowed, what to do. The class name is the
+Every message is one line: the value or fact met, what is allowed, what to do. The class name is the
 `error_class` of a failure row and `stage` its stage.
 """
 
@@ -34,13 +34,13 @@ Stage = Literal["fetch", "open", "decode", "subtitles", "captions", "detections"
 
 
 class PipelineError(Exception):
-    """Anything about one source that its owner, not a programmer, has to put right."""
+    """A fault of one source that its owner, not a programmer, has to repair."""
 
     stage: ClassVar[Stage] = "open"
 
 
 class SourceError(PipelineError):
-    """The bytes of a source could not be had."""
+    """A source whose bytes could not be read."""
 
     stage: ClassVar[Stage] = "fetch"
 
@@ -50,23 +50,23 @@ class SourceMissing(SourceError):
 
 
 class SourceForbidden(SourceError):
-    """It exists, but this process may not read it."""
+    """A source that exists, but that this process may not read."""
 
 
 class SourceUnreachable(SourceError):
-    """The network, the host, or the package that speaks the protocol is missing."""
+    """A source that cannot be reached: no network, no host, or no package for its protocol."""
 
 
 class VideoError(PipelineError):
-    """The bytes were had, but no frame can be made of them."""
+    """Bytes of which no frame can be made."""
 
 
 class EmptyFile(VideoError):
-    """Zero bytes."""
+    """A file of zero bytes."""
 
 
 class NotAVideo(VideoError):
-    """No video container that FFmpeg knows."""
+    """A file that is no video container known to FFmpeg."""
 
 
 class NoVideoStream(VideoError):
@@ -80,19 +80,19 @@ class NothingDecodes(VideoError):
 
 
 class DecoderHung(VideoError):
-    """The process that reads it said nothing for too long, or took too long over all."""
+    """A decoding process that returned nothing for too long, or took too long in all."""
 
     stage: ClassVar[Stage] = "decode"
 
 
 class DecoderDied(VideoError):
-    """The process that reads it was ended by a signal: a crash in native code, or somebody's kill."""
+    """A decoding process that was ended by a signal: a crash in native code, or a kill from outside."""
 
     stage: ClassVar[Stage] = "decode"
 
 
 class DecoderOutOfMemory(VideoError):
-    """The process that reads it took more memory than a reader may have."""
+    """A decoding process that took more memory than allowed."""
 
     stage: ClassVar[Stage] = "decode"
 
@@ -110,7 +110,7 @@ class SoundError(PipelineError):
 
 
 class PictureError(PipelineError):
-    """A picture in the library that is no readable JPEG."""
+    """An image in the library that is no readable JPEG."""
 
 
 class ModelUnusable(PipelineError):
@@ -126,7 +126,7 @@ class WrongModel(ModelUnusable):
 
 
 class ModelTooLarge(ModelUnusable):
-    """The device's memory does not hold the model with a batch of what it is shown."""
+    """The device's memory does not hold the model with a batch of its input."""
 
 
 class NoSuchDevice(ModelUnusable):

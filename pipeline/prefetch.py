@@ -11,10 +11,10 @@ Item = TypeVar("Item")
 
 
 def prefetch(items: Generator[Item, None, None], depth: int) -> Generator[Item, None, None]:
-    """The same items in the same order, up to `depth` of them made before they are asked for.
+    """Yield the same items in the same order, up to `depth` of them made before they are needed.
 
-    `items` runs in one worker thread. What it raises is raised here, at the item that it stands for.
-    When the reader stops early, nothing more is asked of `items` and it is closed before this returns.
+    `items` runs in one worker thread. An error in it is raised here, in place of the item that failed.
+    When the reader stops early, no more items are made, and `items` is closed before this returns.
     """
     pool = ThreadPoolExecutor(max_workers=1)
     pending: deque[Future[Item | None]] = deque(pool.submit(next, items, None) for _ in range(depth))

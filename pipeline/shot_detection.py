@@ -1,4 +1,4 @@
-"""Segments of a video: shots found from the frames' vectors, fixed windows where there are none.
+"""Find the segments of a video: shots by its frames' vectors, fixed windows where there are none.
 
 A cut lies between two neighbouring sampled frames whose cosine distance stands out from the rest of this
 video: above `median + Z * 1.4826 * MAD` of all neighbouring distances (a robust z-score; Iglewicz and Hoaglin
@@ -19,12 +19,12 @@ import numpy as np
 Z = 4.0
 FLOOR = 0.08
 CEILING = 0.30
-LONGEST_SHOT_WINDOWS = 4  # a shot of more windows than this is cut into windows
+LONGEST_SHOT_WINDOWS = 4  # a shot longer than this many windows is split into windows
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The half-open time range `[start_s, end_s)` of a video."""
+    """A half-open time range `[start_s, end_s)` of a video."""
 
     start_s: float
     end_s: float
@@ -32,12 +32,12 @@ class Segment:
 
 
 def find_segments(times_s: Sequence[float], distances: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
-    """Segments that cover `[times_s[0], end_s)` without gap or overlap.
+    """Find segments that cover `[times_s[0], end_s)` without gap or overlap.
 
     Args:
         times_s: times of the sampled frames, rising; at least one.
         distances: cosine distance of each frame to the one before it; one fewer than times.
-        end_s: where the video ends.
+        end_s: end of the video.
         window_s: length of a fixed window.
     """
     if len(distances) != len(times_s) - 1:
@@ -64,7 +64,7 @@ def _cuts(distances: Sequence[float]) -> list[int]:
 
 
 def _windows(times_s: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
-    """Windows on a grid from the first time; one that no frame starts in joins the one before it."""
+    """Make windows on a grid from the first time; one in which no frame starts joins the one before it."""
     starts: list[float] = []
     for time in times_s:
         start = times_s[0] + window_s * int((time - times_s[0]) / window_s)

@@ -1,4 +1,4 @@
-"""A detector for agents: it looks into stored frames when asked, for what the library's detections do not tell."""
+"""Detector for agents: finds in stored frames, on request, what the library's detections do not hold."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ BATCH = 4
 
 
 def detect_with(library: Library, model: str, min_score: float = 0.3, device: str = "auto") -> Detect:
-    """What an `Environment` over a library takes as its detector: `model` is a hub id or a folder.
+    """Make the detector of an `Environment` over a library; `model` is a hub id or a folder.
 
-    One that knows only its own labels cannot look for others. Questions take turns. Raises ModelMissing, WrongModel
+    A model that knows only its own labels cannot find others. Requests take turns. Raises ModelMissing, WrongModel
     or NoSuchDevice.
     """
     detector = _load(model, min_score, device)
     turn = Lock()
 
     def detect(frames: Sequence[ShownFrame], label: str) -> list[DetectionRow] | None:
-        looking = _looking_for(detector, plain_label(label))
-        if looking is None or not frames:
-            return None if looking is None else []
+        for_label = _for_label(detector, plain_label(label))
+        if for_label is None or not frames:
+            return None if for_label is None else []
         with turn:
-            return _rows(library, model, looking, frames, plain_label(label))
+            return _rows(library, model, for_label, frames, plain_label(label))
 
     return detect
 
@@ -55,9 +55,9 @@ def _load(model: str, min_score: float, device: str) -> Detector:
                 raise error from None
 
 
-def _looking_for(detector: Detector, label: str) -> Detector | None:
-    if detector.asks_in_words:
-        return detector.looking_for([label])
+def _for_label(detector: Detector, label: str) -> Detector | None:
+    if detector.open_vocabulary:
+        return detector.with_labels([label])
     return detector if label in map(plain_label, detector.labels) else None
 
 
@@ -68,14 +68,14 @@ def _rows(
 
     pictures = [picture_of(StoredFrame(*astuple(frame))) for frame in frames]
     found = [
-        [each for each in seen if plain_label(each.label) == label]
+        [each for each in boxes if plain_label(each.label) == label]
         for first in range(0, len(frames), BATCH)
-        for seen in detector.detect(pictures[first : first + BATCH])
+        for boxes in detector.detect(pictures[first : first + BATCH])
     ]
     cuts_s = [each.start_s for each in library.segments(frames[0].video_id) if each.kind == "shot"]
-    numbers = find_tracks(found, [frame.time_s for frame in frames], cuts_s)
+    tracks = find_tracks(found, [frame.time_s for frame in frames], cuts_s)
     return [
-        DetectionRow(frame.video_id, frame.frame_no, frame.time_s, label, each.score, each.box, number, model)
-        for frame, seen, given in zip(frames, found, numbers, strict=True)
-        for each, number in zip(seen, given, strict=True)
+        DetectionRow(frame.video_id, frame.frame_no, frame.time_s, label, each.score, each.box, track_id, model)
+        for frame, boxes, track_ids in zip(frames, found, tracks, strict=True)
+        for each, track_id in zip(boxes, track_ids, strict=True)
     ]

@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
-from jobs.annotate.endpoint_captions import Asker, Text, Told, ask, asker_of, in_order, videos_ahead
-from jobs.annotate.stage import Made, RowsOf, check_settings, hub_for
+from jobs.annotate.endpoint_captions import (
+    CaptionBatch,
+    ModelThread,
+    Text,
+    describe_segments,
+    map_in_order,
+    open_model_thread,
+    videos_at_once,
+)
+from jobs.annotate.stage import RowsOf, StageRows, check_settings, hub_for
 from jobs.stored_frames import frames_between, picture_of
 
 if TYPE_CHECKING:
@@ -24,11 +32,11 @@ if TYPE_CHECKING:
     from pipeline.models.captioner import Captioner
 
 TEXTS_A_BATCH = 64
-NOT_KEPT = ("name", "device", "batch", "again")
+NOT_STORED = ("name", "device", "batch", "again")
 SEGMENTS_AT_ONCE, REQUESTS_AT_ONCE = 4, 32
 """The default of `batch` for a local model, and for an endpoint."""
 EMBEDDING = Lock()
-"""Tokenizers do not stand being used by two threads at once."""
+"""Held while texts are embedded: two threads must not use one tokenizer together."""
 
 T = TypeVar("T")
 
@@ -48,25 +56,25 @@ class Caption(NamedTuple):
 class Captions:
     """Settings of the stage. With `base_url` the model is one that an OpenAI-compatible endpoint serves.
 
-    `confidence` is the captioner's (see pipeline.models.captioner), or what the endpoint's model says of itself.
+    `confidence` is the captioner's (see pipeline.models.captioner), or the endpoint's model's own.
     """
 
     model: str
     base_url: str | None = None
     frames_a_segment: int = 4
     batch: int = SEGMENTS_AT_ONCE
-    """Segments that a local model captions at once, or that an endpoint is asked about at once, of whatever video."""
+    """Segments that a local model captions at once, or requests to an endpoint at once, of several videos together."""
     max_new_tokens: int = 96
     device: str = "auto"
     input_price: float = 0.0
     output_price: float = 0.0
     again: bool = False
-    """Captions of a video take the place of those that are there."""
+    """Replace the captions that a video has."""
     name: str = "captions"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name not in NOT_KEPT}
+        return {name: value for name, value in asdict(self).items() if name not in NOT_STORED}
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_segment", *(() if self.base_url else ("max_new_tokens",)))
@@ -79,24 +87,24 @@ class Captions:
 
             api_key(self.role)
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         if self.base_url is not None:
-            with asker_of(self.role) as asker:
-                return _asked(self, asker, library, video)
+            with open_model_thread(self.role) as thread:
+                return _by_endpoint(self, thread, library, video)
         segments = library.segments(video.video_id)
-        return _made(library, segments, Told(_texts(self, library, video, segments)))
+        return _stage_rows(library, segments, CaptionBatch(_texts(self, library, video, segments)))
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """See jobs.annotate.stage.SideBySide: an endpoint is asked about several videos at once."""
+        """Describe several videos at once at an endpoint; see jobs.annotate.stage.ConcurrentStage."""
         if self.base_url is None:
             yield from (work(self.rows_of, video) for video in videos)
             return
-        # The asker ends first, so that after a failure nothing under way is waited for.
-        with ThreadPoolExecutor(videos_ahead(self.batch)) as pool, asker_of(self.role) as asker:
-            yield from in_order(pool, partial(work, partial(_asked, self, asker)), videos, self.batch)
+        # The model's thread ends first, so that a failure does not wait for requests in flight.
+        with ThreadPoolExecutor(videos_at_once(self.batch)) as pool, open_model_thread(self.role) as thread:
+            yield from map_in_order(pool, partial(work, partial(_by_endpoint, self, thread)), videos, self.batch)
 
     def share(self, processes: int) -> Captions:
-        """See jobs.annotate.stage.SideBySide: all processes together ask an endpoint `batch` things at once."""
+        """Divide the requests at once among processes; see jobs.annotate.stage.ConcurrentStage."""
         return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
 
     @property
@@ -113,66 +121,66 @@ class Captions:
             library.discard_addition(self.name, self.model, *rows)
         library.add_captions(rows, self.model)
 
-    def with_holes(self, library: Library) -> list[str]:
-        """Videos that this model captioned but for some segments, by id."""
+    def incomplete_videos(self, library: Library) -> list[str]:
+        """Ids of videos that this model captioned but for some segments."""
         held = library.caption_counts(self.model)
         return [row.video_id for row in library.videos() if held.get(row.video_id, row.segments) < row.segments]
 
 
-def _asked(stage: Captions, asker: Asker, library: Library, video: VideoRow) -> Made:
+def _by_endpoint(stage: Captions, thread: ModelThread, library: Library, video: VideoRow) -> StageRows:
     segments = library.segments(video.video_id)
-    return _made(library, segments, ask(asker, library, video, segments, stage.frames_a_segment))
+    return _stage_rows(library, segments, describe_segments(thread, library, video, segments, stage.frames_a_segment))
 
 
-def _made(library: Library, segments: Sequence[SegmentRow], said: Told) -> Made:
-    """Rows of the segments that a model told of, and what is missing."""
-    pairs = zip(segments, said.texts, strict=True)
-    told = [(segment, text) for segment, text in pairs if text and text.caption.strip()]
-    vectors = text_vectors(library, [text.caption for _, text in told])
+def _stage_rows(library: Library, segments: Sequence[SegmentRow], batch: CaptionBatch) -> StageRows:
+    """Rows of the segments that a model described, and the problem of the others."""
+    pairs = zip(segments, batch.texts, strict=True)
+    described = [(segment, text) for segment, text in pairs if text and text.caption.strip()]
+    vectors = text_vectors(library, [text.caption for _, text in described])
     rows = [
         Caption(segment.segment_no, segment.start_s, segment.end_s, text.caption, text.confidence, vector)
-        for (segment, text), vector in zip(told, vectors, strict=True)
+        for (segment, text), vector in zip(described, vectors, strict=True)
     ]
     missing = len(segments) - len(rows)
     problem = f"{missing} of {len(segments)} segments got no caption that could be used" if missing else None
-    if problem and said.refused:
-        problem += f"; requests refused: {len(said.refused)}, the last because {said.refused[-1]}"
-    return Made(rows, len(rows), problem, said.usage)
+    if problem and batch.refused:
+        problem += f"; requests refused: {len(batch.refused)}, the last because {batch.refused[-1]}"
+    return StageRows(rows, len(rows), problem, batch.usage)
 
 
 def _texts(stage: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[Text | None]:
-    """What the local model says of each segment, None where it says nothing."""
+    """Texts of the local model for each segment, None where it gives none."""
     texts: list[Text | None] = []
-    for batch in _portions(segments, stage.batch):
+    for batch in _batches(segments, stage.batch):
         spans_s = [(segment.start_s, segment.end_s) for segment in batch]
-        texts += _by_model(stage, batch, frames_between(library, video, spans_s, stage.frames_a_segment))
+        texts += _by_local_model(stage, batch, frames_between(library, video, spans_s, stage.frames_a_segment))
     return texts
 
 
-def _by_model(
+def _by_local_model(
     stage: Captions, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
 ) -> Iterator[Text | None]:
-    from pipeline.models.captioner import Shown
+    from pipeline.models.captioner import SegmentFrames
 
     captioner = _captioner(stage.model, stage.device, stage.max_new_tokens)
-    asked = [
-        Shown(tuple(picture_of(frame) for frame in frames), segment.end_s - segment.start_s)
+    requests = [
+        SegmentFrames(tuple(picture_of(frame) for frame in frames), segment.end_s - segment.start_s)
         for segment, frames in zip(segments, shown, strict=True)
     ]
-    for caption in captioner.caption(asked):
+    for caption in captioner.caption(requests):
         yield Text(caption.text, caption.confidence)
 
 
 def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.float16]]:
-    """Texts in the library's own space, so that a caption is found by meaning as a frame is."""
+    """Embed texts in the library's own space, so that a caption is found by meaning as a frame is."""
     with EMBEDDING:
         tower = text_tower(library.space_name)
         return [
-            vector.astype(np.float16) for batch in _portions(texts, TEXTS_A_BATCH) for vector in tower.embed_text(batch)
+            vector.astype(np.float16) for batch in _batches(texts, TEXTS_A_BATCH) for vector in tower.embed_text(batch)
         ]
 
 
-def _portions(items: Sequence[Any], size: int) -> Iterator[Any]:
+def _batches(items: Sequence[Any], size: int) -> Iterator[Any]:
     for first in range(0, len(items), size):
         yield items[first : first + size]
 

@@ -24,6 +24,7 @@ from agent.core.budget import Budget
 from index.library import Library
 from jobs.bench.fake_llm_server import AGENTS, MODEL, FakeServer, open_fake_server
 from jobs.errors import UsageError
+from jobs.evaluation import Workers
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run, samples_for
 from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
@@ -141,7 +142,7 @@ def _measure(agent: str, library: Path, questions: Path, server: FakeServer, loa
     run(
         plan,
         samples,
-        _clocked(_solver(context, load.processes), clock),
+        _clocked(Workers(load.processes).open_solver(context), clock),
         folder / f"run-{agent}",
         Console(file=io.StringIO()),
         RunOptions(samples_for(load.at_once)),
@@ -162,16 +163,6 @@ def _measure(agent: str, library: Path, questions: Path, server: FakeServer, loa
         added=wall_s / ideal_s - 1,
         load=os.getloadavg()[0],
     )
-
-
-def _solver(context: RunContext, processes: int) -> AbstractAsyncContextManager[Solve]:
-    if processes > 1:
-        from jobs.evaluation.run.process_pool import process_solver
-
-        return process_solver(context, processes)
-    from jobs.evaluation.run.solve import open_solver
-
-    return open_solver(context)
 
 
 def ideal(questions: Sequence[tuple[int, int]], load: Load) -> float:

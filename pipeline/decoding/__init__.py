@@ -1,1 +1,4 @@
-"""Containers, timestamps, decoders: one file -> frames at instants."""
+"""Containers, timestamps and decoders: from one local file to the frames shown at sample instants, with exact times.
+
+`open.py` is the entry, `pyav_reader.py` the reference. May import `pipeline.images` and `pipeline.errors`.
+"""

@@ -1,1 +1,4 @@
-"""Decoded frame -> RGB, JPEG, model input."""
+"""Images: a decoded frame to RGB, RGB to JPEG and to a model's input, and RGB frames to a video.
+
+May import `pipeline.errors` only.
+"""

@@ -1,4 +1,4 @@
-"""From a decoded frame to an upright RGB picture with square pixels, and to JPEG.
+"""Convert a decoded frame to an upright RGB image with square pixels, and that to JPEG.
 
 One scaling does everything: straight from the decoder's pixel format (any subsampling, any depth) to
 RGB at the working size, with the sample aspect ratio folded in.
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from av import VideoFrame
 
 Orientation = tuple[bool, bool, bool]
-"""Transpose, then mirror left-right, then mirror top-bottom."""
+"""Steps that set a frame upright: transpose, then mirror left-right, then mirror top-bottom."""
 
 
 def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
-    """Width and height in px of the frame as a player shows it: square pixels, upright."""
+    """Compute width and height in px of the frame as a player shows it: square pixels, upright."""
     size = max(1, round(frame.width * aspect)), frame.height
     return size[::-1] if _orientation(frame)[0] else size
 
 
 def rotation_deg(frame: VideoFrame) -> int:
-    """Counterclockwise rotation that the display matrix asks for, in degrees."""
+    """Return the counterclockwise rotation in the display matrix, in degrees."""
     return frame.rotation
 
 
 def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
-    """A function from a decoded frame to its RGB picture `[height, width, 3]`.
+    """Make a function from a decoded frame to its RGB image `[height, width, 3]`.
 
-    The picture is of `working_size`. Transparent pixels are laid over black. Of an
+    The image has `working_size`. Transparent pixels are laid over black. Of an
     interlaced frame one field is used, so that moving edges do not comb. The function serves one video: all
-    frames are set upright as its first one asks.
+    frames are set upright by the display matrix of its first one.
     """
     from av.video.reformatter import Interpolation, VideoReformatter
 
@@ -48,7 +48,7 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
 
     def to_rgb(frame: VideoFrame) -> NDArray[np.uint8]:
         nonlocal orientation
-        # Once a video: a frame whose side data was read is part of a reference cycle in PyAV, so its picture
+        # Once a video: a frame whose side data was read is part of a reference cycle in PyAV, so its pixels
         # would stay in memory until the garbage collector happens to run.
         orientation = orientation or _orientation(frame)
         width_px, height_px = working_size(frame.width * aspect, Fraction(frame.height), longest_px, shortest_px)
@@ -68,7 +68,7 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
 
 
 def working_size(width: Fraction, height: Fraction, longest_px: int, shortest_px: int) -> tuple[int, int]:
-    """Width and height in px of the smallest picture that serves all uses of a frame, never larger than the frame.
+    """Compute width and height in px of the smallest image for all uses of a frame, never larger than the frame.
 
     Its longest side is at least `longest_px`, its shortest side at least `shortest_px`.
     """
@@ -77,14 +77,14 @@ def working_size(width: Fraction, height: Fraction, longest_px: int, shortest_px
 
 
 def jpeg(rgb: NDArray[np.uint8], longest_px: int, quality: int) -> tuple[bytes, int, int]:
-    """JPEG bytes of a picture, reduced to `longest_px` if larger; with its width and height in px."""
+    """Encode an image as JPEG, reduced to `longest_px` if larger; returns bytes, width and height in px."""
     from PIL import Image
 
-    picture = Image.fromarray(rgb)
-    picture.thumbnail((longest_px, longest_px), Image.Resampling.BICUBIC)
+    image = Image.fromarray(rgb)
+    image.thumbnail((longest_px, longest_px), Image.Resampling.BICUBIC)
     buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=quality)
-    return buffer.getvalue(), picture.width, picture.height
+    image.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue(), image.width, image.height
 
 
 def _over_black(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -93,7 +93,7 @@ def _over_black(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _one_field(frame: VideoFrame) -> VideoFrame:
-    """Every second line, at the full frame's time."""
+    """Take every second line, at the full frame's time."""
     from av.filter import Graph
 
     graph = Graph()
@@ -104,9 +104,9 @@ def _one_field(frame: VideoFrame) -> VideoFrame:
 
 
 def _orientation(frame: VideoFrame) -> Orientation:
-    """(transpose, then mirror left-right, then mirror top-bottom) that set the frame upright.
+    """Read the steps that set the frame upright.
 
-    Read from the display matrix (ISO/IEC 14496-12, 6.2.2), whose first rows are `a b u / c d v` with
+    They come from the display matrix (ISO/IEC 14496-12, 6.2.2), whose first rows are `a b u / c d v` with
     x' = a x + c y and y' = b x + d y; angles that are no multiple of 90 degrees go to the nearest.
     """
     from av.buffer import Buffer

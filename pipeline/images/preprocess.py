@@ -1,6 +1,6 @@
-"""What an open_clip model wants to see of a picture, without open_clip: its preprocessing settings, in PIL.
+"""Preprocess images for an open_clip model without open_clip: its preprocessing settings, carried out by PIL.
 
-A process that only decodes need not load torch for this. Pictures stay whole bytes: `Space.embed` scales them to
+A process that only decodes need not load torch for this. Pixels stay whole bytes: `Space.embed` scales them to
 0..1 and normalises them, on its own device.
 """
 
@@ -20,9 +20,9 @@ Fit = Literal["shortest", "longest", "squash"]
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """A function from a picture to a model's input; the same bytes as open_clip's transform makes.
+    """A function from an image to a model's input; the same bytes as open_clip's transform makes.
 
-    `fit` is how a picture comes to `height_px` x `width_px`: its shortest side is scaled and the rest cut off
+    `fit` is how an image comes to `height_px` x `width_px`: its shortest side is scaled and the rest cut off
     evenly, its longest side is scaled and the rest filled with `fill` (0 to 255), or it is squashed.
     """
 
@@ -34,7 +34,7 @@ class ModelInput:
 
     @classmethod
     def from_json(cls, text: str) -> ModelInput:
-        """From an open_clip preprocessing configuration, as a space's fingerprint holds it."""
+        """Read an open_clip preprocessing configuration, as a space's fingerprint holds it."""
         settings = json.loads(text)
         size = settings.get("size", 224)
         height_px, width_px = (size[0], size[-1]) if isinstance(size, Sequence) else (size, size)
@@ -49,29 +49,29 @@ class ModelInput:
 
     @property
     def side_px(self) -> int:
-        """The shortest side that a picture should have, so that nothing is enlarged."""
+        """Shortest side that an image should have, so that nothing is enlarged."""
         return max(self.height_px, self.width_px)
 
     def __call__(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The model's input `[3, height_px, width_px]` for a picture `[H, W, 3]`; not normalised."""
-        picture = Image.fromarray(rgb)
-        width_px, height_px = self.scaled_size(picture.width, picture.height)
-        if (width_px, height_px) != picture.size:
+        """Make the model's input `[3, height_px, width_px]` of an image `[H, W, 3]`; not normalised."""
+        image = Image.fromarray(rgb)
+        width_px, height_px = self.scaled_size(image.width, image.height)
+        if (width_px, height_px) != image.size:
             resampling = Image.Resampling.BILINEAR if self.is_bilinear else Image.Resampling.BICUBIC
-            picture = picture.resize((width_px, height_px), resampling)
+            image = image.resize((width_px, height_px), resampling)
         if (width_px, height_px) != (self.width_px, self.height_px):
-            picture = self._framed(picture)
-        return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
+            image = self._crop_or_pad(image)
+        return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
 
     @property
     def is_bilinear(self) -> bool:
-        """Whether the scaling is bilinear; it is bicubic otherwise."""
+        """True if the scaling is bilinear; it is bicubic otherwise."""
         # open_clip leaves the resampling at its default where it cuts to a model input that is not square.
         is_square = self.height_px == self.width_px
         return self.resampling == "bilinear" and (is_square or self.fit != "shortest")
 
     def scaled_size(self, width: int, height: int) -> tuple[int, int]:
-        """Width and height in px that a picture is scaled to, before anything is cut off or filled."""
+        """Compute width and height in px after scaling, before anything is cropped or filled."""
         if self.fit == "squash":
             return self.width_px, self.height_px
         if self.fit == "shortest" and self.width_px == self.height_px:
@@ -81,12 +81,12 @@ class ModelInput:
         ratio = max(ratios) if self.fit == "longest" else min(ratios)
         return max(1, round(width / ratio)), max(1, round(height / ratio))
 
-    def _framed(self, picture: Image.Image) -> Image.Image:
-        """Cut or fill to size, evenly on both sides; of an odd number the larger half is filled right and below."""
-        width, height = max(picture.width, self.width_px), max(picture.height, self.height_px)
-        if (width, height) != picture.size:
+    def _crop_or_pad(self, image: Image.Image) -> Image.Image:
+        """Crop or fill to size, evenly on both sides; of an odd number the larger half is filled right and below."""
+        width, height = max(image.width, self.width_px), max(image.height, self.height_px)
+        if (width, height) != image.size:
             filled = Image.new("RGB", (width, height), (self.fill,) * 3)
-            filled.paste(picture, ((width - picture.width) // 2, (height - picture.height) // 2))
-            picture = filled
+            filled.paste(image, ((width - image.width) // 2, (height - image.height) // 2))
+            image = filled
         left, top = round((width - self.width_px) / 2), round((height - self.height_px) / 2)
-        return picture.crop((left, top, left + self.width_px, top + self.height_px))
+        return image.crop((left, top, left + self.width_px, top + self.height_px))

@@ -1,4 +1,4 @@
-"""The sound of a video as mono samples with their times, in windows short enough for a speech model."""
+"""Decode the sound of a video: mono samples with their times, in windows short enough for a speech model."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ CUT_FROM_S = 20.0
 BLOCK_S = 0.1
 FRUITLESS_READS = 32  # demuxer errors in a row before the rest of the file is given up
 GAP_TO_BELIEVE_S = 0.2
-"""Timestamps of sound jitter by a packet or two; a larger step is a real hole, or sound that starts anew."""
+"""Timestamps of sound jitter by a packet or two; a larger step is a real gap, or sound that starts again."""
 
 Samples = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """Samples `[n]` from -1 to 1 at `RATE_HZ`, the first at the presentation time `start_s`."""
+    """A stretch of sound: samples `[n]` from -1 to 1 at `RATE_HZ`, the first at the presentation time `start_s`."""
 
     start_s: float
     samples: Samples
 
     @property
     def end_s(self) -> float:
+        """Presentation time of the end of the last sample."""
         return self.start_s + len(self.samples) / RATE_HZ
 
 
 def sound_windows(path: Path, name: str) -> Iterator[Sound]:
-    """The sound of a local file in windows of at most `WINDOW_S`, in order; none where it has no sound track.
+    """Yield the sound of a local file in windows of at most `WINDOW_S`, in order; none where it has no sound track.
 
     A window ends where its last third is quietest, so that few words are cut in two (as Bain et al. 2023, WhisperX,
     section 3.1, cut at the pauses that a voice detector finds). No more than a window is in memory.
@@ -53,19 +54,19 @@ def sound_windows(path: Path, name: str) -> Iterator[Sound]:
         SoundError: there is a sound track, and nothing of it decodes.
     """
     with open_container(path, name) as container:
-        stream = _chosen(container)
+        stream = _choose_track(container)
         if stream is None:
             return
-        heard = False
-        for window in _windows(_resampled(_decoded(container, stream))):
-            heard = True
+        has_sound = False
+        for window in _join_windows(_resample(_decode(container, stream))):
+            has_sound = True
             yield window
-    if not heard:
+    if not has_sound:
         raise SoundError(f"{name}: nothing of its sound track decodes; re-encode it, for example to AAC")
 
 
-def _chosen(container: InputContainer) -> AudioStream | None:
-    """The sound track that a player would play: the default one, else the first. Nothing else is demuxed."""
+def _choose_track(container: InputContainer) -> AudioStream | None:
+    """Choose the sound track that a player would play: the default one, else the first. Nothing else is demuxed."""
     from av.stream import Discard, Disposition
 
     tracks = [stream for stream in container.streams.audio if stream.codec_context is not None]
@@ -76,8 +77,8 @@ def _chosen(container: InputContainer) -> AudioStream | None:
     return chosen
 
 
-def _decoded(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
-    """Frames of sound; packets that cannot be read or decoded are left out."""
+def _decode(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+    """Yield frames of sound; packets that cannot be read or decoded are left out."""
     from av import FFmpegError
 
     fruitless = 0
@@ -92,16 +93,16 @@ def _decoded(container: InputContainer, stream: AudioStream) -> Iterator[AudioFr
             fruitless += 1
 
 
-def _resampled(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
-    """Frames as mono at `RATE_HZ`; a track whose format changes on the way is resampled anew from there."""
+def _resample(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
+    """Resample frames to mono at `RATE_HZ`; from a change of format on, with a new resampler."""
     import av
 
-    resampler, held = None, None
+    resampler, current = None, None
     for frame in frames:
         form = frame.format.name, frame.layout.name, frame.sample_rate
-        if form != held:
+        if form != current:
             yield from _sounds([] if resampler is None else resampler.resample(None))
-            resampler, held = av.AudioResampler(format="flt", layout="mono", rate=RATE_HZ), form
+            resampler, current = av.AudioResampler(format="flt", layout="mono", rate=RATE_HZ), form
         assert resampler is not None
         yield from _sounds(resampler.resample(frame))
     yield from _sounds([] if resampler is None else resampler.resample(None))
@@ -113,41 +114,41 @@ def _sounds(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
         yield Sound(start_s, frame.to_ndarray()[0].astype(np.float32, copy=False))
 
 
-def _windows(chunks: Iterable[Sound]) -> Iterator[Sound]:
-    """Pieces joined to windows; where time jumps, a new window begins."""
+def _join_windows(sounds: Iterable[Sound]) -> Iterator[Sound]:
+    """Join stretches of sound to windows; where time jumps, a new window begins."""
     waiting: list[Samples] = []
     start_s, count = 0.0, 0
-    for chunk in chunks:
+    for sound in sounds:
         expected_s = start_s + count / RATE_HZ
-        if abs(chunk.start_s - expected_s) > GAP_TO_BELIEVE_S:  # never true of a piece without a time
-            yield from _cut(Sound(start_s, _joined(waiting)), to_the_end=True)
-            waiting, start_s, count = [], chunk.start_s, 0
-        waiting.append(chunk.samples)
-        count += len(chunk.samples)
+        if abs(sound.start_s - expected_s) > GAP_TO_BELIEVE_S:  # never true of a stretch without a time
+            yield from _cut_windows(Sound(start_s, _concatenate(waiting)), to_the_end=True)
+            waiting, start_s, count = [], sound.start_s, 0
+        waiting.append(sound.samples)
+        count += len(sound.samples)
         if count >= WINDOW_S * RATE_HZ:
-            *whole, rest = _cut(Sound(start_s, _joined(waiting)))
+            *whole, rest = _cut_windows(Sound(start_s, _concatenate(waiting)))
             yield from whole
             waiting, start_s, count = [rest.samples], rest.start_s, len(rest.samples)
-    yield from _cut(Sound(start_s, _joined(waiting)), to_the_end=True)
+    yield from _cut_windows(Sound(start_s, _concatenate(waiting)), to_the_end=True)
 
 
-def _cut(sound: Sound, to_the_end: bool = False) -> Iterator[Sound]:
-    """Windows off the front of a sound while it is longer than one; then what is left, if it is to be had or kept."""
+def _cut_windows(sound: Sound, to_the_end: bool = False) -> Iterator[Sound]:
+    """Yield windows off the front of a sound while it is longer than one; then the rest, which may be empty."""
     while len(sound.samples) >= WINDOW_S * RATE_HZ:
-        place = _quietest(sound.samples)
+        place = _quietest_place(sound.samples)
         yield Sound(sound.start_s, sound.samples[:place])
         sound = Sound(sound.start_s + place / RATE_HZ, sound.samples[place:])
     if len(sound.samples) or not to_the_end:
         yield sound
 
 
-def _quietest(samples: Samples) -> int:
-    """The middle of the quietest tenth of a second in the last third of the first window."""
+def _quietest_place(samples: Samples) -> int:
+    """Find the middle of the quietest tenth of a second in the last third of the first window."""
     block = round(BLOCK_S * RATE_HZ)
     first, last = round(CUT_FROM_S * RATE_HZ), round(WINDOW_S * RATE_HZ)
     energies = np.square(samples[first:last].reshape(-1, block)).sum(axis=1)
     return first + int(np.argmin(energies)) * block + block // 2
 
 
-def _joined(parts: Sequence[Samples]) -> Samples:
+def _concatenate(parts: Sequence[Samples]) -> Samples:
     return np.concatenate(parts) if parts else np.empty(0, np.float32)

@@ -1,4 +1,4 @@
-"""Boxes in a picture: `x0, y0, x1, y1`, each a fraction of the width or height, 0 to 1."""
+"""Boxes in an image: `x0, y0, x1, y1`, each a fraction of the width or height, 0 to 1."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Box = tuple[float, float, float, float]
 
 
 class Detection(NamedTuple):
-    """One thing found in one picture; `score` is the model's, 0 to 1."""
+    """One object found in one image; `score` is the model's, 0 to 1."""
 
     label: str
     score: float
     box: Box
 
 
-def overlaps(some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.float64]:
-    """Intersection over union of every pair, `[some, others]`; 0 where both are without area."""
+def box_ious(some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.float64]:
+    """Compute the intersection over union of every pair, `[some, others]`; 0 where both are without area."""
     one = np.asarray(some, np.float64).reshape(-1, 1, 4)
     two = np.asarray(others, np.float64).reshape(1, -1, 4)
     sides = np.minimum(one[..., 2:], two[..., 2:]) - np.maximum(one[..., :2], two[..., :2])
@@ -30,14 +30,14 @@ def overlaps(some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.float64]:
     return shared
 
 
-def best_of_each(found: Sequence[Detection], overlap: float) -> list[Detection]:
-    """What is left, best first, when of detections of one label that overlap more than this the best one stays.
+def suppress_overlaps(found: Sequence[Detection], max_iou: float) -> list[Detection]:
+    """Drop each detection that overlaps a better one of its label by more than `max_iou`; the best come first.
 
     Greedy non-maximum suppression, as detectors without a set loss need it (OWLv2, Minderer et al. 2023).
     """
     kept: list[Detection] = []
     for each in sorted(found, key=lambda detection: -detection.score):
         rivals = [other.box for other in kept if other.label == each.label]
-        if not (overlaps([each.box], rivals) > overlap).any():
+        if not (box_ious([each.box], rivals) > max_iou).any():
             kept.append(each)
     return kept

@@ -1,4 +1,4 @@
-"""Captions of segments by a local image-text-to-text model: several frames a segment, several segments a batch."""
+"""Caption segments with a local image-text-to-text model: several frames a segment, several segments a batch."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MAX_NEW_TOKENS = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What a model is shown of one segment: some of its frames in time order, and how long it lasts."""
+class SegmentFrames:
+    """Input of a caption: some frames of one segment in time order, and its duration."""
 
-    pictures: tuple[Image, ...]
+    images: tuple[Image, ...]
     duration_s: float
 
 
@@ -44,20 +44,20 @@ class Caption:
 
 
 class Captioner:
-    """A loaded captioner; greedy, so the same pictures give the same words."""
+    """A loaded captioner; greedy, so the same images give the same words."""
 
     def __init__(self, loaded: Loaded, max_new_tokens: int = MAX_NEW_TOKENS) -> None:
         self._loaded = loaded
         self._settings = _greedy(loaded.model.generation_config, loaded.processor.tokenizer, max_new_tokens)
 
-    def caption(self, segments: Sequence[Shown]) -> list[Caption]:
-        """A caption for each segment, made in one batch; each is shown at least one picture."""
+    def caption(self, segments: Sequence[SegmentFrames]) -> list[Caption]:
+        """Caption each segment, all in one batch; each has at least one image."""
         if not segments:
             return []
         processor, model = self._loaded.processor, self._loaded.model
         batch = self._loaded.to_input(
             processor.apply_chat_template(
-                [_chat(shown) for shown in segments],
+                [_chat(segment) for segment in segments],
                 add_generation_prompt=True,
                 tokenize=True,
                 return_dict=True,
@@ -79,12 +79,14 @@ class Captioner:
 
 
 def load_captioner(name: str, device: str = "auto", max_new_tokens: int = MAX_NEW_TOKENS) -> Captioner:
-    """The captioner `name`, a hub id or a folder; raises ModelMissing, WrongModel or NoSuchDevice."""
+    """Load the captioner `name`, a hub id or a folder; raises ModelMissing, WrongModel or NoSuchDevice."""
     loaded = load_model("ImageTextToText", name, device)
     if not getattr(loaded.processor, "chat_template", None):
-        raise WrongModel(f"{name} has no chat template, so how it is asked is unknown; give an instruction-tuned model")
+        raise WrongModel(
+            f"{name} has no chat template, so its prompt format is unknown; give an instruction-tuned model"
+        )
     tokenizer = loaded.processor.tokenizer
-    tokenizer.padding_side = "left"  # what is written must follow what is asked, in every row of a batch
+    tokenizer.padding_side = "left"  # the reply must follow the prompt directly, in every row of a batch
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return Captioner(loaded, max_new_tokens)
@@ -92,9 +94,9 @@ def load_captioner(name: str, device: str = "auto", max_new_tokens: int = MAX_NE
 
 @dataclass
 class _Likelihoods:
-    """Notes at each step how likely the likeliest token is: the one that greedy decoding takes.
+    """Log-likelihood of the likeliest token at each step: the one that greedy decoding takes.
 
-    generate() calls it last of all logits processors, so it sees what the choice is made from. Keeping whole
+    generate() calls it last of all logits processors, so it gets the scores that decide. Keeping whole
     distributions instead would take 300 MB for 8 captions over a vocabulary of 150,000.
     """
 
@@ -105,7 +107,7 @@ class _Likelihoods:
         return scores
 
     def confidences(self, written: torch.Tensor, ends: int | Sequence[int] | None) -> list[float]:
-        """Geometric means over the tokens `[n, steps]` of each row, up to and with its first end."""
+        """Compute geometric means over the tokens `[n, steps]` of each row, up to and with its first end."""
         import torch
 
         logs = torch.stack(self.steps, dim=1).cpu()
@@ -116,7 +118,7 @@ class _Likelihoods:
 
 
 def _greedy(settings: Any, tokenizer: Any, max_new_tokens: int) -> Any:
-    """A model's own generation settings (its end tokens among them) without chance."""
+    """Copy a model's generation settings (its end tokens among them), with greedy decoding."""
     greedy = deepcopy(settings)
     greedy.do_sample, greedy.num_beams = False, 1
     greedy.temperature = greedy.top_p = greedy.top_k = None
@@ -128,10 +130,10 @@ def _greedy(settings: Any, tokenizer: Any, max_new_tokens: int) -> Any:
     return greedy
 
 
-def _chat(shown: Shown) -> list[dict[str, Any]]:
-    pictures = [{"type": "image", "image": picture} for picture in shown.pictures]
-    words = _prompt().render(frames=len(shown.pictures), duration_s=shown.duration_s).strip()
-    return [{"role": "user", "content": [*pictures, {"type": "text", "text": words}]}]
+def _chat(segment: SegmentFrames) -> list[dict[str, Any]]:
+    images = [{"type": "image", "image": image} for image in segment.images]
+    words = _prompt().render(frames=len(segment.images), duration_s=segment.duration_s).strip()
+    return [{"role": "user", "content": [*images, {"type": "text", "text": words}]}]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Things in pictures by a local detector: of the labels it was trained on, or of any labels given as words."""
+"""Detect objects in images with a local model: of the labels it was trained on, or of any labels in words."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import WrongModel
-from pipeline.models.boxes import Box, Detection, best_of_each
+from pipeline.models.boxes import Box, Detection, suppress_overlaps
 from pipeline.models.hub import Loaded, inference, load_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SAME_THING = 0.7
-"""Two boxes of one label that overlap more than this are one thing found twice."""
+DUPLICATE_IOU = 0.7
+"""Two boxes of one label that overlap more than this are one object found twice."""
 
-SAME_WORD = 0.25
-"""Grounding DINO's own least score for a word to be part of what it names."""
+TEXT_THRESHOLD = 0.25
+"""Grounding DINO's own least score for a word to be part of a label."""
 
 
 class Detector:
@@ -27,48 +27,48 @@ class Detector:
     On CUDA the arithmetic is fp16 where autocast finds that safe.
     """
 
-    def __init__(self, loaded: Loaded, labels: Collection[str], min_score: float, asks_in_words: bool) -> None:
+    def __init__(self, loaded: Loaded, labels: Collection[str], min_score: float, open_vocabulary: bool) -> None:
         self.labels = tuple(labels)
-        """What it may find."""
-        self.asks_in_words = asks_in_words
+        """Labels that it may find."""
+        self.open_vocabulary = open_vocabulary
         self._loaded = loaded
         self._min_score = min_score
 
-    def looking_for(self, labels: Collection[str]) -> Detector:
-        """The same model looking for other labels; only one that is asked in words can."""
-        return Detector(self._loaded, labels, self._min_score, self.asks_in_words)
+    def with_labels(self, labels: Collection[str]) -> Detector:
+        """Return a detector of other labels by the same model, which must have an open vocabulary."""
+        return Detector(self._loaded, labels, self._min_score, self.open_vocabulary)
 
-    def detect(self, pictures: Sequence[Image]) -> list[list[Detection]]:
-        """What is in each picture, best first, at least `min_score`; all pictures in one batch."""
-        if not pictures:
+    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+        """Detect objects in each image, best first, of at least `min_score`; all images in one batch."""
+        if not images:
             return []
-        sizes = [(picture.height, picture.width) for picture in pictures]
-        find = self._open_vocabulary if self.asks_in_words else self._closed_vocabulary
-        return [_detections(each, size, self.labels) for each, size in zip(find(pictures, sizes), sizes, strict=True)]
+        sizes = [(image.height, image.width) for image in images]
+        find = self._find_labels if self.open_vocabulary else self._find_trained
+        return [_detections(each, size, self.labels) for each, size in zip(find(images, sizes), sizes, strict=True)]
 
-    def _closed_vocabulary(self, pictures: Sequence[Image], sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    def _find_trained(self, images: Sequence[Image], sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
         processor = self._loaded.processor
-        outputs = self._run(processor(images=list(pictures), return_tensors="pt"))
+        outputs = self._run(processor(images=list(images), return_tensors="pt"))
         found: list[dict[str, Any]] = processor.post_process_object_detection(
             outputs, threshold=self._min_score, target_sizes=sizes
         )
         names = self._loaded.model.config.id2label
         return [{**each, "names": [names[int(number)] for number in each["labels"]]} for each in found]
 
-    def _open_vocabulary(self, pictures: Sequence[Image], sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    def _find_labels(self, images: Sequence[Image], sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
         processor = self._loaded.processor
-        texts = [list(self.labels)] * len(pictures)
-        batch = processor(images=list(pictures), text=texts, padding=True, return_tensors="pt")
+        texts = [list(self.labels)] * len(images)
+        batch = processor(images=list(images), text=texts, padding=True, return_tensors="pt")
         outputs = self._run(batch)
         finish = processor.post_process_grounded_object_detection
-        known = {
+        arguments = {
             "threshold": self._min_score,
             "target_sizes": sizes,
             "text_labels": texts,
             "input_ids": batch.get("input_ids"),
-            "text_threshold": min(self._min_score, SAME_WORD),
+            "text_threshold": min(self._min_score, TEXT_THRESHOLD),
         }
-        found: list[dict[str, Any]] = finish(outputs, **_taken(finish, known))
+        found: list[dict[str, Any]] = finish(outputs, **_accepted(finish, arguments))
         return [{**each, "names": each["text_labels"]} for each in found]
 
     def _run(self, batch: Any) -> Any:
@@ -80,21 +80,21 @@ class Detector:
 
 
 def load_detector(name: str, labels: Sequence[str] = (), min_score: float = 0.3, device: str = "auto") -> Detector:
-    """The detector `name`, a hub id or a folder; with `labels`, an open-vocabulary one that looks for these.
+    """Load the detector `name`, a hub id or a folder; with `labels`, an open-vocabulary one that looks for these.
 
     Raises ModelMissing, WrongModel or NoSuchDevice.
     """
     if not labels:
         loaded = load_model("ObjectDetection", name, device, half_on_cuda=False)
-        return Detector(loaded, loaded.model.config.id2label.values(), min_score, asks_in_words=False)
+        return Detector(loaded, loaded.model.config.id2label.values(), min_score, open_vocabulary=False)
     loaded = load_model("ZeroShotObjectDetection", name, device, half_on_cuda=False)
     if not hasattr(loaded.processor, "post_process_grounded_object_detection"):
-        raise WrongModel(f"{name} cannot be asked for labels in words; give one such as OWLv2 or Grounding DINO")
-    return Detector(loaded, labels, min_score, asks_in_words=True)
+        raise WrongModel(f"{name} does not take labels in words; give one such as OWLv2 or Grounding DINO")
+    return Detector(loaded, labels, min_score, open_vocabulary=True)
 
 
 def _detections(found: dict[str, Any], size: tuple[int, int], labels: Sequence[str]) -> list[Detection]:
-    """One picture's results in px as detections in fractions; boxes reach no further than the picture."""
+    """Convert one image's results in px to detections in fractions; boxes are clipped to the image."""
     height_px, width_px = size
     rows = zip(found["names"], found["scores"].tolist(), found["boxes"].tolist(), strict=True)
     inside = [
@@ -102,7 +102,7 @@ def _detections(found: dict[str, Any], size: tuple[int, int], labels: Sequence[s
         for words, score, box in rows
         if (label := _label(words, labels)) is not None
     ]
-    return best_of_each([each for each in inside if _has_area(each.box)], SAME_THING)
+    return suppress_overlaps([each for each in inside if _has_area(each.box)], DUPLICATE_IOU)
 
 
 def _fractions(box: Sequence[float], width_px: int, height_px: int) -> Box:
@@ -117,15 +117,15 @@ def _has_area(box: Box) -> bool:
 
 
 def _label(words: str | None, labels: Sequence[str]) -> str | None:
-    """The label that a model means: Grounding DINO gives back the words it matched, at times only part of one."""
+    """Find the label that a model means: Grounding DINO returns the words it matched, at times only part of a label."""
     if words in labels:
         return words
-    given = set((words or "").lower().split())
-    shared = {label: len(given & set(label.lower().split())) for label in labels}
+    matched = set((words or "").lower().split())
+    shared = {label: len(matched & set(label.lower().split())) for label in labels}
     best = max(labels, key=lambda label: shared[label])
     return best if shared[best] else None
 
 
-def _taken(function: Callable[..., Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Those of the arguments that a function has: processors differ in what they need."""
-    return {name: value for name, value in known.items() if name in inspect.signature(function).parameters}
+def _accepted(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Keep the arguments that a function accepts: processors differ in those they need."""
+    return {name: value for name, value in arguments.items() if name in inspect.signature(function).parameters}

@@ -1,4 +1,4 @@
-"""Models of the optional stages, loaded from a hub id or a local folder through transformers."""
+"""Load the models of the optional stages from a hub id or a local folder, through transformers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     import torch
 
 Kind = Literal["ImageTextToText", "ObjectDetection", "ZeroShotObjectDetection", "SpeechSeq2Seq"]
-"""What transformers calls a task: `AutoModelFor<Kind>`."""
+"""Tasks as transformers names them: `AutoModelFor<Kind>`."""
+
+NOT_FOR_TASK = "Unrecognized configuration class"
+"""Start of transformers' message for a model of another task, which has no error class of its own."""
 
 _torchvision_operators: list[Any] = []  # a torch.library.Library undoes its definitions when it is collected
 
@@ -32,12 +35,12 @@ class Loaded:
     dtype: torch.dtype
 
     def to_input(self, batch: Any) -> Any:
-        """What a processor made, on the model's device; fractions in its arithmetic, whole numbers as they are."""
+        """Move a processor's output to the model's device; fractions in its arithmetic, whole numbers as they are."""
         return batch.to(self.device, self.dtype)
 
 
 def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: bool = True) -> Loaded:
-    """The model `name` (a hub id or a folder) for one task, on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
+    """Load the model `name` (a hub id or a folder) for one task, on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
 
     Weights are bf16 on CUDA where the card has it, else fp16, and fp32 everywhere else or without `half_on_cuda`.
 
@@ -54,11 +57,11 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
     half = half_on_cuda and place.type == "cuda"
     dtype = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if half else torch.float32
     _check_folder(name)
-    with quiet(), _clear_errors(name, kind):
+    with quiet(), _explain_errors(name, kind):
         processor = transformers.AutoProcessor.from_pretrained(name)
         load = getattr(transformers, f"AutoModelFor{kind}").from_pretrained
-        model, facts = load(name, dtype=dtype, output_loading_info=True)
-    if missing := sorted(facts["missing_keys"]):
+        model, loading = load(name, dtype=dtype, output_loading_info=True)
+    if missing := sorted(loading["missing_keys"]):
         raise WrongModel(
             f"the weights of {name} lack {len(missing)} tensors ({missing[0]}, ...), which would stay at random; "
             f"give a checkpoint that was saved for this task ({kind})"
@@ -69,7 +72,7 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """Within this block a model runs without gradients; memory of the device that runs out is ModelTooLarge."""
+    """Run a model without gradients in this block; raises ModelTooLarge where the device's memory runs out."""
     import torch
 
     try:
@@ -82,7 +85,7 @@ def inference() -> Iterator[None]:
 
 
 def chosen_device(device: str) -> torch.device:
-    """The device of that name, "auto" being CUDA where there is one; raises NoSuchDevice."""
+    """Return the device of a name, CUDA for "auto" where there is one; raises NoSuchDevice."""
     import torch
 
     if device == "auto":
@@ -94,34 +97,39 @@ def chosen_device(device: str) -> torch.device:
 
 
 def import_transformers() -> ModuleType:
-    """transformers, also where torchvision was built for CUDA and torch was not.
-
-    The torchvision on PyPI is a CUDA build: beside a CPU-only torch its compiled operators do not load, and
-    importing it fails with "operator torchvision::nms does not exist". transformers uses its transforms and
-    none of its operators, so declaring two of them without a body is enough for the import to succeed.
-    """
-    import torch
-
-    try:
-        import torchvision  # noqa: F401
-    except ImportError:
-        pass  # transformers does without
-    except RuntimeError as error:
-        if "torchvision::nms" not in str(error):
-            raise
-        operators: Any = torch.library
-        library = operators.Library("torchvision", "FRAGMENT")
-        for operator in ("nms", "qnms"):
-            library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _torchvision_operators.append(library)
+    """Import transformers, with a torchvision that was built for CUDA beside a torch that was not, too."""
+    _import_torchvision()
     import transformers
 
     module: ModuleType = transformers
     return module
 
 
+def _import_torchvision() -> None:
+    """Import torchvision if it is installed, and declare its operators where they are missing.
+
+    The torchvision on PyPI is a CUDA build: beside a CPU-only torch its compiled operators do not load, and importing
+    it fails with "operator torchvision::nms does not exist". transformers uses its transforms and none of its
+    operators, so declaring two of them without a body is enough for the import to succeed.
+    """
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except ImportError:
+        return  # transformers does without
+    except RuntimeError:
+        if hasattr(torch.ops.torchvision, "nms"):
+            raise
+        operators: Any = torch.library
+        library = operators.Library("torchvision", "FRAGMENT")
+        for operator in ("nms", "qnms"):
+            library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _torchvision_operators.append(library)
+
+
 def _check_folder(name: str) -> None:
-    """A name that looks like a path must be one: transformers would ask the hub for it."""
+    """Check that a name that looks like a path is one: transformers would request it from the hub."""
     folder = Path(name)
     looks_local = name.startswith((".", "/")) or name.count("/") > 1
     if looks_local and not folder.is_dir():
@@ -134,7 +142,7 @@ def _check_folder(name: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within this block transformers shows no progress bars and warnings: what matters becomes an error of ours."""
+    """Silence progress bars and warnings of transformers in this block: what matters becomes an error of ours."""
     logging = import_transformers().utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -148,7 +156,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _clear_errors(name: str, kind: Kind) -> Iterator[None]:
+def _explain_errors(name: str, kind: Kind) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
@@ -158,20 +166,19 @@ def _clear_errors(name: str, kind: Kind) -> Iterator[None]:
             f"cannot get the model {name}: {_first_line(error)}; give a hub id that exists while the hub can be "
             f"reached, or a local folder with config, weights and processor"
         ) from error
-    except Exception as error:  # what a foreign or damaged file does to the loaders cannot be listed
-        foreign = "Unrecognized configuration class" in str(error)
-        reason = f"it is no model for AutoModelFor{kind}" if foreign else _first_line(error)
+    except Exception as error:  # the errors of loaders for foreign or damaged files cannot be listed
+        reason = f"it is no model for AutoModelFor{kind}" if NOT_FOR_TASK in str(error) else _first_line(error)
         raise WrongModel(f"cannot use {name}{_architecture(name)}: {reason}; give a model for that task") from error
 
 
 def _architecture(name: str) -> str:
-    """What a local folder says it holds, for a message."""
+    """Return the architecture that a local folder names, for a message."""
     try:
         config = json.loads((Path(name) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ""
-    held = config.get("architectures") or [config.get("model_type", "")]
-    return f" ({held[0]})" if held[0] else ""
+    names = config.get("architectures") or [config.get("model_type", "")]
+    return f" ({names[0]})" if names[0] else ""
 
 
 def _first_line(error: Exception) -> str:

@@ -1,1 +1,4 @@
-"""Find and fetch video files (local, fsspec)."""
+"""Sources: find video files and their subtitles in folders and remote stores, fetch them, identify them by their bytes.
+
+May import `pipeline.errors` only.
+"""

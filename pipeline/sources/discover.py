@@ -26,13 +26,13 @@ VIDEO_SUFFIXES = frozenset([
 ])
 # fmt: on
 SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
-MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
-"""What filesystems call a mark that changes with a file's bytes, the surest first; case, "-" and "_" vary."""
+CHANGE_MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
+"""Names that filesystems have for a mark that changes with a file's bytes, the surest first; case, "-", "_" vary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What shows, without reading a file, that it is as it was: its size and a mark that changes with its bytes."""
+    """Size of a file and a mark that changes with its bytes: equal stamps show, without reading, an unchanged file."""
 
     size_bytes: int
     mark: str
@@ -42,7 +42,7 @@ class Stamp:
 class Source:
     """One video to read: an absolute local path or a URI, and the subtitle files found beside it.
 
-    `id` is what its owner calls it, if a manifest says so; `stamp` what a listing of a remote folder said of it.
+    `id` is its owner's name for it, if a manifest has one; `stamp` comes from the listing of a remote folder.
     """
 
     uri: str
@@ -53,10 +53,10 @@ class Source:
 
 
 def list_sources(arguments: Sequence[str]) -> list[Source]:
-    """The videos that files, folders (in depth), globs and fsspec URIs name; sorted by URI, each once.
+    """List the videos that files, folders (in depth), globs and fsspec URIs name; sorted by URI, each once.
 
-    A file named outright is taken whatever its suffix; of a folder or a glob, files with a video suffix.
-    A web address is taken as it is: the web has no listings, and whether it answers shows when it is read.
+    A file that is named itself may have any suffix; of a folder or a glob, files with a video suffix count.
+    A web address is not looked up: the web has no listings, and a dead address shows when it is read.
 
     Raises:
         SourceMissing: an argument names or matches no video.
@@ -67,9 +67,9 @@ def list_sources(arguments: Sequence[str]) -> list[Source]:
 
 
 def named_sources(uris: Iterable[str]) -> list[Source]:
-    """Sources of URIs that an earlier run listed, with the sidecars that lie beside them now.
+    """Make sources of URIs that an earlier run listed, with the sidecars that lie beside them now.
 
-    Whether a video is still there shows when it is read. One listing a folder.
+    A video that is missing shows when it is read. One listing a folder.
     """
     sources: list[Source] = []
     folders: dict[str, list[str]] = defaultdict(list)
@@ -88,9 +88,9 @@ def named_sources(uris: Iterable[str]) -> list[Source]:
 
 
 def stamp(source: Source) -> Stamp | None:
-    """The stamp of a source: what its listing said, else one look at the file or object, without opening it.
+    """Return the stamp of a source: from its listing, else by a stat of the file or object, without opening it.
 
-    None where the place tells no size or no mark, so that only reading shows whether the bytes are the same.
+    None where the filesystem gives no size or no mark, so that only reading shows whether the bytes are the same.
 
     Raises:
         SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
@@ -98,14 +98,14 @@ def stamp(source: Source) -> Stamp | None:
     if source.stamp is not None:
         return source.stamp
     if not is_remote(source.uri):
-        facts = attempt(source.uri, Path(source.uri).stat)
-        return Stamp(facts.st_size, str(facts.st_mtime_ns))
+        info = attempt(source.uri, Path(source.uri).stat)
+        return Stamp(info.st_size, str(info.st_mtime_ns))
     filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri))
     return _stamp_of(attempt(source.uri, lambda: filesystem.info(path)))
 
 
 def sidecar_language(uri: str) -> str | None:
-    """The language in a sidecar's name: `film.en.vtt` and `film.pt-BR.sdh.srt` have one, `film.srt` not."""
+    """Return the language in a sidecar's name: `film.en.vtt` and `film.pt-BR.sdh.srt` have one, `film.srt` not."""
     for part in PurePosixPath(uri).name.split(".")[1:-1]:
         if re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", part):
             return part
@@ -113,19 +113,19 @@ def sidecar_language(uri: str) -> str | None:
 
 
 def _look_up(argument: str) -> list[Source]:
-    """Sources under one argument; a name that exists is taken literally, even if it looks like a glob."""
+    """List the sources of one argument; a name that exists is taken literally, even if it looks like a glob."""
     if not argument.strip():  # an unset variable in quotes; as a path it would be all of the current folder
         raise SourceMissing("got an empty name; give a file, a folder, a glob or a URI")
     filesystem, path = attempt(argument, lambda: filesystem_of(argument))
     if _on_the_web(filesystem):
         return [Source(argument, _name(argument).stem)]
     try:
-        return _found(argument, filesystem, path)
+        return _list_path(argument, filesystem, path)
     finally:
-        filesystem.invalidate_cache()  # else the next look sees the past, and a million objects take up a gigabyte
+        filesystem.invalidate_cache()  # else the next listing is an old one, and a million objects take up a gigabyte
 
 
-def _found(argument: str, filesystem: AbstractFileSystem, path: str) -> list[Source]:
+def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list[Source]:
     info = attempt(argument, lambda: _info(filesystem, path))
     if info["type"] == "file":
         found = {path: info}
@@ -145,7 +145,7 @@ def _found(argument: str, filesystem: AbstractFileSystem, path: str) -> list[Sou
 
 
 def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
-    """What the filesystem knows of a path; type None where nothing is."""
+    """Look up a path in the filesystem; type None where nothing is."""
     try:
         info: Mapping[str, Any] = filesystem.info(path)
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def _is_video(path: str) -> bool:
 
 
 def _videos(infos: Mapping[str, Mapping[str, Any]], below: str = "") -> dict[str, Mapping[str, Any]]:
-    """Paths with a video suffix, none of them hidden (such as the `._film.mp4` that macOS leaves)."""
+    """Keep the paths with a video suffix, none of them hidden (such as the `._film.mp4` that macOS leaves)."""
     return {
         path: info for path, info in infos.items() if _is_video(path) and not re.search(r"(^|/)\.", path[len(below) :])
     }
@@ -183,7 +183,7 @@ def _source(
     filesystem: AbstractFileSystem, path: str, names: Sequence[str], info: Mapping[str, Any] | None = None
 ) -> Source:
     sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
-    if "file" in protocols(filesystem):  # a listing's times of change are rounded, and asking anew costs nothing
+    if "file" in protocols(filesystem):  # a listing rounds times of change, and a stat costs nothing
         path, *sidecars = (_as_text(name) for name in (path, *sidecars))
         return Source(path, PurePosixPath(path).stem, tuple(sidecars))
     path, *sidecars = (filesystem.unstrip_protocol(name) for name in (path, *sidecars))
@@ -191,26 +191,26 @@ def _source(
 
 
 def _as_text(path: str) -> str:
-    """A path whose bytes are no UTF-8 with those written out as `\\xff`, for no table takes them as they are.
+    """Write bytes of a path that are not UTF-8 as `\\xff`, because no table takes them as they are.
 
-    Nothing is found under that name, so the file becomes a failure that says so, and the others are read.
+    No file has that name, so the video becomes a failure that says so, and the others are read.
     """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _stamp_of(info: Mapping[str, Any]) -> Stamp | None:
-    """A stamp of what fsspec tells of a file; each backend names its marks its own way."""
-    told = {key.lower().replace("-", "").replace("_", ""): value for key, value in info.items()}
-    mark = next((told[name] for name in MARKS if told.get(name)), None)
-    if mark is None or told.get("size") is None:
+    """Make a stamp of fsspec's information about a file; each backend names its marks its own way."""
+    normalized = {key.lower().replace("-", "").replace("_", ""): value for key, value in info.items()}
+    mark = next((normalized[name] for name in CHANGE_MARKS if normalized.get(name)), None)
+    if mark is None or normalized.get("size") is None:
         return None
-    if isinstance(mark, datetime):  # a listing may tell in seconds what a look at one file tells as a date
+    if isinstance(mark, datetime):  # a listing may give in seconds what a stat gives as a date
         mark = mark.timestamp()
-    return Stamp(int(told["size"]), str(mark).strip('"'))
+    return Stamp(int(normalized["size"]), str(mark).strip('"'))
 
 
 def _name(uri: str) -> PurePosixPath:
-    """The last part of a URI without what a web server is asked (`?...`) or told (`#...`)."""
+    """Take the last part of a URI, without query (`?...`) and fragment (`#...`)."""
     return PurePosixPath(re.sub(r"(?<=.)[?#].*" if is_remote(uri) else r"$^", "", uri).rpartition("/")[2])
 
 
@@ -219,7 +219,7 @@ def _folder(path: str) -> str:
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
-    """File names by folder, sorted."""
+    """Group file names by folder, sorted."""
     names: dict[str, list[str]] = defaultdict(list)
     for path in sorted(paths):
         names[_folder(path)].append(PurePosixPath(path).name)
@@ -231,7 +231,7 @@ def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[
 
 
 def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
-    """File names in a folder, sorted; none where the filesystem may not list it."""
+    """List the file names in a folder, sorted; none where the filesystem cannot list it."""
     try:
         return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
     except (OSError, NotImplementedError):
@@ -239,7 +239,7 @@ def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
 
 
 def _sidecars(video: str, names: Sequence[str]) -> list[str]:
-    """Subtitle files named after a video: its stem, perhaps tags such as `.en.forced`, a subtitle suffix.
+    """Choose the subtitle files named after a video: its stem, perhaps tags such as `.en.forced`, a subtitle suffix.
 
     A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name. `names` are sorted.
     """

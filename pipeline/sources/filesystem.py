@@ -1,4 +1,4 @@
-"""Places that fsspec reaches: opened by URI, asked again when a failure may pass, their errors made one line."""
+"""Filesystems of fsspec: opened by URI, tried again after a temporary failure, their errors made one line."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Result = TypeVar("Result")
 
 
 def is_remote(uri: str) -> bool:
-    """Whether a source's URI has to be fetched; anything else is a path of this machine."""
+    """True if a source's URI has to be fetched; anything else is a path of this machine."""
     return "://" in uri
 
 
 def filesystem_of(uri: str) -> tuple[AbstractFileSystem, str]:
-    """The filesystem of a URI or local path, and the path in it."""
+    """Open the filesystem of a URI or local path, and return it with the path in it."""
     from fsspec.core import url_to_fs
 
     if not is_remote(uri):
@@ -33,16 +33,16 @@ def filesystem_of(uri: str) -> tuple[AbstractFileSystem, str]:
 
 
 def protocols(filesystem: AbstractFileSystem) -> tuple[str, ...]:
-    """The names that a filesystem goes by: "file", "s3", "https", ..."""
+    """List the names of a filesystem's protocol: "file", "s3", "https", ..."""
     return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)
 
 
 def attempt(uri: str, action: Callable[[], Result]) -> Result:
-    """Do one thing to a filesystem, again if its failure may pass, and report failure as a SourceError."""
+    """Do one thing to a filesystem, retry after a failure that may be temporary, and raise failure as a SourceError."""
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
     attempts = Retrying(
-        retry=retry_if_exception(_may_pass),
+        retry=retry_if_exception(_is_temporary),
         stop=stop_after_attempt(ATTEMPTS),
         wait=wait_exponential_jitter(multiplier=0.2, max=5),
         reraise=True,
@@ -56,7 +56,7 @@ def attempt(uri: str, action: Callable[[], Result]) -> Result:
 
 
 def _source_error(uri: str, error: Exception) -> SourceError:
-    got = " ".join(f"{type(error).__name__}: {error}".split())
+    cause = " ".join(f"{type(error).__name__}: {error}".split())
     if isinstance(error, FileNotFoundError):
         return SourceMissing(f"{uri}: nothing is there; check the name")
     if isinstance(error, IsADirectoryError):
@@ -64,14 +64,14 @@ def _source_error(uri: str, error: Exception) -> SourceError:
     if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
         return SourceForbidden(f"{uri}: reading is not permitted; check rights and credentials")
     if isinstance(error, ImportError):
-        return SourceUnreachable(f"{uri}: this protocol needs a package that is missing ({got}); install it")
+        return SourceUnreachable(f"{uri}: this protocol needs a package that is missing ({cause}); install it")
     if isinstance(error, ValueError):
-        return SourceUnreachable(f"{uri}: not an address that fsspec understands ({got}); check the protocol")
-    return SourceUnreachable(f"{uri}: cannot be read ({got}); check the address, or try again later")
+        return SourceUnreachable(f"{uri}: not an address that fsspec understands ({cause}); check the protocol")
+    return SourceUnreachable(f"{uri}: cannot be read ({cause}); check the address, or try again later")
 
 
-def _may_pass(error: BaseException) -> bool:
-    """Whether trying again is worth it: for network and server trouble, not for what cannot change."""
+def _is_temporary(error: BaseException) -> bool:
+    """Check that a retry may help: after network and server trouble, not after a lasting failure."""
     lasting = (
         FileNotFoundError,
         PermissionError,

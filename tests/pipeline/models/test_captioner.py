@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
-from pipeline.models.captioner import Captioner, Shown, load_captioner
+from pipeline.models.captioner import Captioner, SegmentFrames, load_captioner
 from pipeline.models.hub import inference
 from tests.support import stage_models as stage_kit
 
@@ -35,7 +35,7 @@ def pictures(count: int, seed: int) -> tuple[Image.Image, ...]:
     return tuple(Image.fromarray(random.integers(0, 255, (36, 64, 3), dtype=np.uint8)) for _ in range(count))
 
 
-SEGMENTS = [Shown(pictures(1, 1), 3.0), Shown(pictures(4, 2), 10.0), Shown(pictures(2, 3), 5.0)]
+SEGMENTS = [SegmentFrames(pictures(1, 1), 3.0), SegmentFrames(pictures(4, 2), 10.0), SegmentFrames(pictures(2, 3), 5.0)]
 
 
 def test_a_batch_says_what_each_segment_alone_says(captioner):

@@ -10,7 +10,7 @@ import pytest
 from jobs.synthetic.world.render import _shift
 from jobs.synthetic.world.scene import Scene, lay_out
 from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
-from pipeline.models.boxes import Box, Detection, best_of_each, overlaps
+from pipeline.models.boxes import Box, Detection, box_ious, suppress_overlaps
 from pipeline.models.tracking import find_tracks
 
 
@@ -25,13 +25,13 @@ def seen(label: str, *box: float) -> Detection:
 def test_overlap_of_boxes():
     boxes = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.75, 0.5), (0.5, 0.5, 1.0, 1.0), (0.2, 0.2, 0.2, 0.2)]
     expected = np.array([[1, 1 / 3, 0, 0], [1 / 3, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
-    assert np.allclose(overlaps(boxes, boxes), expected)
-    assert overlaps([], boxes).shape == (0, 4)
+    assert np.allclose(box_ious(boxes, boxes), expected)
+    assert box_ious([], boxes).shape == (0, 4)
 
 
 def test_of_overlapping_detections_the_best_of_each_label_stays():
     found = [seen("cat", 0.5), Detection("cat", 0.95, square(0.51)), seen("dog", 0.5), seen("cat", 0.8)]
-    assert best_of_each(found, 0.7) == [found[1], found[2], found[3]]
+    assert suppress_overlaps(found, 0.7) == [found[1], found[2], found[3]]
 
 
 def test_things_that_pass_each_other_keep_their_tracks():
@@ -45,7 +45,7 @@ def test_a_fast_thing_is_met_where_it_is_going():
     xs = [0.1, 0.2, 0.45, 0.7]
     times_s = [0.0, 1.0, 3.5, 6.0]
     frames = [[seen("ball", x)] for x in xs]
-    assert all(not overlaps([square(a)], [square(b)]).any() for a, b in pairwise(xs[1:]))
+    assert all(not box_ious([square(a)], [square(b)]).any() for a, b in pairwise(xs[1:]))
     assert find_tracks(frames, times_s) == [[0]] * 4
 
 

@@ -1,7 +1,7 @@
-"""The tool of the MCP server that answers: a question put to an agent, with what the answer rests on and what it cost.
+"""The tool `ask` of the MCP server: an agent answers a question, with evidence and costs.
 
-Which model answers is for whoever starts the server to say: a client that could name an endpoint could have frames and
-keys sent there.
+The command that starts the server names the models: a client that could name an endpoint could have frames and keys
+sent there.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from agent.environment import Environment
 from agent.trace.events import Event, Exchanged
 from agent.variants.base import Variant
 from agent.variants.registry import VARIANTS, variant_named
-from jobs.mcp.replies import EVIDENCE, Answered, EvidenceLine, fitting, told
+from jobs.mcp.replies import EVIDENCE, AskReply, EvidenceLine, first_fitting, tool_result
 from jobs.mcp.tools import VideoNames
 from jobs.model_choice import ModelsFor
 
 EnvironmentOf = Callable[[list[str] | None], Awaitable[Environment]]
 """An environment of some videos by name, or of all."""
 BEAT_S = 10.0
-"""How often a client is told that work goes on: some give up after a minute without a word."""
+"""Seconds between reports of progress: some clients give up after a minute without one."""
 AGENTS = ", ".join(each.name for each in VARIANTS)
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How questions are answered; a call may choose another agent, and may spend less than `budget` but not more."""
+class AskOptions:
+    """Models, agent and limits of answers; a call may choose another agent, and may spend less than `budget`, not more."""
 
     models: ModelsFor
     model_names: Mapping[str, str]
     agent: Variant
     budget: Budget
+    beat_s: float = BEAT_S
 
 
-def ask_tool(environment_of: EnvironmentOf, asking: Asking) -> Callable[..., Awaitable[CallToolResult]]:
-    """The tool `ask`."""
+def ask_tool(environment_of: EnvironmentOf, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:
+    """Make the tool `ask`."""
 
     async def ask(
         question: Annotated[str, Field(description="The question, in words.")],
@@ -59,57 +60,56 @@ def ask_tool(environment_of: EnvironmentOf, asking: Asking) -> Callable[..., Awa
         ] = None,
         settings: Annotated[
             dict[str, str | int | float | bool] | None,
-            Field(description="Parameters of the agent by name; an error tells which it has."),
+            Field(description="Parameters of the agent by name; an error lists them."),
         ] = None,
         max_frames: Annotated[int | None, Field(description="Most different frames that a model is shown.")] = None,
         max_seconds: Annotated[float | None, Field(description="Most seconds that it works.")] = None,
-    ) -> Annotated[CallToolResult, Answered]:
-        """Have an agent search the videos for the answer to a question, with the time ranges that it rests on.
+    ) -> Annotated[CallToolResult, AskReply]:
+        """Have an agent search the videos for the answer to a question, and name the time ranges of its evidence.
 
         The answer's status is answered, insufficient_evidence, budget_exhausted (the best answer so far) or invalid.
         Look at the evidence with `frames` or `transcript` before you rely on it. At most 50 ranges of evidence. It
         takes seconds to minutes, and spends no more than the server's own limits, whatever a call names.
         """
-        asked = Question(question, tuple(options or ()))
-        # a client names an agent of kinodex, never a file: that would be code executed for it
-        chosen = asking.agent if agent in (None, asking.agent.name) else variant_named(agent)
+        # a client can name an agent of kinodex, never a file, whose code would run here
+        chosen = defaults.agent if agent in (None, defaults.agent.name) else variant_named(agent)
         environment = await environment_of(videos)
-        async with _progress(context) as tell:
+        async with _progress(context, defaults.beat_s) as on_event:
             answer = await run(
-                asked,
+                Question(question, tuple(options or ())),
                 environment,
-                asking.models(environment),
+                defaults.models(environment),
                 agent=chosen,
                 parameters=settings,
-                budget=_within(asking.budget, max_frames, max_seconds),
-                on_event=tell,
+                budget=_within(defaults.budget, max_frames, max_seconds),
+                on_event=on_event,
             )
-        return told(_reply(answer, chosen.name, environment, asking.model_names))
+        return tool_result(_reply(answer, chosen.name, environment, defaults.model_names))
 
     return ask
 
 
 def _within(budget: Budget, frames: int | None, seconds: float | None) -> Budget:
-    """The server's budget, or less where a call wants less."""
+    """The server's budget, lowered to the limits of a call."""
     limits = [each for each in (budget.frames, frames) if each is not None]
     spans_s = [each for each in (budget.seconds, seconds) if each is not None]
     return replace(budget, frames=min(limits, default=None), seconds=min(spans_s, default=None))
 
 
 @asynccontextmanager
-async def _progress(context: Context) -> AsyncIterator[Callable[[Event], None]]:
-    """Gives a function that takes events; the client is told of each round as it begins, and every `BEAT_S`."""
+async def _progress(context: Context, beat_s: float) -> AsyncIterator[Callable[[Event], None]]:
+    """Yield a function that takes events; the client gets a report at the start of each round, and every `beat_s`."""
     reported, replies = 0, 0
     numbers = itertools.count(1)  # a client may refuse progress that does not grow
     reports: set[asyncio.Task[None]] = set()
 
     def report() -> None:
-        said = f"round {reported}, {replies} replies of models"
-        task = asyncio.create_task(context.report_progress(next(numbers), None, said))
+        message = f"round {reported}, {replies} replies of models"
+        task = asyncio.create_task(context.report_progress(next(numbers), None, message))
         reports.add(task)
         task.add_done_callback(reports.discard)
 
-    def tell(event: Event) -> None:
+    def on_event(event: Event) -> None:
         nonlocal reported, replies
         replies += isinstance(event, Exchanged)
         number = getattr(event, "round", 0)
@@ -119,25 +119,25 @@ async def _progress(context: Context) -> AsyncIterator[Callable[[Event], None]]:
 
     async def beat() -> None:
         while True:
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(beat_s)
             report()
 
     beating = asyncio.create_task(beat())
     try:
-        yield tell
+        yield on_event
     finally:
         beating.cancel()
 
 
-def _reply(answer: Answer, agent: str, environment: Environment, models: Mapping[str, str]) -> Answered:
+def _reply(answer: Answer, agent: str, environment: Environment, models: Mapping[str, str]) -> AskReply:
     titles = {video.video_id: video.title for video in environment.videos}
     ranges = [
         EvidenceLine(video_id=each.video_id, title=titles[each.video_id], start_s=each.start_s, end_s=each.end_s)
         for each in answer.evidence
     ]
-    evidence = fitting(ranges[:EVIDENCE])
+    evidence = first_fitting(ranges[:EVIDENCE])
     ledger = answer.ledger
-    return Answered(
+    return AskReply(
         status=answer.status,
         answer=answer.text,
         letter=answer.letter,

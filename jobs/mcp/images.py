@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from mcp.types import ContentBlock, ImageContent
 
 from index.rows import StoredFrame, VideoRow
-from jobs.mcp.replies import FRAMES, IMAGE_BYTES, SIDE_PX, Frames, Shown, as_json
+from jobs.mcp.replies import FRAMES, IMAGE_BYTES, SIDE_PX, FrameLabel, FramesHeading, as_json
 from jobs.stored_frames import shrunk_jpeg
 
 JPEG_QUALITY = 85
 
 
 def image_blocks(video: VideoRow, stored: Sequence[StoredFrame], requested: int, side_px: int) -> list[ContentBlock]:
-    """Frames, each once, as many as fit in one reply; `requested` is the count asked for. Raises PictureError."""
+    """Show frames, each once, as many as fit in one reply; `requested` is the count asked for. Raises PictureError."""
     frames = list({frame.frame_no: frame for frame in stored}.values())
     side = min(side_px, SIDE_PX)
     shown: list[ContentBlock] = []
@@ -26,11 +26,11 @@ def image_blocks(video: VideoRow, stored: Sequence[StoredFrame], requested: int,
         if left < 0:
             break
         data = base64.b64encode(jpeg).decode("ascii")
-        shown += [as_json(Shown(frame_no=frame.frame_no, time_s=frame.time_s))]
+        shown += [as_json(FrameLabel(frame_no=frame.frame_no, time_s=frame.time_s))]
         shown += [ImageContent(type="image", data=data, mime_type="image/jpeg")]
     cuts = [f"the first {FRAMES} of {requested:,} frames asked for"] if requested > FRAMES else []
     cuts += [f"pictures are at most {SIDE_PX} pixels a side"] if side_px > SIDE_PX else []
     fit = len(shown) // 2
     cuts += [f"{fit} of {len(frames)} pictures fit; ask with a smaller side_px"] if fit < len(frames) else []
-    heading = Frames(video_id=video.video_id, title=video.title, frames=fit, cut="; ".join(cuts) or None)
+    heading = FramesHeading(video_id=video.video_id, title=video.title, frames=fit, cut="; ".join(cuts) or None)
     return [as_json(heading), *shown]

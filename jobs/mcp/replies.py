@@ -1,6 +1,6 @@
-"""What the tools of the MCP server give back, and how much of it in one call.
+"""Replies of the MCP server's tools, with their limits.
 
-An assistant reads a reply into its context, and clients refuse what is too large (Claude Desktop above 1 MB), so every
+An assistant reads a reply into its context, and clients refuse large ones (Claude Desktop those above 1 MB), so every
 reply has limits, and `cut` says what was left out and how to get it.
 """
 
@@ -19,9 +19,9 @@ VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
 LABELS = 30
 SIDE_PX = 1024
 TEXT_BYTES = 40_000
-"""About as many tokens as a third of them."""
+"""About three bytes make a token."""
 IMAGE_BYTES = 700_000
-"""Of all JPEGs together; base64 makes a third more of them."""
+"""Of all JPEGs together, before base64 makes them a third larger."""
 CHARACTERS = 1_000
 """Of one text: a caption, a line, a title."""
 ANSWER_CHARACTERS = 8_000
@@ -30,18 +30,18 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def clipped(text: str, most: int = CHARACTERS) -> str:
-    """A text of at most so many characters, and how many it had if they were more."""
+    """Shorten a text to `most` characters, followed by its length if it was longer."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
 
 
 Number = Annotated[float, PlainSerializer(lambda value: round(value, 4), return_type=float)]
-"""Seconds, scores and parts of a picture, without digits that mean nothing."""
+"""Seconds, scores and parts of a picture, rounded to four digits."""
 Text = Annotated[str, PlainSerializer(clipped, return_type=str)]
 LongText = Annotated[str, PlainSerializer(lambda text: clipped(text, ANSWER_CHARACTERS), return_type=str)]
 
 
 class VideoLine(BaseModel):
-    """A video of a list. `frames` is 0 where only words are known of it."""
+    """A video of a list. `frames` is 0 for a video that has only text."""
 
     video_id: str
     title: Text
@@ -52,7 +52,7 @@ class VideoLine(BaseModel):
 
 
 class Stage(BaseModel):
-    """What an optional stage (captions, detections, speech, vectors) added, by which model."""
+    """Rows that an optional stage (captions, detections, speech, vectors) added, and its model."""
 
     stage: str
     model: Text
@@ -61,7 +61,7 @@ class Stage(BaseModel):
 
 
 class Videos(BaseModel):
-    """A library in numbers, and some of its videos by title; `found` are those that the filter lets through."""
+    """A library in numbers, and some of its videos by title; `found` counts those that the filter lets through."""
 
     library_videos: int
     library_hours: Number
@@ -81,7 +81,7 @@ class SegmentLine(BaseModel):
 
 
 class VideoFacts(BaseModel):
-    """One video, which covers [start_s, end_s). Without frames, sizes and the codec mean nothing."""
+    """One video, which covers [start_s, end_s). Without frames, its sizes and codec mean nothing."""
 
     video_id: str
     title: Text
@@ -95,7 +95,7 @@ class VideoFacts(BaseModel):
 
 
 class Overview(BaseModel):
-    """One video: facts, segments, and what else the library holds of it."""
+    """One video: facts, segments, and counts of its other rows."""
 
     video: VideoFacts
     captions: int
@@ -109,7 +109,7 @@ class Overview(BaseModel):
     cut: str | None = None
 
 
-class Found(BaseModel):
+class HitLine(BaseModel):
     """A moment [start_s, end_s) that a search found; the score orders the hits of one search."""
 
     video_id: str
@@ -124,12 +124,12 @@ class Found(BaseModel):
 class Hits(BaseModel):
     """The hits of a search, best first."""
 
-    hits: list[Found]
+    hits: list[HitLine]
     cut: str | None = None
 
 
-class Line(BaseModel):
-    """What is said or shown as text in [start_s, end_s)."""
+class TranscriptLine(BaseModel):
+    """A line that is said, or shown as text, in [start_s, end_s)."""
 
     start_s: Number
     end_s: Number
@@ -142,12 +142,12 @@ class Transcript(BaseModel):
 
     video_id: str
     title: Text
-    lines: list[Line]
+    lines: list[TranscriptLine]
     cut: str | None = None
 
 
 class Caption(BaseModel):
-    """What a model, or whoever else wrote it, says is seen in [start_s, end_s)."""
+    """A description, by a model or by people, of the pictures in [start_s, end_s)."""
 
     start_s: Number
     end_s: Number
@@ -166,7 +166,7 @@ class Captions(BaseModel):
 
 
 class Detection(BaseModel):
-    """A thing that a model sees in a frame; `box` is x0, y0, x1, y1 as parts of width and height."""
+    """A thing that a model found in a frame; `box` is x0, y0, x1, y1 as parts of width and height."""
 
     time_s: Number
     label: Text
@@ -184,8 +184,8 @@ class Detections(BaseModel):
     cut: str | None = None
 
 
-class Frames(BaseModel):
-    """What stands before the pictures, each of which has its number and time before it."""
+class FramesHeading(BaseModel):
+    """The heading of a reply with pictures; each picture follows its number and time."""
 
     video_id: str
     title: Text
@@ -193,15 +193,15 @@ class Frames(BaseModel):
     cut: str | None = None
 
 
-class Shown(BaseModel):
-    """A frame, before its picture."""
+class FrameLabel(BaseModel):
+    """The number and time of a frame, before its picture."""
 
     frame_no: int
     time_s: Number
 
 
 class EvidenceLine(BaseModel):
-    """A time range [start_s, end_s) that was really shown to the model that answered."""
+    """A time range [start_s, end_s) that was really shown to the answering model."""
 
     video_id: str
     title: Text
@@ -209,8 +209,8 @@ class EvidenceLine(BaseModel):
     end_s: Number
 
 
-class Answered(BaseModel):
-    """An answer, the times that it rests on, and what it cost."""
+class AskReply(BaseModel):
+    """An answer, its evidence, and its cost."""
 
     status: str
     answer: LongText | None = None
@@ -225,17 +225,17 @@ class Answered(BaseModel):
 
 
 def as_json(reply: BaseModel) -> TextContent:
-    """A reply as text; what is not known is left out."""
+    """Write a reply as JSON text, without fields that are None."""
     return TextContent(type="text", text=reply.model_dump_json(exclude_none=True))
 
 
-def told(reply: BaseModel) -> CallToolResult:
-    """A reply as the protocol has it, as text and as data."""
+def tool_result(reply: BaseModel) -> CallToolResult:
+    """Wrap a reply as the protocol asks for it: as text and as data."""
     return CallToolResult(content=[as_json(reply)], structured_content=reply.model_dump(mode="json", exclude_none=True))
 
 
-def fitting(lines: Sequence[R]) -> list[R]:
-    """The first lines, as many as fit in one reply."""
+def first_fitting(lines: Sequence[R]) -> list[R]:
+    """Take the first lines, as many as fit in one reply."""
     kept: list[R] = []
     left = TEXT_BYTES
     for line in lines:
@@ -247,26 +247,26 @@ def fitting(lines: Sequence[R]) -> list[R]:
 
 
 def page(
-    rows: Sequence[Any], line: type[R], what: str, offset: int = 0, most: int = ROWS
+    rows: Sequence[Any], line: type[R], plural: str, offset: int = 0, most: int = ROWS
 ) -> tuple[list[R], str | None]:
-    """The rows from `offset` on that fit in one reply, as lines of it, and what `cut` says of those after them."""
-    kept = fitting(lines_of(rows[offset : offset + most], line))
+    """Make lines of the rows from `offset` on that fit in one reply, and the text of `cut` for those after them."""
+    kept = first_fitting(lines_of(rows[offset : offset + most], line))
     end = offset + len(kept)
     if end >= len(rows):
         return kept, None
-    return kept, f"{what} {offset:,} to {end - 1:,} of {len(rows):,}; call again with offset={end} for the next"
+    return kept, f"{plural} {offset:,} to {end - 1:,} of {len(rows):,}; call again with offset={end} for the next"
 
 
 def spread(rows: Sequence[Any], line: type[R], most: int) -> list[R]:
-    """Lines of at most so many rows, evenly spread over all of them, as many as fit in one reply."""
+    """Make lines of at most `most` rows, evenly spread over all of them, as many as fit in one reply."""
     count = min(most, len(rows))
     while True:
         lines = lines_of([rows[number * len(rows) // count] for number in range(count)], line)
-        if len(fitting(lines)) == count:
+        if len(first_fitting(lines)) == count:
             return lines
         count //= 2
 
 
 def lines_of(rows: Sequence[Any], line: type[R]) -> list[R]:
-    """Rows of a library as lines of a reply, which have some of their fields."""
+    """Make lines of a reply from rows of a library; a line has some of a row's fields."""
     return [line.model_validate(row, from_attributes=True) for row in rows]

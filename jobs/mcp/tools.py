@@ -1,6 +1,6 @@
-"""The tools of the MCP server that read: what a library holds, searched and looked at.
+"""Tools of the MCP server that read a library: lists, searches, frames and texts.
 
-Their docstrings are read by models: they say what a tool does and its limits, which are those of `jobs.mcp.replies`.
+Models read the docstrings of tools: they describe a tool and its limits, which are those of `jobs.mcp.replies`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from index.rows import CaptionRow, Hit, Scope, SegmentRow, VideoRow
 from jobs.errors import UsageError
 from jobs.mcp import replies
 from jobs.mcp.images import image_blocks
-from jobs.mcp.replies import fitting, lines_of, page, spread, told
+from jobs.mcp.replies import first_fitting, lines_of, page, spread, tool_result
 from jobs.open_library import held_space, open_environment
 from jobs.stored_frames import frames_between
 
@@ -33,15 +33,16 @@ Only = Annotated[
     Literal["frames", "transcript", "captions", "detections"] | None,
     Field(
         description="frames (by meaning), transcript (by words), captions (by words and meaning), detections (the "
-        "query is a label); without it the first three together. `overview` tells what there is of a video."
+        "query is a label); without it the first three together. `overview` counts the rows of a video."
     ),
 ]
 
 
 class LibraryTools:
-    """The tools over one open library, to be called one at a time: its caches are made for one thread.
+    """Tools over one open library, to be called one at a time: its caches are made for one thread.
 
-    Frames are searched in `space`, by name or digest; None is the library's own. Raises UsageError if it is not here.
+    Frames are searched in `space`, by name or digest; None is the library's own. Raises UsageError if the library does
+    not have it.
     """
 
     def __init__(self, library: Library, detector: str | None = None, space: str | None = None) -> None:
@@ -57,14 +58,14 @@ class LibraryTools:
 
     @cached_property
     def environment(self) -> Environment:
-        """All videos with the text tower of the space, which takes seconds to load and not all tools need.
+        """Open all videos with the text tower of the space, which takes seconds and which not all tools need.
 
         Raises SpaceError or SpaceMismatch.
         """
         return open_environment(self._agents_library, detector=self._detector, space=self._space)
 
     def environment_of(self, videos: list[str] | None) -> Environment:
-        """What an agent may touch: these videos, or all that there are now."""
+        """Environment of these videos, or of all that the library has now."""
         whole = self.environment
         rows = self.library.videos_named(videos) if videos else self.library.videos()
         return Environment.of(self._agents_library, rows, whole.source.embed_texts, whole.detect, space=self._space)
@@ -74,14 +75,14 @@ class LibraryTools:
         title: Annotated[str, Field(description="Only videos with this in their titles, in any case.")] = "",
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, replies.Videos]:
-        """What the library holds: numbers, what was added to its videos, and the videos with their ids, by title.
+        """List the videos with their ids by title, after counts of the library and of the rows that models added.
 
         At most 100 videos a call; `cut` then says how to get the next.
         """
         facts, rows = self.library.info(), self.library.videos()
         found = [row for row in rows if title.casefold() in row.title.casefold()]
         lines, cut = page(found, replies.VideoLine, "videos", offset, replies.VIDEOS)
-        return told(
+        return tool_result(
             replies.Videos(
                 library_videos=len(rows),
                 library_hours=facts.hours,
@@ -95,7 +96,7 @@ class LibraryTools:
     def overview(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None
     ) -> Annotated[CallToolResult, replies.Overview]:
-        """One video: its facts, its shots or other segments with captions, how much is said, what was detected.
+        """Describe one video: facts, shots or other segments with captions, counts of lines, labels detected.
 
         At most 60 segments, spread evenly over the video, or over its part from start_s to end_s, and 30 labels.
         """
@@ -109,7 +110,7 @@ class LibraryTools:
             cuts += [f"{len(shown)} of {len(segments):,} segments, spread evenly; start_s and end_s give a part"]
         if len(labels) > replies.LABELS:
             cuts += [f"the {replies.LABELS} most frequent of {len(labels):,} labels"]
-        return told(
+        return tool_result(
             replies.Overview(
                 video=replies.VideoFacts.model_validate(row, from_attributes=True),
                 captions=len(captions),
@@ -135,7 +136,7 @@ class LibraryTools:
             float, Field(description="Least seconds between hits of one video; not for transcript or captions alone.")
         ] = 2.0,
     ) -> Annotated[CallToolResult, replies.Hits]:
-        """Moments of the videos that match a query, best first: what is seen, said, described or was detected.
+        """Find moments of the videos that match a query, best first: seen, said, described or detected.
 
         Look at a hit with `frames` at its start_s. At most 50 hits and 40,000 bytes. Scores order the hits of one
         search and mean nothing across searches.
@@ -144,25 +145,25 @@ class LibraryTools:
             raise UsageError(f"got k={k}; ask for at least 1 hit")
         ids = tuple(row.video_id for row in self.library.videos_named(videos)) if videos else None
         hits = self._search(query, only, Scope(ids, start_s, end_s), min(k, replies.HITS), min_gap_s)
-        lines = fitting([self._found(hit) for hit in hits])
+        lines = first_fitting([self._found(hit) for hit in hits])
         is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
-        return told(replies.Hits(hits=lines, cut=cut if is_cut else None))
+        return tool_result(replies.Hits(hits=lines, cut=cut if is_cut else None))
 
     def _search(self, query: str, only: str | None, scope: Scope, k: int, min_gap_s: float) -> list[Hit]:
         if only == "transcript":
-            return self.library.search_transcript(query, scope, k)
+            return self.library.search.transcript(query, scope, k)
         if only == "detections":
-            return self.library.search_detections(query, 0.0, scope, k, min_gap_s)
+            return self.library.search.detections(query, 0.0, scope, k, min_gap_s)
         vector = self.environment.embed_text(query)
         if only == "frames":
-            return self.library.search_frames(vector, scope, k, min_gap_s, self._space)
+            return self.library.search.frames(vector, scope, k, min_gap_s, self._space)
         if only == "captions":
-            return self.library.search_captions(query, vector if self._in_own else None, scope, k)
-        return self.library.search(query, vector, scope, k, min_gap_s, self._space)
+            return self.library.search.captions(query, vector if self._in_own else None, scope, k)
+        return self.library.search.hybrid(query, vector, scope, k, min_gap_s, self._space)
 
-    def _found(self, hit: Hit) -> replies.Found:
-        return replies.Found(
+    def _found(self, hit: Hit) -> replies.HitLine:
+        return replies.HitLine(
             video_id=hit.video_id,
             title=self.library.video(hit.video_id).title,
             start_s=hit.time_s,
@@ -185,7 +186,7 @@ class LibraryTools:
         ] = 4,
         side_px: Annotated[int, Field(ge=16, description="Longest side of a picture, in pixels.")] = 512,
     ) -> list[ContentBlock]:
-        """Frames of a video as pictures, each after its number and time: at given times, or spread over a part.
+        """Show frames of a video as pictures, each after its number and time: at given times, or spread over a part.
 
         At most 8 frames, of at most 1,024 pixels a side, and of 700,000 bytes together. Each frame comes once, with the
         time when it appears: fewer come where the picture stands still or was sampled more rarely than asked for.
@@ -200,26 +201,26 @@ class LibraryTools:
     def transcript(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, replies.Transcript]:
-        """What is said in a video, or in a part of it, line by line: subtitles and recognised speech.
+        """Read the transcript of a video or of a part of it, line by line: subtitles and recognised speech.
 
         At most 200 lines and 40,000 bytes a call; `cut` then says how to get the next.
         """
         row = self._video(video, start_s, end_s)
         rows = self.library.transcript(row.video_id, start_s, end_s)
-        lines, cut = page(rows, replies.Line, "lines", offset)
-        return told(replies.Transcript(video_id=row.video_id, title=row.title, lines=lines, cut=cut))
+        lines, cut = page(rows, replies.TranscriptLine, "lines", offset)
+        return tool_result(replies.Transcript(video_id=row.video_id, title=row.title, lines=lines, cut=cut))
 
     def captions(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, replies.Captions]:
-        """What a model, or whoever wrote them, says is seen in a video or in a part of it; none if nobody wrote any.
+        """Read the captions of a video or of a part of it, written by a model or by people; there may be none.
 
         At most 200 captions and 40,000 bytes a call; `cut` then says how to get the next.
         """
         row = self._video(video, start_s, end_s)
         rows = [each for each in self.library.captions(row.video_id) if _in_part(each, start_s, end_s)]
         lines, cut = page(rows, replies.Caption, "captions", offset)
-        return told(
+        return tool_result(
             replies.Captions(
                 video_id=row.video_id,
                 title=row.title,
@@ -232,32 +233,32 @@ class LibraryTools:
     def detections(
         self,
         video: VideoName,
-        label: Annotated[str | None, Field(description="Only of this label; `overview` tells which there are.")] = None,
+        label: Annotated[str | None, Field(description="Only of this label; `overview` lists the labels.")] = None,
         min_score: Annotated[float, Field(description="Least score, 0 to 1.")] = 0.0,
         start_s: FromS = None,
         end_s: ToS = None,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, replies.Detections]:
-        """Things detected in a video or in a part of it, with scores, boxes and tracks; none if nobody looked.
+        """List the detections in a video or in a part of it, with scores, boxes and tracks; there may be none.
 
         At most 200 detections and 40,000 bytes a call; `cut` then says how to get the next.
         """
         row = self._video(video, start_s, end_s)
         rows = self.library.detections(row.video_id, start_s, end_s, label, min_score)
         lines, cut = page(rows, replies.Detection, "detections", offset)
-        return told(replies.Detections(video_id=row.video_id, title=row.title, detections=lines, cut=cut))
+        return tool_result(replies.Detections(video_id=row.video_id, title=row.title, detections=lines, cut=cut))
 
     def _video(self, name: str, start_s: float | None, end_s: float | None) -> VideoRow:
-        """The video of a name, if the times make a range that shares something with it."""
+        """Look up a video; raises UsageError for times that do not make a range within it."""
         if start_s is not None and end_s is not None and not start_s < end_s:
             raise UsageError(f"got times from {start_s} to {end_s} s; the end must be after the start")
         video = self.library.video(name)
-        _part(video, start_s, end_s)  # else nothing to find there would read like nothing said or seen
+        _part(video, start_s, end_s)  # an empty reply would read as if nothing were said or seen there
         return video
 
 
 def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[float, float]:
-    """What the video covers of [start_s, end_s); raises UsageError if that is nothing."""
+    """Part of [start_s, end_s) that the video covers; raises UsageError if there is none."""
     first_s = video.start_s if start_s is None else start_s
     last_s = video.end_s if end_s is None else end_s
     if not (first_s < video.end_s and last_s > video.start_s):
@@ -267,5 +268,5 @@ def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[
 
 
 def _in_part(row: SegmentRow | CaptionRow, start_s: float | None, end_s: float | None) -> bool:
-    """Whether a row shares some time with [start_s, end_s)."""
+    """True if a row overlaps [start_s, end_s)."""
     return (start_s is None or row.end_s > start_s) and (end_s is None or row.start_s < end_s)

@@ -1,8 +1,9 @@
-"""`kinodex mcp --space`: what is searched and asked in another space of the library than its own."""
+"""Tools that read: by time, word and label, of text alone, and in another space than the library's own."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,35 +11,77 @@ from mcp import Client
 
 from agent.core.budget import Budget
 from agent.models.rulebased.model import RuleBasedModel
-from agent.variants.registry import named
+from agent.variants.registry import variant_named
 from index.library import Library
 from index.rows import Scope
-from jobs.mcp.ask_tool import Asking
+from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
-from tests.jobs.mcp.test_server import QUESTION, data, texts
-from tests.support.command import bad, runner
+from tests.support.mcp_client import (
+    QUESTION,
+    call,
+    texts,
+    use_tools,
+)
 from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
+from tests.support.text_library import text_library
 
 SEEN = "a walrus plays chess"
 
 
+def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> None:
+    async def use(client: Client) -> None:
+        overview = await call(client, "overview", video="harbour")
+        assert (overview["detected"], overview["transcript_lines"]) == ({"boat": 10}, 3)
+        found = await call(client, "detections", video="harbour", label="Boat", start_s=2, end_s=4)
+        assert [each["time_s"] for each in found["detections"]] == [2.0, 3.0]
+        assert found["detections"][0]["box"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+        assert not (await call(client, "detections", video="harbour", min_score=0.95))["detections"]
+        (hit,) = (await call(client, "search", query="code word", only="transcript"))["hits"]
+        assert hit["text"].startswith("Listen well")
+        lines = await call(client, "transcript", video="harbour", start_s=hit["start_s"], end_s=hit["end_s"])
+        assert [line["text"] for line in lines["lines"]] == [hit["text"]]
+        detected = await call(client, "search", query="boat", only="detections", min_gap_s=5)
+        assert len(detected["hits"]) == 2
+
+    use_tools(mcp_library, use)
+
+
+def test_text_alone(tmp_path: Path) -> None:
+    lines = [(0.0, 4.0, "a red kite over the sea"), (4.0, 8.0, "a green boat in the snow")]
+    words = text_library(tmp_path / "words", {"walk": lines}, {"walk": [(1.0, 2.0, "look up")]}, space="builtin")
+
+    async def use(client: Client) -> None:
+        overview = await call(client, "overview", video="walk")
+        assert [each["caption"] for each in overview["segments"]] == [text for *_, text in lines]
+        assert overview["transcript_from"] == ["imported"]
+        hits = (await call(client, "search", query="green boat"))["hits"]
+        assert (hits[0]["start_s"], hits[0]["found_in"]) == (4.0, "caption")
+        captions = await call(client, "captions", video="walk", start_s=4)
+        assert [each["text"] for each in captions["captions"]] == [lines[1][2]]
+        refused = await client.call_tool("frames", {"video": "walk"})
+        assert "imported as text and has no frames" in texts(refused)[0]
+        assert (await call(client, "ask", question="What is in the snow?", agent="uniform"))["evidence"]
+
+    use_tools(words, use)
+
+
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """`harbour`, with a caption, in two spaces, and `later` in the library's own alone."""
     folder = tmp_path_factory.mktemp("spaces")
     library_in_two_spaces(folder, SEEN)
     return library_of(folder / "library", [tiny_film(folder / "later.mp4", 6, 1)])
 
 
-def test_searches_and_questions_are_of_that_space(library: Library) -> None:
-    (_, other) = library.spaces()
-    vector = library.load_space(other.name, "text").embed_text(["a boat"])[0]
-    best = library.search_frames(vector, Scope(), 3, 1.0, other.digest)
+def test_searches_and_questions_are_of_that_space(two_spaces: Library) -> None:
+    (_, other) = two_spaces.spaces()
+    vector = two_spaces.load_space(other.name, "text").embed_text(["a boat"])[0]
+    best = two_spaces.search.frames(vector, Scope(), 3, 1.0, other.digest)
 
     async def use(client: Client) -> None:
         async def hits(query: str, **arguments: Any) -> list[dict[str, Any]]:
-            return list((await data(client, "search", query=query, **arguments))["hits"])
+            return list((await call(client, "search", query=query, **arguments))["hits"])
 
         found = await hits("a boat", only="frames", k=3, min_gap_s=1.0)
         assert [(each["start_s"], each["score"]) for each in found] == [
@@ -47,7 +90,7 @@ def test_searches_and_questions_are_of_that_space(library: Library) -> None:
         assert {each["title"] for each in await hits("a boat", k=50)} == {"harbour"}
         assert [each["text"] for each in await hits(SEEN, only="captions")] == [SEEN]
         assert SEEN in [each.get("text") for each in await hits(SEEN)]
-        answered = await data(client, "ask", question=QUESTION, videos=["harbour"])
+        answered = await call(client, "ask", question=QUESTION, videos=["harbour"])
         assert answered["ledger"]["frames"] > 0
         for tool, asked in (("ask", {"question": QUESTION}), ("search", {"query": "a boat", "videos": ["later"]})):
             refused = await client.call_tool(tool, asked)
@@ -55,13 +98,8 @@ def test_searches_and_questions_are_of_that_space(library: Library) -> None:
             assert "later has no vectors yet" in texts(refused)[0]
 
     async def run() -> None:
-        asking = Asking(RuleBasedModel, {"default": "builtin"}, named("eea"), Budget())
-        async with Client(make_server(LibraryTools(library, space=other.name), asking)) as client:
+        asking = AskOptions(RuleBasedModel, {"default": "builtin"}, variant_named("eea"), Budget())
+        async with Client(make_server(LibraryTools(two_spaces, space=other.name), asking)) as client:
             await use(client)
 
     asyncio.run(run())
-
-
-def test_a_space_that_is_not_held_is_refused_at_once(library: Library, monkeypatch: Any, capsys: Any) -> None:
-    (_, other) = library.spaces()
-    bad(runner(monkeypatch, capsys), "mcp", library.uri, "--space", "nowhere", code=2, says=other.name)

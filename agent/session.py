@@ -1,7 +1,7 @@
-"""One question being answered: what every agent shares, whatever its algorithm.
+"""A session: one question while it is answered, with what all agents share.
 
-Requests go through here, so that frames are counted, replies checked and budgets kept in one place. An
-invalid reply is counted and asked for once more, with what was wrong; it is never replaced by a guess.
+Every request passes through it, so that frames are counted, replies checked and budgets enforced in one place. After
+an invalid reply the request is repeated once, with the fault; the reply is never replaced by a guess.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agent.core.question import Note, Question, ScoredSegment
 from agent.core.replies import Answered, Conclusion, Decision
 from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, OutOfBudget
-from agent.requests.answer import AnswerFrames, AnswerNotes, Concluding, Recall
+from agent.requests.answer import AnswerFrames, AnswerNotes, AnswerRequest, Recall
 from agent.requests.tree import Decide, ScoreKind
 from agent.trace.events import Decided, Event, Exchanged
 from agent.trace.replay_model import ReplayModel
@@ -27,14 +27,14 @@ from agent.trace.replay_model import ReplayModel
 A = TypeVar("A")
 B = TypeVar("B")
 Emit = Callable[[Event], None]
-LastWord = Decide | Concluding
+LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 
 ATTEMPTS = 2
 
 
 class Session:
-    """The environment, the models and the account of one question; `emit` takes every event."""
+    """The environment, the models and the account of one question; `emit` receives every event."""
 
     def __init__(
         self, question: Question, environment: Environment, models: Models, budget: Budget, emit: Emit
@@ -54,10 +54,10 @@ class Session:
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
     async def ask(self, request: Request[R], *, final: bool = False) -> R | None:
-        """A checked reply, asked for twice at most; None if both were invalid.
+        """Ask for a checked reply, twice at most; None if both were invalid.
 
-        Raises `OutOfBudget` if the budget does not allow the call; all but a `final` one leave something
-        for that.
+        Raises `OutOfBudget` if the budget does not allow the call; all but a `final` one leave enough for a final
+        one.
         """
         for attempt in range(ATTEMPTS):
             exchange = await self.exchange(request, final=final)
@@ -67,13 +67,13 @@ class Session:
         return None
 
     async def ask_all(self, requests: Sequence[Request[R]]) -> list[R | None]:
-        """What `ask` gives for each of some requests that do not depend on each other, asked at once."""
+        """Ask requests that do not depend on each other at once; the replies are those of `ask`."""
         return await gather_all([self.ask(request) for request in requests])
 
     async def decide(
         self, candidates: Sequence[ScoredSegment], frames: tuple[ShownFrame, ...], scores: ScoreKind = "fused"
     ) -> int | Answer:
-        """The number of the segment to explore next, or the answer; `scores` says what the candidates' scores are.
+        """Ask for the number of the segment to explore next, or the answer; `scores` is the kind of scores shown.
 
         An answer is demanded if nothing is left to explore or the budget would not last for another round
         like this.
@@ -100,7 +100,7 @@ class Session:
         return self.account.exhausted_by_round()
 
     async def conclude(self, request: LastWord, over: str = "") -> Answer:
-        """The answer to a request for one; `over` is the budget that forces it, if one does."""
+        """Ask for the answer; `over` is the budget that forces it, if one does."""
         asked: Request[Any] = request
         return self._concluded(request, await self.ask(asked, final=True), over, forced=True)
 
@@ -115,7 +115,7 @@ class Session:
         return self.answer(None, (), "budget_exhausted", over)
 
     async def recall(self) -> Answer | None:
-        """The answer to a follow-up question from what was seen before it; None if that does not show it."""
+        """Answer a follow-up question from the evidence of the questions before it; None if that does not show it."""
         if not self.prior_frames and not self.prior_notes:
             return None
         request = Recall(
@@ -141,20 +141,20 @@ class Session:
     def accept(
         self, reply: Answered, shown: Shown, *, sufficient: bool, over: str = "", forced: bool = False
     ) -> Answer:
-        """The answer that is in a checked reply, or that the evidence is not `sufficient` for one."""
+        """Make the answer of a checked reply, or of evidence that is not `sufficient` for one."""
         self.emit(Decided(self.account.rounds, "answer" if sufficient else "insufficient_evidence", None, forced))
         if not sufficient:
             return self.answer(None, shown, "insufficient_evidence", over)
         return self.answer(reply, shown, "budget_exhausted" if over else "answered", over)
 
     def answer(self, reply: Answered | None, shown: Shown, status: Status, reason: str = "") -> Answer:
-        """The answer that a checked reply gives, with evidence from what it was shown and the final bill."""
+        """Make the answer of a checked reply, with evidence among what was shown and the final bill."""
         text, option = (None, None) if reply is None else answer_text(self.question, reply)
         evidence = () if reply is None else evidence_ranges(self.environment, shown, reply.evidence)
         return Answer(status, text, option, evidence, self.account.rounds, self.account.ledger, reason)
 
     async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:
-        """One attempt, for agents to which an invalid reply says something; raises `OutOfBudget` as `ask` does."""
+        """Ask once, for agents that read invalid replies too; raises `OutOfBudget` as `ask` does."""
         over = self.account.exhausted() if final else self.account.exhausted_by_call()
         if over:
             raise OutOfBudget(over)
@@ -171,7 +171,7 @@ class Session:
         return exchange
 
     async def in_time(self, call: Awaitable[A]) -> A:
-        """What is awaited; raises `OutOfBudget` if the time that is left runs out before."""
+        """Await a call; raises `OutOfBudget` if the time that is left runs out before its end."""
         limit = asyncio.timeout(self.account.seconds_left)
         try:
             async with limit:
@@ -183,11 +183,11 @@ class Session:
 
     @property
     def known_videos(self) -> set[str]:
-        """Ids of the videos that a follow-up question knows something of."""
+        """Ids of the videos with evidence from the questions before a follow-up question."""
         return {each.video_id for each in self.prior_frames} | {each.video_id for each in self.prior_notes}
 
     def model_name(self, role: str) -> str:
-        """Who answers requests of a role, or did in the run that is replayed: the library keeps replies by it."""
+        """Name of the model of a role, in a replayed run of the one recorded: captions are stored under it."""
         model = self._model(role)
         return model.recorded_name(role) if isinstance(model, ReplayModel) else model.name
 
@@ -205,14 +205,14 @@ class Session:
 
 
 async def gather_pair(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
-    """Both results, awaited at once; if one fails, the other is cancelled before the error goes on."""
+    """Await two calls at once; if one fails, the other is cancelled before the error goes on."""
     tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
     await gather_all(tasks)
     return tasks[0].result(), tasks[1].result()
 
 
 async def gather_all(calls: Sequence[Awaitable[A]]) -> list[A]:
-    """All results in order, awaited at once; if one fails, the others are cancelled before its error goes on."""
+    """Await calls at once, results in order; if one fails, the others are cancelled before its error goes on."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         return await asyncio.gather(*tasks)

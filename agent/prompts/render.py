@@ -1,4 +1,4 @@
-"""The text of a request, rendered from its template in agent/prompts/templates. Pictures are added by the wire."""
+"""Prompts of requests, rendered from the templates in agent/prompts/templates; models add the pictures."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "templates"
 VIDEO_ID_LENGTH = 12
-"""How much of a video's id names it to a model."""
+"""The number of characters of a video's id that name it to a model."""
 
 
 def render(request: Request[R]) -> str:
-    """The prompt of a request. It speaks of frames by number and time; their pictures follow it in that order."""
+    """Render the prompt of a request. It names frames by number and time; their pictures follow it in that order."""
     return _template(request.template).render(request=request).strip()
 
 
 @cache
-def _template(named: str) -> Template:
-    """A template of the folder, or one that is given itself, which may include those of the folder."""
-    return _templates().from_string(named) if "\n" in named else _templates().get_template(f"{named}.jinja")
+def _template(name_or_text: str) -> Template:
+    """Load a template of the folder by its name, or one given as text, which may include those of the folder."""
+    if "\n" in name_or_text:
+        return _templates().from_string(name_or_text)
+    return _templates().get_template(f"{name_or_text}.jinja")
 
 
 @cache

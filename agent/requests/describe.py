@@ -1,18 +1,27 @@
-"""Requests to describe videos, whatever the question: their replies are worth keeping."""
+"""Requests to describe videos for any question: their replies are worth storing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pydantic import ConfigDict
+
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Note, Segment, Video
 from agent.core.replies import Reply, Score
 from agent.errors import InvalidReply
 
+CLOSED = {"additionalProperties": False}
+# What models are told of these replies, and part of the keys of cached ones: the texts stay.
+SEEN = "What is seen, and how sure the model says it is, from 0 to 100."
+SHOWN = "What a video shows as a whole."
+
 
 class Description(Reply):
-    """What is seen, and how sure the model says it is, from 0 to 100."""
+    """A caption of frames, and the model's confidence in it, from 0 to 100."""
+
+    model_config = ConfigDict(json_schema_extra={**CLOSED, "description": SEEN})
 
     caption: str
     confidence: Score
@@ -20,7 +29,7 @@ class Description(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeSegment(Request[Description]):
-    """What is to be seen in `segment`, judged by some of its frames."""
+    """Describe `segment` by some of its frames."""
 
     Reply = Description
     template: ClassVar[str] = "describe_segment"
@@ -35,14 +44,16 @@ class DescribeSegment(Request[Description]):
 
 
 class Summary(Reply):
-    """What a video shows as a whole."""
+    """A summary of a whole video."""
+
+    model_config = ConfigDict(json_schema_extra={**CLOSED, "description": SHOWN})
 
     summary: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summarize(Request[Summary]):
-    """What the one video in `videos` shows from beginning to end, by the captions of its parts in `notes`."""
+    """Summarize the one video in `videos` by the captions of its parts in `notes`."""
 
     Reply = Summary
     template: ClassVar[str] = "summarize"

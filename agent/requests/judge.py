@@ -1,4 +1,4 @@
-"""What a judging model is asked: how much of a true answer a free-form one says, 0 to 3 (MMBench-Video, 2406.14515)."""
+"""The request to a judge: score a free-form answer by the true one, 0 to 3 (MMBench-Video, 2406.14515)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Verdict(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeAnswer(Request[Verdict]):
-    """Scores `answer` by `reference`. The judge sees no video and is not told who answered."""
+    """Score `answer` by `reference`. The judge sees no video and does not know who answered."""
 
     Reply = Verdict
     template: ClassVar[str] = "judge_answer"

@@ -1,4 +1,4 @@
-"""What the tree agents ask: queries, rewards, and which segment next (EEA, Tables 7 to 11; VCA, section 3)."""
+"""Requests of the tree agents: queries, rewards, and the next segment (EEA, Tables 7 to 11; VCA, section 3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ScoreKind = Literal["fused", "reward", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoverQueries(Request[Queries]):
-    """Which short texts to look for, from the question and its options alone (EEA section 3.1, Table 10)."""
+    """Name short texts to search for, from the question and its options alone (EEA section 3.1, Table 10)."""
 
     Reply = Queries
     template: ClassVar[str] = "discover_queries"
@@ -32,7 +32,7 @@ class DiscoverQueries(Request[Queries]):
 
 @dataclass(frozen=True, kw_only=True)
 class ProposeQueries(Request[Queries]):
-    """Which further texts to look for, seen in `frames` and not yet `known` (EEA section 3.1, Table 11)."""
+    """Name further texts to search for, seen in `frames` and not yet `known` (EEA section 3.1, Table 11)."""
 
     Reply = Queries
     template: ClassVar[str] = "propose_queries"
@@ -47,9 +47,9 @@ class ProposeQueries(Request[Queries]):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSegments(Request[SegmentScores]):
-    """How much each of `segments` promises, judged by the frames at its borders (EEA 3.2, Tables 7 and 8).
+    """Score how promising each of `segments` is, by the frames at its borders (EEA 3.2, Tables 7 and 8).
 
-    In later rounds `history` holds everything scored so far (0 to 100) and `parent` the segment now divided.
+    In later rounds `history` holds all scores so far (0 to 100) and `parent` the segment that is now divided.
     """
 
     Reply = SegmentScores
@@ -63,7 +63,7 @@ class ScoreSegments(Request[SegmentScores]):
     parent: int | None = None
 
     def check(self, reply: SegmentScores) -> None:
-        """A reply may leave segments out, but not score unknown ones, one twice, or none."""
+        """Check that at least one segment is scored, none twice, and no unknown one."""
         numbers = [score.segment for score in reply.segments]
         known = {segment.number for segment in self.segments}
         unknown = sorted(set(numbers) - known)
@@ -95,16 +95,16 @@ class Decide(Request[Decision]):
 
     def check(self, reply: Decision) -> None:
         if reply.action == "explore":
-            self._check_exploring(reply.segment)
+            self._check_segment(reply.segment)
         elif reply.action == "answer":
             check_answer(self.question, reply)
 
     def in_words(self, text: str) -> Decision | None:
         undecided = not self.must_answer and "segment" in text.casefold()
-        said = None if undecided else answer_in_words(self.question, text)
-        return None if said is None else Decision.model_validate(said)
+        decision = None if undecided else answer_in_words(self.question, text)
+        return None if decision is None else Decision.model_validate(decision)
 
-    def _check_exploring(self, number: int | None) -> None:
+    def _check_segment(self, number: int | None) -> None:
         if self.must_answer:
             raise InvalidReply("exploring is over; answer, or say that the evidence is insufficient")
         open_ones = sorted(each.segment.number for each in self.candidates if each.explorable)

@@ -1,4 +1,7 @@
-"""What happens while an agent answers, event by event: for showing it live and for the trace."""
+"""Events of a run, one class each: to show a run live, and to write its trace.
+
+The names of the classes and fields are those of the trace.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from agent.core.question import Anchor, Note, Question, Segment, Video
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """Everything that a run depends on besides the replies of the models."""
+    """All inputs of a run besides the replies of the models."""
 
     question: Question
     agent: str
@@ -28,7 +31,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """A request was asked and answered, well or not."""
+    """A request, and the reply to it, valid or not."""
 
     round: int
     model: str
@@ -66,7 +69,7 @@ class Expanded:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScore:
-    """What a candidate is worth: intrinsic reward 0..100 (None: unknown), query score and fused score 0..1."""
+    """Scores of a candidate: intrinsic reward 0..100 (None: unknown), query score and fused score 0..1."""
 
     number: int
     reward: float | None
@@ -77,7 +80,7 @@ class CandidateScore:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """All candidates after fusion; `entropy` is the weight that the query scores had, None where nothing is fused."""
+    """All candidates after fusion; `entropy` is the weight of the query scores, None if nothing is fused."""
 
     round: int
     entropy: float | None
@@ -86,7 +89,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Frames that entered the memory and frames that had to leave it."""
+    """Frames that entered the memory, and frames that left it."""
 
     round: int
     added: tuple[ShownFrame, ...]
@@ -95,9 +98,9 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """A step of an agent that works with tools: its thought, the action with its arguments, and what it found.
+    """A step of an agent with tools: its thought, the action with its arguments, and the notes that it gave.
 
-    `problem` says why an action could not be done, in one line; "" if it could.
+    `problem` is the reason in one line why an action failed; "" if it did not.
     """
 
     round: int
@@ -110,7 +113,7 @@ class Acted:
 
 @dataclass(frozen=True, slots=True)
 class Assessed:
-    """How sure an agent is of its present answer, on its paper's own scale up to `most`."""
+    """The confidence of an agent in its present answer, on its paper's own scale up to `most`."""
 
     round: int
     confidence: float
@@ -120,7 +123,7 @@ class Assessed:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What to do next; `segment` is the one to explore. `forced` if exploring was over."""
+    """The next action; `segment` is the one to explore. `forced` if exploring was over."""
 
     round: int
     action: str

@@ -1,4 +1,4 @@
-"""Follow-up questions: what a conversation has brought out so far, read from the trace of its last question."""
+"""Evidence for a follow-up question, read from the trace of the question before it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from agent.environment import Environment
 from agent.errors import NotATrace
 from agent.trace.trace import Record, read_trace
 
-MOST_FRAMES = 16
-MOST_NOTES = 64
+MAX_FRAMES = 16
+MAX_NOTES = 64
 NO_ANSWER = "(no answer was found)"
 
 
@@ -28,9 +28,9 @@ class PriorEvidence:
 
 
 def read_prior_evidence(path: Path, environment: Environment) -> PriorEvidence:
-    """What the run behind a trace found: its evidence, else the last of what it was shown.
+    """Read the evidence of the run behind a trace; without evidence, the last frames and notes that it was shown.
 
-    Raises `NotATrace` if the file is none, if the run did not end, or if it is about other videos.
+    Raises `NotATrace` if the file is no trace, if the run did not end, or if it is about other videos.
     """
     records = read_trace(path)
     last = records[-1]
@@ -41,25 +41,25 @@ def read_prior_evidence(path: Path, environment: Environment) -> PriorEvidence:
     if foreign and len(foreign) == len(records[0]["videos"]):
         raise NotATrace(f"{path} is about {foreign[0]!r}, which is not asked about now; name the same videos")
     evidence = last["answer"]["evidence"]
-    shown = [each for each in _inputs(records, "frames") if each["video_id"] in known]
-    told = [each for each in _inputs(records, "notes") if each["video_id"] in known]
-    frames = _bearing(shown, evidence, "time_s", "time_s")[-MOST_FRAMES:]
-    notes = _bearing(told, evidence, "start_s", "end_s")[-MOST_NOTES:]
+    shown_frames = [each for each in _inputs(records, "frames") if each["video_id"] in known]
+    shown_notes = [each for each in _inputs(records, "notes") if each["video_id"] in known]
+    frames = _within(shown_frames, evidence, "time_s", "time_s")[-MAX_FRAMES:]
+    notes = _within(shown_notes, evidence, "start_s", "end_s")[-MAX_NOTES:]
     return PriorEvidence(
         _earlier(records),
-        tuple(_pictures(environment, frames)),
+        tuple(_load_frames(environment, frames)),
         tuple(sorted((Note(**each) for each in notes), key=lambda note: (note.video_id, note.start_s, note.end_s))),
     )
 
 
 def _earlier(records: list[Record]) -> tuple[Earlier, ...]:
-    asked = records[0]["question"]
-    before = [Earlier(**each) for each in asked["earlier"]]
-    return *before, Earlier(asked["text"], records[-1]["answer"]["text"] or NO_ANSWER)
+    question = records[0]["question"]
+    before = [Earlier(**each) for each in question["earlier"]]
+    return *before, Earlier(question["text"], records[-1]["answer"]["text"] or NO_ANSWER)
 
 
 def _inputs(records: Iterable[Record], name: str) -> list[dict[str, Any]]:
-    """Every different frame or note that was part of a request, in the order of the first showing."""
+    """Collect the different frames or notes of all requests, in the order in which they were first shown."""
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         for each in record.get("inputs", {}).get(name, ()):
@@ -67,10 +67,10 @@ def _inputs(records: Iterable[Record], name: str) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _bearing(
+def _within(
     shown: list[dict[str, Any]], evidence: Iterable[Mapping[str, Any]], start: str, end: str
 ) -> list[dict[str, Any]]:
-    """Those of what was shown that lie in the evidence; all of them if none does."""
+    """Keep the shown parts that lie in the evidence; all of them if none does."""
     inside = [
         each
         for each in shown
@@ -82,6 +82,6 @@ def _bearing(
     return inside or shown
 
 
-def _pictures(environment: Environment, frames: list[dict[str, Any]]) -> Iterable[ShownFrame]:
+def _load_frames(environment: Environment, frames: list[dict[str, Any]]) -> Iterable[ShownFrame]:
     for video_id in sorted({each["video_id"] for each in frames}):
         yield from environment.frames(video_id, [each["time_s"] for each in frames if each["video_id"] == video_id])

@@ -1,4 +1,4 @@
-"""A trace: one run as JSON lines, one event each, enough to replay it without a model and to draw its tree.
+"""Traces: one run as JSON lines, one event each, enough to replay it without a model and to draw its tree.
 
 The first line is the run's header with the version of the format. Frames are named by video, number, time
 and a hash of their picture; an exchange carries the request's content key, inputs and prompt, and the raw
@@ -29,12 +29,12 @@ Record = dict[str, Any]
 def trace_to(path: Path) -> Iterator[Callable[[Event], None]]:
     """Write events to a file as they come; every line is complete, so that a crash leaves a readable trace.
 
-    What the file held before goes when a run has started: one that is refused leaves it.
+    The file's earlier content is removed when a run has started: a run that is refused leaves it.
     """
     with path.open("a", encoding="utf-8") as file:
 
         def write(event: Event) -> None:
-            if isinstance(event, RunStarted) and path.stat().st_size:  # a pipe has no size, and nothing to take away
+            if isinstance(event, RunStarted) and path.stat().st_size:  # a pipe has no size and no content
                 file.truncate(0)
             file.write(json.dumps(record(event), ensure_ascii=False) + "\n")
             file.flush()
@@ -43,7 +43,7 @@ def trace_to(path: Path) -> Iterator[Callable[[Event], None]]:
 
 
 def record(event: Event) -> Record:
-    """One event as JSON values, under "event" its kind."""
+    """Write one event as JSON values, its kind under "event"."""
     if isinstance(event, Exchanged):
         return _exchange(event)
     fields = plain(event)
@@ -53,10 +53,10 @@ def record(event: Event) -> Record:
 
 
 def read_trace(path: Path) -> list[Record]:
-    """All records of a trace, header first; its file may be compressed (.gz). Raises `NotATrace` for anything else."""
+    """Read all records of a trace, header first; the file may be compressed (.gz). Raises `NotATrace` if it is none."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        records = [json.loads(line) for line in content.splitlines()]  # of bytes: a text has more ends of lines
+        records = [json.loads(line) for line in content.splitlines()]  # of bytes: a text knows more line ends
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise NotATrace(f"{path} cannot be read as a trace: {error}; give a file written with --trace") from error
     header = records[0] if records else None

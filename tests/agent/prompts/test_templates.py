@@ -132,34 +132,34 @@ def test_frames_of_several_videos_say_which(kind: type[Request[Any]]) -> None:
 
 
 CACHED = {
-    "Act videoseek": "c525ab9e399b",
-    "AdjustPlan videoagent2_adjust_plan": "e0eb496362ef",
-    "AnswerFrames answer_frames": "cab8d00cb426",
-    "AnswerNotes answer_notes": "f9564216d835",
-    "AnswerNow choose_action": "f17c9fa8e659",
-    "AnswerNow videoseek": "4051333200d4",
-    "Assess videoagent2_assess": "19cef3ff2772",
-    "CallTool videoagent2_call_tool": "4824fbae93f7",
-    "CaptionFrames videoagent2_caption": "b665b4c40b52",
-    "ChooseAction choose_action": "6dd32aa2a7e8",
-    "ChooseFrames choose_frames": "c068432d0dd1",
-    "CreatePlan videoagent2_create_plan": "140f22efce45",
-    "Decide decide": "17fffec05a5b",
+    "Act videoseek": "05060f72c65a",
+    "AdjustPlan videoagent2_adjust_plan": "597fbdafd032",
+    "AnswerFrames answer_frames": "977868ca5527",
+    "AnswerNotes answer_notes": "3f0b6a0f5947",
+    "AnswerNow choose_action": "87132f2475fa",
+    "AnswerNow videoseek": "2760cadc0771",
+    "Assess videoagent2_assess": "58a7abdecc51",
+    "CallTool videoagent2_call_tool": "ad827316d10e",
+    "CaptionFrames videoagent2_caption": "9f95d136a6e6",
+    "ChooseAction choose_action": "49fdddf05054",
+    "ChooseFrames choose_frames": "2a00dc89eea4",
+    "CreatePlan videoagent2_create_plan": "bddf6bd7f8d5",
+    "Decide decide": "6d2b097da4af",
     "DescribeSegment describe_segment": "785dbab2aa5c",
     "DiscoverQueries discover_queries": "380d71a567e8",
-    "FindMissing find_missing": "25f35fa26fa4",
-    "FocusClip videoseek_focus": "0fbed9dc91f7",
-    "Guess guess": "6b493b28623b",
+    "FindMissing find_missing": "22c7118fa5eb",
+    "FocusClip videoseek_focus": "cb15f8687ae4",
+    "Guess guess": "5f63cd36d44d",
     "JudgeAnswer judge_answer": "2c93f9f14514",
     "JudgeRelevance judge_relevance": "96474ae3afd8",
     "LocateClips locate_clips": "fde524ec704b",
-    "OverviewVideo videoseek_overview": "b47028d18586",
+    "OverviewVideo videoseek_overview": "8ab50e9b2545",
     "ProposeQueries propose_queries": "9dfd2d39f4ab",
     "ReadFrames read_frames": "c85325ec069d",
-    "Recall recall": "5eef70d6496e",
-    "ReflectOnAnswer reflect_on_answer": "b2cd7ffbd2d0",
-    "ScoreSegments score_segments": "5ac5830eddaf",
-    "SkimRange videoseek_skim": "83226511fe60",
+    "Recall recall": "fcbc3598c065",
+    "ReflectOnAnswer reflect_on_answer": "4b320250bb09",
+    "ScoreSegments score_segments": "bbdd429760e0",
+    "SkimRange videoseek_skim": "ee9e95e32c39",
     "Summarize summarize": "93bfff12aa81",
     "Think videoseek": "58d20005ba95",
 }
@@ -170,7 +170,7 @@ def cached_part(kind: Any) -> str:
     """A hash of the prompt of an example, the schemas with their descriptions, and how the request is sent."""
     schemas = strict_schema(kind.Reply), kind.Reply.__name__, tool_parameters(kind.tools) if kind.tools else None
     options = kind.form, kind.temperature, kind.stop, kind.image_side_px, kind.full_size, kind.role
-    text = json.dumps([*schemas, *options, render(built(kind))], sort_keys=True)
+    text = json.dumps([*schemas, *options, render(built(kind))])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -98,7 +98,7 @@ def library_of_titles(folder: Path, count: int) -> Library:
     """A library of videos that have a title and nothing else."""
     library = Library.create(str(folder), {"fps": 1.0}, load_space("builtin", device="cpu", towers="text").fingerprint)
     rows = [_video_row(f"{at:032x}", f"film {at:04}", library.space_name) for at in range(count)]
-    assert library.complete(rows) == ()
+    assert library.writer.complete(rows) == ()
     return library
 
 
@@ -125,13 +125,13 @@ def _video_row(video_id: str, title: str, space: str, **counts: int) -> VideoRow
 def _add_video(library: Library, frames: Sequence[FrameRow]) -> str:
     video_id = hashlib.sha256(b"viewer").hexdigest()[:32]
     segments = [SegmentRow(video_id, at, at * 20.0, at * 20.0 + 20, "shot") for at in range(len(SCENES))]
-    library.add_frames({video_id: frames})
-    library.add_segments({video_id: segments})
-    library.add_transcript({video_id: [TranscriptRow(video_id, 20.0, 25.0, SAID, "sidecar")]})
+    library.writer.add_frames({video_id: frames})
+    library.writer.add_segments({video_id: segments})
+    library.writer.add_transcript({video_id: [TranscriptRow(video_id, 20.0, 25.0, SAID, "sidecar")]})
     counts = {"frames": len(frames), "segments": len(segments), "transcript_lines": 1}
     row = _video_row(video_id, f"film {EVIL}", library.space_name, **counts)
-    assert library.complete([row]) == ()
-    library.add_failures([FailureRow("bad.mp4", "probe", "Broken", EVIL, 1, datetime.now(UTC))])
+    assert library.writer.complete([row]) == ()
+    library.ingest_log.add_failures([FailureRow("bad.mp4", "probe", "Broken", EVIL, 1, datetime.now(UTC))])
     return video_id
 
 
@@ -151,11 +151,11 @@ def _add_words(library: Library, video_id: str, embed) -> None:
         _Caption(at, at * 20.0, at * 20.0 + 20, text, 0.9, vector)
         for at, (text, vector) in enumerate(zip(texts, embed(list(SCENES)), strict=True))
     ]
-    library.add_captions({video_id: rows}, "captioner")
-    library.complete_addition("captions", "captioner", {video_id: len(rows)}, {})
+    library.additions.add_captions({video_id: rows}, "captioner")
+    library.additions.complete("captions", "captioner", {video_id: len(rows)}, {})
     seen = [DetectionRow(video_id, 3, 3.0, f"shoe {EVIL}", 0.9, (0.25, 0.25, 0.5, 0.75), None, "detector")]
-    library.add_detections({video_id: seen}, "detector")
-    library.complete_addition("detections", "detector", {video_id: 1}, {})
+    library.additions.add_detections({video_id: seen}, "detector")
+    library.additions.complete("detections", "detector", {video_id: 1}, {})
     assert isinstance(library.captions(video_id)[0], CaptionRow)
 
 

@@ -1,37 +1,26 @@
-"""`kinodex view --space`: what the page searches in another space of the library than its own."""
+"""Pages of videos, and searches in the space that was chosen."""
 
 from __future__ import annotations
 
 import pytest
 
-from index.library import Library
 from index.rows import Scope
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
-from jobs.errors import UsageError
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.library_view import SearchRequest
-from tests.support.command import bad, runner
-from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
+from jobs.viewer.library_view import ROWS, SearchRequest
+from tests.support.stage_models import library_of, tiny_film
 from tests.support.tiny_models import TINY, write_model
-from tests.support.viewer_library import chromium, library_of_titles, served
-
-SEEN = "a walrus plays chess"
+from tests.support.viewer_library import SEEN, library_of_titles
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """`harbour`, with a caption, in two spaces."""
-    return library_in_two_spaces(tmp_path_factory.mktemp("spaces"), SEEN)
-
-
-def test_pictures_are_searched_in_that_space_and_captions_by_their_words(library: Library) -> None:
-    own, other = library.spaces()
-    inputs = classify_inputs([library.uri])
+def test_pictures_are_searched_in_that_space_and_captions_by_their_words(two_spaces) -> None:
+    own, other = two_spaces.spaces()
+    inputs = classify_inputs([two_spaces.uri])
     for named, space in ((None, own), (other.name, other), (other.digest, other)):
-        vector = library.load_space(space.name, "text").embed_text(["a boat"])[0]
-        best = library.search_frames(vector, Scope(), 24, 2.0, space.digest)
+        vector = two_spaces.load_space(space.name, "text").embed_text(["a boat"])[0]
+        best = two_spaces.search.frames(vector, Scope(), 24, 2.0, space.digest)
         api = ViewerApi(inputs, named)
         found = api.search(0, SearchRequest("a boat", "frames"))
         assert [(each["start_s"], each["score"]) for each in found] == [
@@ -56,26 +45,11 @@ def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path) ->
         api.search(0, SearchRequest("boat", "frames"))
 
 
-def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(library: Library) -> None:
-    other = library.spaces()[1].name
-    with served(library.uri, space=other) as there, served(library.uri) as here, chromium() as browser:
-        page = browser.new_page()
-        page.goto(f"{there}/#/library/0/search/text=a+boat&kind=frames")
-        page.locator(".hit").first.wait_for()
-        assert page.get_by_text("Pictures are searched in the space").inner_text().endswith(f"{other}.")
-        page.goto(f"{here}/#/library/0")
-        page.locator("form").wait_for()
-        assert page.get_by_text("Pictures are searched in the space").count() == 0
-
-
-def test_a_space_that_a_library_lacks_and_one_for_a_file_that_cannot_search_are_refused(
-    library, tmp_path, monkeypatch, capsys
-):
-    kinodex = runner(monkeypatch, capsys)
-    bad(kinodex, "view", library.uri, "--space", "ViT-B-32/openai", code=2, says="ViT-B-32/openai")
-    out = tmp_path / "x.html"
-    bad(kinodex, "view", library.uri, "--space", "builtin", "--out", out, code=2, says="leave one of them out")
-    assert not out.exists()
-    lacking = library_of_titles(tmp_path / "lacking", 1)
-    with pytest.raises(UsageError, match="lacking"):
-        ViewerApi(classify_inputs([library.uri, lacking.uri]), library.spaces()[1].name)
+def test_videos_come_in_pages_by_words(tmp_path):
+    many = library_of_titles(tmp_path / "many", 2 * ROWS + 5)
+    api = ViewerApi(classify_inputs([many.uri]))
+    first, last = (api.videos(0, "", start) for start in (0, 2 * ROWS))
+    assert first["count"] == last["count"] == 2 * ROWS + 5
+    assert [len(page["rows"]) for page in (first, last)] == [ROWS, 5]
+    assert first["rows"][0].title == "film 0000" and last["rows"][-1].title == f"film {2 * ROWS + 4:04}"
+    assert [row.title for row in api.videos(0, "FILM 0007", 0)["rows"]] == ["film 0007"]

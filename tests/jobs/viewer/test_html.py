@@ -1,6 +1,8 @@
-"""The viewer in a real headless Chromium: rounds, candidates, frames, search, one file; phone and desk, dark, light."""
+"""The page in a real headless Chromium: rounds, candidates, frames, search, one file; phone and desk, dark, light."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -14,30 +16,19 @@ from tests.support.viewer_library import (
     SCENE_S,
     chromium,
     library_of_titles,
-    make_shown,
     served,
     write_long_trace,
 )
 
+pytestmark = pytest.mark.needs_chromium
 WAIT_MS = 15_000
 QUICK_MS = 2000
 """Tens of milliseconds on an idle core; these tests share theirs, sometimes with eight others."""
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory):
-    return make_shown(tmp_path_factory.mktemp("viewer"))
-
-
-@pytest.fixture(scope="module")
-def address(shown):
-    with served(*shown.traces, shown.library.uri) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def context(address):
-    """The traces of `address` are made before: their event loop cannot run in this thread while Chromium is open."""
+def context(address, run, two_spaces):
+    """A browser; what tests show is made before, since no event loop can run in this thread while Chromium is open."""
     with chromium() as browser:
         context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
         context.set_default_timeout(WAIT_MS)
@@ -339,3 +330,31 @@ def test_a_table_whose_server_is_gone_says_so(context, tmp_path):
     page.get_by_text("Failed to fetch").wait_for()
     assert page.locator("tbody a").count() == 0
     page.close()
+
+
+def test_a_run_opens_its_traces(opened, run):
+    with served(run) as address:
+        page = opened(address)
+        page.locator(".questions tbody tr").first.wait_for()
+        assert page.locator(".questions tbody tr").count() == 4
+        page.get_by_role("searchbox").fill("orchard")
+        page.get_by_text("2", exact=True).first.wait_for()
+        assert page.locator(".questions tbody tr").count() == 2
+        page.get_by_role("link", name=re.compile("^Trace of uniform")).first.click()
+        page.locator(".answer .tag").wait_for()
+        assert page.locator(".truth-span").count() == 1 and page.locator("article").count() == 1
+        page.go_back()
+        page.locator(".questions th a").first.click()
+        page.locator("article + article").wait_for()
+        page.goto("about:blank")  # before the server ends, which its pictures come from
+
+
+def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(opened, two_spaces):
+    other = two_spaces.spaces()[1].name
+    with served(two_spaces.uri, space=other) as there, served(two_spaces.uri) as here:
+        page = opened(f"{there}/#/library/0/search/text=a+boat&kind=frames")
+        page.locator(".hit").first.wait_for()
+        assert page.get_by_text("Pictures are searched in the space").inner_text().endswith(f"{other}.")
+        page = opened(f"{here}/#/library/0")
+        page.locator("form").wait_for()
+        assert page.get_by_text("Pictures are searched in the space").count() == 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.decoding.open import open_video, probe
+from pipeline.decoding.open import choose_decoder, open_video, probe
 from pipeline.images.convert import rgb_scaler
 from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, packet_times, psnr_db
 
@@ -129,3 +129,19 @@ def test_skipping_what_is_not_shown_changes_no_bit(media: Path, tmp_path: Path, 
             some = {sample.time_s: sample.frame.to_ndarray(format="rgb24") for sample in video.samples(fps)}
         assert 0 < len(some) < len(every) / 3
         assert all(np.array_equal(every[time_s], pixels) for time_s, pixels in some.items())
+
+
+def test_unknown_decoders_are_refused(media: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="'opencv' is unknown; choose one of auto, pyav"),
+        open_video(media / "awkward" / "pyscenedetect__counter.mp4", decoder="opencv"),
+    ):
+        pass
+
+
+def test_auto_is_settled_by_what_was_measured(media: Path) -> None:
+    path = media / "clips" / "moviepy__chaplin.mp4"
+    with open_video(path, decoder="auto") as video:
+        assert next(sample.number for sample in video.samples(1)) == 0
+        assert video.decoder == choose_decoder("auto") == "pyav"
+        assert video.fell_back is None

@@ -10,7 +10,7 @@ import pytest
 from jobs.synthetic.world.render import _shift
 from jobs.synthetic.world.scene import Scene, lay_out
 from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
-from pipeline.models.boxes import Box, Detection, box_ious, suppress_overlaps
+from pipeline.models.boxes import Box, Detection, box_ious
 from pipeline.models.tracking import find_tracks
 
 
@@ -20,18 +20,6 @@ def square(x: float, y: float = 0.5, side: float = 0.2) -> Box:
 
 def seen(label: str, *box: float) -> Detection:
     return Detection(label, 0.9, square(*box))
-
-
-def test_overlap_of_boxes():
-    boxes = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.75, 0.5), (0.5, 0.5, 1.0, 1.0), (0.2, 0.2, 0.2, 0.2)]
-    expected = np.array([[1, 1 / 3, 0, 0], [1 / 3, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
-    assert np.allclose(box_ious(boxes, boxes), expected)
-    assert box_ious([], boxes).shape == (0, 4)
-
-
-def test_of_overlapping_detections_the_best_of_each_label_stays():
-    found = [seen("cat", 0.5), Detection("cat", 0.95, square(0.51)), seen("dog", 0.5), seen("cat", 0.8)]
-    assert suppress_overlaps(found, 0.7) == [found[1], found[2], found[3]]
 
 
 def test_things_that_pass_each_other_keep_their_tracks():

@@ -7,12 +7,9 @@ import io
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
 from contextlib import closing
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +18,8 @@ from pipeline.decoding.open import open_video
 from pipeline.errors import NotAVideo
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import ModelInput
-from pipeline.prefetch import prefetch
 from pipeline.sampling.sample import sample_chunk
-from pipeline.sampling.types import IngestSettings, SampledFrame
+from pipeline.sampling.types import SampledFrame
 from pipeline.sources.discover import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
@@ -100,34 +96,6 @@ def test_no_video_means_no_picture(media: Path) -> None:
         read_whole(media / "awkward" / "pixeltable__bad_video.mp4")
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"jpeg_quality": 0}, {"jpeg_quality": 101},
-     {"jpeg_side_px": 0}, {"window_s": 0}],
-)  # fmt: skip
-def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="out of range"):
-        replace(IngestSettings(), **wrong)
-
-
-def test_a_slow_reader_holds_the_decoder_back(media: Path) -> None:
-
-    made: list[int] = []
-    path = media / "awkward" / "mediabunny__frames.webm"
-    with closing(decoded_numbers(path, made)) as numbers, closing(prefetch(numbers, 4)) as waiting:
-        for taken, _ in enumerate(waiting, 1):
-            threading.Event().wait(0.01)
-            assert len(made) <= taken + 4
-    assert len(made) == 100
-
-
-def decoded_numbers(path: Path, made: list[int]) -> Generator[int, None, None]:
-    with open_video(path) as video:
-        for sample in video.samples(1000):
-            made.append(sample.number)
-            yield sample.number
-
-
 def test_errors_while_preparing_reach_the_caller_and_end_the_threads(media: Path) -> None:
     path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
     threads = threading.active_count()
@@ -142,26 +110,6 @@ def test_a_caller_that_stops_early_ends_the_threads(media: Path) -> None:
         assert isinstance(next(parts), SampledFrame)
         assert threading.active_count() > threads
     assert threading.active_count() == threads
-
-
-def test_ahead_keeps_order_and_stops_when_its_reader_stops() -> None:
-    made: list[int] = []
-    closed = threading.Event()
-
-    def numbers():
-        try:
-            for number in range(1000):
-                made.append(number)
-                yield number
-        finally:
-            closed.set()
-
-    reader = prefetch(numbers(), 3)
-    assert [next(reader) for _ in range(5)] == [0, 1, 2, 3, 4]
-    reader.close()
-    assert closed.is_set()
-    assert len(made) <= 5 + 3 + 1
-    assert list(prefetch((n for n in range(10)), 3)) == list(range(10))
 
 
 MEASURE = """

@@ -1,50 +1,20 @@
-"""A source is identified by its bytes, wherever they are; a remote one is fetched once, to a file of its own."""
+"""Settings out of range are refused; a frame and its vector make a row."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
-import fsspec
 import pytest
 
-from pipeline.errors import SourceMissing, SourceUnreachable
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import content_id, identify
-
-WORDS = b"no video, but bytes"
+from pipeline.sampling.types import IngestSettings
 
 
-def test_a_local_file_stays_where_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "film.mp4"
-    path.write_bytes(WORDS)
-    found = identify(Source(str(path), "film"), tmp_path / "elsewhere")
-    assert (found.path, found.size_bytes, found.video_id) == (str(path), len(WORDS), content_id(path))
-
-
-def test_a_remote_file_is_fetched_under_a_name_of_its_own(tmp_path: Path) -> None:
-    fsspec.filesystem("memory").pipe("/kinodex/film.mkv", WORDS)
-    first, second = (identify(Source("memory://kinodex/film.mkv", "film"), tmp_path) for _ in range(2))
-    assert first.path != second.path
-    assert first.video_id == second.video_id
-    for each in (first, second):
-        path = Path(each.path)
-        assert (path.parent, path.suffix, path.read_bytes()) == (tmp_path, ".mkv", WORDS)
-
-
-def test_a_pipe_that_would_never_end_is_no_source(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "film.mp4")
-    with pytest.raises(SourceMissing, match="no regular file, but a pipe"):
-        identify(Source(str(tmp_path / "film.mp4"), "film"), tmp_path)
-
-
-def test_a_name_that_cannot_be_looked_up_is_an_error_of_its_source(tmp_path: Path) -> None:
-    with pytest.raises(SourceUnreachable, match="File name too long"):
-        identify(Source(f"/tmp/{'x' * 300}.mp4", "film"), tmp_path)
-
-
-@pytest.mark.parametrize("uri", ["memory://kinodex/nothing.mp4", "/no/such/film.mp4"])
-def test_what_is_not_there_leaves_nothing(tmp_path: Path, uri: str) -> None:
-    with pytest.raises(SourceMissing, match="nothing is there"):
-        identify(Source(uri, "film"), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize(
+    "wrong",
+    [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"jpeg_quality": 0}, {"jpeg_quality": 101},
+     {"jpeg_side_px": 0}, {"window_s": 0}],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        replace(IngestSettings(), **wrong)

@@ -1,34 +1,18 @@
-"""Files, folders, globs and URIs become sources; bytes are fetched, identified, and missed in one clear line."""
+"""Files, folders, globs and URIs become sources, with their subtitles; what is missing is one clear line."""
 
 from __future__ import annotations
 
-import http.server
 import os
-import threading
 import time
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import fsspec
 import pytest
 
-from pipeline.decoding.open import probe
-from pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
+from pipeline.errors import SourceMissing
 from pipeline.sources.discover import Source, Stamp, list_sources, named_sources, sidecar_language, stamp
-from pipeline.sources.fetch import content_id, local_copy, read_bytes
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A small library: nested, hidden, oddly named and subtitled files."""
-    names = ["a.mp4", "b/c.MKV", "b/notes.txt", "film.mp4", "film.srt", "film.en.vtt", "film.trailer.mp4"]
-    names += ["film.trailer.en.ass", ".hidden.mp4", ".cache/x.mp4", "._a.mp4", "take[1].mov", "data.bin", "films.srt"]
-    for name in names:
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(name.encode())
-    return tmp_path
+from pipeline.sources.fetch import local_copy, read_bytes
+from tests.support.film_server import FilmHandler
 
 
 def names(sources: list[Source]) -> list[str]:
@@ -100,14 +84,6 @@ def test_nothing_there_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monke
     assert caught.value.stage == "fetch"
 
 
-def test_identity_is_the_content_not_the_name(folder: Path) -> None:
-    before = content_id(folder / "a.mp4")
-    (folder / "a.mp4").rename(folder / "renamed.mp4")
-    assert content_id(folder / "renamed.mp4") == before
-    assert len(before) == 32
-    assert content_id(folder / "film.mp4") != before
-
-
 def test_a_memory_filesystem(folder: Path) -> None:
     memory = fsspec.filesystem("memory")
     memory.pipe({"/shelf/film.mp4": b"bytes", "/shelf/film.en.srt": b"1\n", "/shelf/deep/other.webm": b"more"})
@@ -166,116 +142,7 @@ def test_sidecars_in_a_folder_of_many_are_found_quickly(tmp_path: Path) -> None:
     assert all(Path(source.sidecars[0]).name == f"{source.title}.en.srt" for source in sources)
 
 
-def test_local_copy_of_a_file_is_the_file(folder: Path) -> None:
-    with local_copy(Source(str(folder / "a.mp4"), "a")) as path:
-        assert path == folder / "a.mp4"
-    (folder / "a.mp4").unlink()
-    with pytest.raises(SourceMissing), local_copy(Source(str(folder / "a.mp4"), "a")):
-        pass
-
-
-@pytest.fixture
-def nobody() -> Iterator[None]:
-    """Root may read everything, so become someone who may not."""
-    pytest.importorskip("av")  # nobody may be unable to import it
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    yield
-    os.seteuid(0)
-
-
-def test_no_permission(folder: Path, nobody: None) -> None:
-    if os.getuid() != 0:
-        (folder / "a.mp4").chmod(0)
-    with pytest.raises(SourceForbidden, match="not permitted"), local_copy(Source(str(folder / "a.mp4"), "a")):
-        pass
-    with pytest.raises(SourceForbidden, match="not permitted"):
-        probe(folder / "a.mp4")
-
-
-@pytest.mark.parametrize("uri", ["s3://bucket/film.mp4", "gs://bucket/film.mp4", "nonsense://film.mp4"])
-def test_a_protocol_that_cannot_be_spoken_here_says_why(uri: str) -> None:
-    package = {"s3": "s3fs", "gs": "gcsfs"}.get(uri.partition(":")[0])
-    if package and find_spec(package):
-        pytest.skip(f"{package} is installed")
-    with pytest.raises(SourceUnreachable, match=package or "Protocol not known"):
-        list_sources([uri])
-
-
-class Shelf(http.server.BaseHTTPRequestHandler):
-    """Serves one film; `/busy` fails twice before it works, other paths answer with their number as status."""
-
-    film = bytes(range(256)) * 5000
-    visits = 0
-
-    def do_GET(self) -> None:
-        status = 200
-        if self.path == "/busy.mp4":
-            Shelf.visits += 1
-            status = 503 if Shelf.visits < 3 else 200
-        elif self.path[1:4].isdigit():
-            status = int(self.path[1:4])
-        body = Shelf.film if status == 200 else b"no"
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        if self.path.startswith("/marked"):
-            self.send_header("ETag", '"first"')
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    pytest.importorskip("aiohttp")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shelf)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_web_address(address: str) -> None:
-    (source,) = list_sources([f"{address}/film.mp4?token=1"])
-    assert source.title == "film"
-    with local_copy(source) as path:
-        assert path.read_bytes() == Shelf.film
-        assert path.suffix == ".mp4"
-
-
 def test_a_web_address_has_a_stamp_if_the_server_tells_one(address: str) -> None:
     marked, plain = list_sources([f"{address}/marked.mp4", f"{address}/plain.mp4"])
-    assert stamp(marked) == Stamp(len(Shelf.film), "first")
+    assert stamp(marked) == Stamp(len(FilmHandler.film), "first")
     assert stamp(plain) is None
-
-
-def test_a_busy_server_is_asked_again(address: str) -> None:
-    with local_copy(Source(f"{address}/busy.mp4", "busy")) as path:
-        assert path.read_bytes() == Shelf.film
-    assert Shelf.visits == 3
-
-
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [("404.mp4", SourceMissing), ("403.mp4", SourceForbidden), ("401.mp4", SourceForbidden),
-     ("500.mp4", SourceUnreachable)],
-)  # fmt: skip
-def test_a_web_address_that_refuses(address: str, name: str, error: type[Exception]) -> None:
-    with pytest.raises(error) as caught, local_copy(Source(f"{address}/{name}", name)):
-        pass
-    assert str(caught.value).startswith(f"{address}/{name}: ")
-    assert "\n" not in str(caught.value)
-
-
-def test_a_server_that_is_not_there() -> None:
-    pytest.importorskip("aiohttp")
-    with pytest.raises(SourceUnreachable), local_copy(Source("http://127.0.0.1:9/film.mp4", "film")):
-        pass

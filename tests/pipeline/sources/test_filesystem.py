@@ -1,16 +1,18 @@
-"""Sources in an S3-compatible store, over real HTTP: listed and stamped in one request, fetched, missed in one line."""
+"""Sources in an S3-compatible store and on the web, over real HTTP: few requests, retries, failures in one line."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 
-from pipeline.errors import SourceForbidden, SourceMissing
-from pipeline.sources.discover import list_sources, stamp
+from pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
+from pipeline.sources.discover import Source, list_sources, stamp
 from pipeline.sources.fetch import local_copy
 from tests.support import s3_server as s3_kit
+from tests.support.film_server import FilmHandler
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +60,36 @@ def test_what_is_not_there_is_missed_in_one_line(bucket: str) -> None:
         with pytest.raises((SourceMissing, SourceForbidden), match=argument.replace("*", r"\*")) as caught:
             list_sources([argument])
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/film.mp4", "gs://bucket/film.mp4", "nonsense://film.mp4"])
+def test_a_protocol_that_cannot_be_spoken_here_says_why(uri: str) -> None:
+    package = {"s3": "s3fs", "gs": "gcsfs"}.get(uri.partition(":")[0])
+    if package and find_spec(package):
+        pytest.skip(f"{package} is installed")
+    with pytest.raises(SourceUnreachable, match=package or "Protocol not known"):
+        list_sources([uri])
+
+
+def test_a_busy_server_is_asked_again(address: str) -> None:
+    with local_copy(Source(f"{address}/busy.mp4", "busy")) as path:
+        assert path.read_bytes() == FilmHandler.film
+    assert FilmHandler.visits == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("404.mp4", SourceMissing), ("403.mp4", SourceForbidden), ("401.mp4", SourceForbidden),
+     ("500.mp4", SourceUnreachable)],
+)  # fmt: skip
+def test_a_web_address_that_refuses(address: str, name: str, error: type[Exception]) -> None:
+    with pytest.raises(error) as caught, local_copy(Source(f"{address}/{name}", name)):
+        pass
+    assert str(caught.value).startswith(f"{address}/{name}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there() -> None:
+    pytest.importorskip("aiohttp")
+    with pytest.raises(SourceUnreachable), local_copy(Source("http://127.0.0.1:9/film.mp4", "film")):
+        pass

@@ -10,8 +10,7 @@ import pytest
 from pipeline.decoding.open import probe
 from pipeline.errors import SubtitleError
 from pipeline.sources.discover import Source, list_sources
-from pipeline.subtitles.cues import Line, split_voices
-from pipeline.subtitles.embedded import embedded_lines
+from pipeline.subtitles.cues import Line
 from pipeline.subtitles.sidecar import decode_text, read_subtitles, sidecar_lines
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
@@ -27,21 +26,6 @@ def test_sidecars(media: Path, name: str) -> None:
     lines = sidecar_lines(str(media / "subs" / name))
     assert plain(lines) == HELLO
     assert {(line.source, line.language, line.speaker) for line in lines} == {("sidecar", None, None)}
-
-
-@pytest.mark.parametrize(
-    ("name", "shift_s", "language"),
-    [("mkv-srt.mkv", 0.021, "eng"), ("mkv-ass.mkv", 0.021, "eng"), ("mov-tx3g.mov", 0, "eng"),
-     ("mp4-webvtt.mp4", 0, "eng")],
-)  # fmt: skip
-def test_embedded_tracks(media: Path, name: str, shift_s: float, language: str) -> None:
-    lines = embedded_lines(media / "awkward" / f"mediabunny__test-{name}", name)
-    assert plain(lines) == [(round(a + shift_s, 3), round(b + shift_s, 3), text) for a, b, text in HELLO]
-    assert {(line.source, line.language) for line in lines} == {("embedded", language)}
-
-
-def test_a_file_without_text_has_no_lines(media: Path) -> None:
-    assert embedded_lines(media / "clips" / "moviepy__chaplin.mp4", "chaplin") == []
 
 
 def test_the_same_track_twice_gives_each_line_once(media: Path) -> None:
@@ -157,9 +141,3 @@ def test_sidecar_times_count_from_where_a_player_starts(media: Path, tmp_path: P
     lines, _ = read_subtitles(video, source, metadata)
     assert metadata.zero_s > 100
     assert lines[0].start_s == pytest.approx(metadata.zero_s + 1)
-
-
-def test_text_of_a_cue() -> None:
-    assert list(split_voices("a < b and c > d")) == [(None, "a < b and c > d")]
-    assert list(split_voices("<font color='red'>  red </font>\n\n")) == [(None, "red")]
-    assert list(split_voices("<b></b>&nbsp;")) == []

@@ -11,20 +11,20 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.decoding.base import VideoReader
-from pipeline.decoding.gpu_reader import GpuReader
-from pipeline.decoding.open import DECODERS, choose_decoder, open_video, probe
-from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.open import DECODERS, open_video, probe
 from pipeline.decoding.split_video import split_video
 from pipeline.errors import PipelineError
 from pipeline.images.convert import rgb_scaler
-from pipeline.images.preprocess import Fit, ModelInput
 from tests.support.ffmpeg import ffmpeg, make, needs_ffmpeg, psnr_db
 
 Shown = list[tuple[int, float, NDArray[np.uint8]]]
 
+
 # PSNR in dB of what a decoder made RGB by itself against PyAV's, both scaled to 448 px: measured at least 39.4 on
 # moving pictures, less on test patterns, where chroma is enlarged otherwise, and with decord's older FFmpeg.
 CLOSE_DB = 39.0
+
+
 LESS_CLOSE_DB = {
     "mediabunny__av1-aac.avi": 33.0,
     "mediabunny__sar_2x1.mp4": 30.0,
@@ -32,6 +32,8 @@ LESS_CLOSE_DB = {
     "torchcodec__h264_10bits.mp4": 24.0,
     "torchcodec__h265_video.mp4": 33.0,
 }
+
+
 # Where each gives way to PyAV, and why.
 FALLS_BACK = {
     "decord": {
@@ -175,45 +177,3 @@ def test_a_decoder_that_is_not_there_gives_way(media: Path) -> None:
         with open_video(media / "awkward" / "pyscenedetect__counter.mp4", decoder=decoder) as video:
             assert [sample.number for sample in video.samples(1)] == [0, 1, 2]
             assert video.decoder in (decoder, "pyav")
-
-
-def test_unknown_decoders_are_refused(media: Path) -> None:
-    with (
-        pytest.raises(ValueError, match="'opencv' is unknown; choose one of auto, pyav"),
-        open_video(media / "awkward" / "pyscenedetect__counter.mp4", decoder="opencv"),
-    ):
-        pass
-
-
-def test_auto_is_settled_by_what_was_measured(media: Path) -> None:
-    path = media / "clips" / "moviepy__chaplin.mp4"
-    with open_video(path, decoder="auto") as video:
-        assert next(sample.number for sample in video.samples(1)) == 0
-        assert video.decoder == choose_decoder("auto") == "pyav"
-        assert video.fell_back is None
-
-
-@pytest.mark.parametrize("fit", ["shortest", "squash", "longest"])
-@pytest.mark.parametrize(
-    "name",
-    ["clips/torchcodec__nasa_13013.mp4", "awkward/decord__video_90.mov", "awkward/torchcodec__var_fps_video.mp4",
-     "awkward/decord__corrupted.mp4"],
-)  # fmt: skip
-def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str, fit: Fit) -> None:
-    needs("torchcodec")
-    path = media / name
-    model_input = ModelInput(224, 192, fit, fill=90) if fit == "longest" else ModelInput(224, 224, fit)
-    exact = PyavReader(path, path.name)
-    aspect = Fraction(exact.metadata.sample_aspect_ratio).limit_denominator(100_000)
-    to_rgb = rgb_scaler(aspect, 320, model_input.side_px)
-    host = [(s.number, s.time_s, model_input(to_rgb(s.frame))) for s in exact.samples(1)]
-    device = GpuReader(PyavReader(path, path.name), "cpu")
-    batches = list(device.batches(1, model_input, 320))
-    rows = [row for batch in batches for row in zip(batch.numbers, batch.times_s, batch.inputs.numpy(), strict=True)]
-    assert [row[:2] for row in rows] == [row[:2] for row in host]
-    assert all(inputs.shape == other.shape for (_, _, inputs), (_, _, other) in zip(rows, host, strict=True))
-    assert min(psnr_db(a[2], b[2]) for a, b in zip(rows, host, strict=True)) >= 37
-    assert device.end_s == exact.end_s
-    assert (device.fell_back is not None) == (path.name in FALLS_BACK["torchcodec"])
-    longest = {max(picture.shape[:2]) for batch in batches for picture in batch.images}
-    assert longest == {min(320, max(exact.metadata.width_px, exact.metadata.height_px))} or device.fell_back

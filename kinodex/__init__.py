@@ -8,9 +8,9 @@
         print(hit.time_s, library.frame(hit).image)
     print(library.ask("What colour is the boat?", model="gpt-4o").text)
 
-Third parties depend on the names of `kinodex.__all__` and on nothing else: the four rooms behind it (`pipeline`, `index`,
-`agent`, `jobs`) may change at any time. Names are loaded when they are first used, so `import kinodex` is quick and loads
-neither torch, Ray, a decoder nor LanceDB.
+Third parties depend on the names of `kinodex.__all__` and on nothing else: the four rooms behind it (`pipeline`,
+`index`, `agent`, `jobs`) may change at any time. Names are loaded when they are first used, so `import kinodex` is
+quick and loads neither torch, Ray, a decoder nor LanceDB.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
         VideoRow,
     )
     from jobs.errors import UsageError
+    from jobs.evaluation.harness import evaluate as eval
+    from jobs.evaluation.score.report import Report as EvalReport
     from jobs.ingest.outcomes import Report as IngestReport
-    from kinodex.corpus import eval, ingest
+    from kinodex.corpus import ingest
     from kinodex.library import Frame, Library, open
     from pipeline.errors import PipelineError
 
@@ -55,6 +57,7 @@ __all__ = [
     "CaptionRow",
     "DetectionRow",
     "Environment",
+    "EvalReport",
     "Evidence",
     "Frame",
     "FrameVectors",
@@ -113,22 +116,28 @@ _HOMES = {
         "VideoRow",
     ),
     "jobs.errors": ("UsageError",),
+    "jobs.evaluation.harness": ("eval",),
+    "jobs.evaluation.score.report": ("EvalReport",),
     "jobs.ingest.outcomes": ("IngestReport",),
-    "kinodex.corpus": ("eval", "ingest"),
+    "kinodex.corpus": ("ingest",),
     "kinodex.library": ("Frame", "Library", "open"),
     "pipeline.errors": ("PipelineError",),
 }
-"""The module that each public name comes from."""
+"""The public names of each module."""
+
+_NAMES_THERE = {"eval": "evaluate", "EvalReport": "Report", "IngestReport": "Report"}
+"""Public names that are called otherwise in their module."""
+
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used (PEP 562)."""
-    for module, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(module), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module 'kinodex' has no attribute {name!r}; its names are {', '.join(__all__)}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'kinodex' has no attribute {name!r}; its names are {', '.join(__all__)}")
+    value = getattr(import_module(_MODULE_OF[name]), _NAMES_THERE.get(name, name))
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

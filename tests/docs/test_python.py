@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.variants.registry import variant
+from agent.variants.registry import find_variant
 from jobs.evaluation.run.systems import parse_systems
 from tests.support.chat_server import ChatServer
 
@@ -28,10 +28,9 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def folder(films: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which the pages are written: `films` and `library`, as a sample and an ingest leave them."""
+def folder(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the pages are written: `films`, as a sample leaves it."""
     (tmp_path / "films").symlink_to(films)
-    (tmp_path / "library").symlink_to(library)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -57,7 +56,8 @@ def test_from_python(root: Path, folder: Path, server: ChatServer) -> None:
     assert len(server.seen[0].frames) == names["answer"].ledger.frames == 16
 
 
-def test_a_variant_of_ones_own(root: Path, folder: Path) -> None:
+def test_a_variant_of_ones_own(root: Path, folder: Path, library: Path) -> None:
+    (folder / "library").symlink_to(library)
     page = root / "docs" / "variant.md"
     first = BLOCK.search(page.read_text())
     assert first
@@ -65,6 +65,6 @@ def test_a_variant_of_ones_own(root: Path, folder: Path) -> None:
     assert first["code"].startswith("# topk.py\n")
     assert len(first["code"].splitlines()) < 40
     run(page)
-    assert variant("topk.py:TOPK").needs_pictures
+    assert find_variant("topk.py:TOPK").needs_pictures
     names = [each.name for each in parse_systems(["topk.py:beside-s=0", "eea"], ablations=True, controls=False)]
     assert names[:2] == ["topk:beside-s=0", "topk:beside-s=0, nothing beside"]

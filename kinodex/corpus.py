@@ -1,0 +1,37 @@
+"""Whole collections of videos, indexed into a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jobs.ingest.outcomes import Progress, Report
+
+
+def ingest(
+    *sources: str | Path,
+    library: str | Path,
+    on_progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> Report:
+    """Index videos into a library, as `kinodex ingest` does; run again, it does only what is new.
+
+    `sources` are files, folders, globs and fsspec URIs. `settings` are those of `kinodex ingest --print-config`, such
+    as `space="builtin"`, `fps=2.0`, `ray=True`; a library that exists gives the defaults of what its rows depend on.
+    The environment is not read. A video that cannot be read is an outcome in the report, not an exception.
+
+    Raises `UsageError` for settings, `SourceError` for sources and `LibraryError` for a library that cannot be had.
+    """
+    from jobs.errors import UsageError
+    from jobs.ingest.config import held_settings, resolve
+    from jobs.ingest.run import run_ingest
+    from pipeline.sources.discover import list_sources
+
+    if not sources:
+        raise UsageError("got nothing to index; give files, folders, globs or URIs")
+    uri = str(library)
+    config = resolve(settings, {}, {}, None, held_settings(uri)).config
+    found = list_sources([str(source) for source in sources])
+    return run_ingest(config, found, uri, on_progress or (lambda progress: None))

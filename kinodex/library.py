@@ -1,0 +1,340 @@
+"""A library for its users: searched by words, picture or vector, read as pictures and arrays, asked questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from index.rows import StoredFrame
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    from agent.answer import Answer
+    from agent.core.budget import Budget
+    from agent.core.protocol import Models
+    from agent.core.question import Question
+    from agent.environment import Environment
+    from agent.trace.events import Event
+    from agent.variants.base import Variant
+    from index.library_reader import LibraryReader
+    from index.rows import (
+        CaptionRow,
+        DetectionRow,
+        FrameVectors,
+        Hit,
+        LibraryFacts,
+        Scope,
+        SegmentRow,
+        TranscriptRow,
+        VideoRow,
+    )
+
+Table = Literal["all", "frames", "captions", "transcript"]
+FRAMES_A_READ = 64
+"""Frames read at a time by `Library.all_frames`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(StoredFrame):
+    """A stored frame: the picture on screen from `time_s` (seconds of the video's own clock) until the next one."""
+
+    @property
+    def image(self) -> Image:
+        """The frame as an RGB picture; raises `PictureError` if the stored one cannot be read."""
+        from jobs.stored_frames import picture_of
+
+        return picture_of(self)
+
+    @property
+    def array(self) -> NDArray[np.uint8]:
+        """The frame as `[height, width, 3]` of uint8, RGB; raises `PictureError`."""
+        import numpy as np
+
+        return np.asarray(self.image)
+
+
+def open(uri: str | Path, *, space: str | None = None) -> Library:
+    """Open the library at `uri`: a folder, or any URI that LanceDB takes. `space` names one of its embedding spaces.
+
+    Raises `LibraryError` where there is no library, or one that this version cannot read, and for an unknown space.
+    """
+    from index.library import Library as Tables
+
+    reader = Tables.open(str(uri))
+    reader.space(space)
+    return Library(reader, space)
+
+
+class Library:
+    """A library that was opened by `kinodex.open`; it may be written by others meanwhile.
+
+    Videos are named by id, the first digits of one, title or file name. Time ranges are half-open seconds. Methods
+    raise a `KinodexError` that says what was got, what is allowed and what to do.
+    """
+
+    def __init__(self, reader: LibraryReader, space: str | None = None) -> None:
+        self._reader = reader
+        self.space = space
+        """The embedding space that is searched; None is the library's own."""
+
+    def __repr__(self) -> str:
+        return f"kinodex.open({self.uri!r})"
+
+    @property
+    def uri(self) -> str:
+        return self._reader.uri
+
+    def info(self) -> LibraryFacts:
+        """The library in numbers."""
+        return self._reader.info()
+
+    def videos(self) -> list[VideoRow]:
+        """All complete videos."""
+        return self._reader.videos()
+
+    def video(self, name: str) -> VideoRow:
+        """One video; raises `UnknownVideo`."""
+        return self._reader.video(name)
+
+    # Searching
+
+    def search(
+        self,
+        query: str | Image | NDArray[Any],
+        *,
+        k: int = 10,
+        videos: Sequence[str] = (),
+        start_s: float | None = None,
+        end_s: float | None = None,
+        table: Table = "all",
+        min_gap_s: float = 2.0,
+    ) -> list[Hit]:
+        """Find the `k` moments that match words, a picture or a vector best, the best first.
+
+        `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space.
+        A text is looked for in frames by meaning, in captions and in the transcript, fused by rank; `table` names one
+        of them. Pictures and vectors are looked for in frames. Hits of one video are at least `min_gap_s` apart.
+        """
+        scope = self._scope(videos, start_s, end_s)
+        if not isinstance(query, str):
+            if table not in ("all", "frames"):
+                raise _usage(f"got a picture or vector and table={table!r}; they are looked for in frames")
+            return self._reader.search.frames(self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space)
+        if not query.strip():
+            raise _usage("got an empty query; give some words to look for")
+        if table == "transcript":
+            return self._reader.search.transcript(query, scope, k=k)
+        if table == "captions":
+            # Captions are embedded in the library's own space only.
+            vector = self._reader.load_space(None, "text").embed_text([query])[0]
+            return self._reader.search.captions(query, vector, scope, k=k)
+        if table == "frames":
+            return self._reader.search.frames(self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space)
+        if table == "all":
+            return self._reader.search.hybrid(
+                query, self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space
+            )
+        raise _usage(f"got table={table!r}; it is 'all', 'frames', 'captions' or 'transcript'")
+
+    def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
+        """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
+        import numpy as np
+
+        vector: NDArray[np.floating[Any]]
+        if isinstance(query, str):
+            vector = self._text_tower.embed_text([query])[0]
+            return vector
+        if isinstance(query, np.ndarray) and query.ndim == 1:
+            length = float(np.linalg.norm(query))
+            if not np.isfinite(length) or length == 0.0:
+                raise _usage("got a vector of length 0, or one that holds NaN or infinity; give numbers")
+            vector = (query / length).astype(np.float32)
+            return vector
+        pixels = np.asarray(query.convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
+        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
+            raise _usage(
+                f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
+                "[height, width, 3], or a vector [dim]"
+            )
+        vector = self._image_tower.embed(self._image_tower.prepare(pixels)[None])[0]
+        return vector
+
+    @cached_property
+    def _text_tower(self) -> Any:
+        return self._reader.load_space(self.space, "text")
+
+    @cached_property
+    def _image_tower(self) -> Any:
+        return self._reader.load_space(self.space, "image")
+
+    # Reading
+
+    def frames(self, video: str, times_s: Sequence[float]) -> list[Frame]:
+        """The frames on screen at these times, in this order; raises `TimeOutside` for one that the video lacks."""
+        rows = self._reader.frames_at(self.video(video).video_id, list(times_s), mode="shown")
+        return [_frame(row) for row in rows]
+
+    def frame(self, hit: Hit) -> Frame:
+        """The frame of a hit: the one that was found, or the one on screen when a line or caption begins."""
+        if hit.frame_no is not None:
+            (row,) = self._reader.frames(hit.video_id, [hit.frame_no])
+        else:
+            (row,) = self._reader.frames_at(hit.video_id, [hit.time_s], mode="nearest")
+        return _frame(row)
+
+    def all_frames(self, video: str) -> Iterator[Frame]:
+        """All stored frames of a video in time order, read a few at a time."""
+        video_id = self.video(video).video_id
+        numbers = self._reader.vectors(video_id).frame_no.tolist()
+        for first in range(0, len(numbers), FRAMES_A_READ):
+            for row in self._reader.frames(video_id, numbers[first : first + FRAMES_A_READ]):
+                yield _frame(row)
+
+    def vectors(self, video: str) -> FrameVectors:
+        """Numbers, times and vectors of a video's frames as numpy arrays, in time order."""
+        return self._reader.vectors(self.video(video).video_id, self.space)
+
+    def vectors_table(self, *videos: str) -> pa.Table:
+        """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
+        import pyarrow as pa
+
+        parts = []
+        for row in self._reader.videos_named(videos) if videos else self.videos():
+            stored = self._reader.vectors(row.video_id, self.space)
+            flat = pa.array(stored.vectors.reshape(-1))
+            columns = {
+                "video_id": pa.array([row.video_id] * len(stored.frame_no), pa.string()),
+                "frame_no": pa.array(stored.frame_no),
+                "time_s": pa.array(stored.time_s),
+                "vector": pa.FixedSizeListArray.from_arrays(flat, stored.vectors.shape[1]),
+            }
+            parts.append(pa.table(columns))
+        if not parts:
+            raise _usage(f"{self.uri} holds no video; ingest one first")
+        return pa.concat_tables(parts)
+
+    def segments(self, video: str) -> list[SegmentRow]:
+        """Shots and windows of a video, with their captions where there are any."""
+        return self._reader.segments(self.video(video).video_id)
+
+    def captions(self, video: str) -> list[CaptionRow]:
+        """Captions that `kinodex add captions` or `kinodex import captions` brought."""
+        return self._reader.captions(self.video(video).video_id)
+
+    def transcript(self, video: str, start_s: float | None = None, end_s: float | None = None) -> list[TranscriptRow]:
+        """Lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
+        return self._reader.transcript(self.video(video).video_id, start_s, end_s)
+
+    def detections(self, video: str, label: str | None = None) -> list[DetectionRow]:
+        """Things found by `kinodex add detections`, of one label or of all."""
+        return self._reader.detections(self.video(video).video_id, None, None, label)
+
+    # Asking
+
+    def environment(self, *videos: str) -> Environment:
+        """What `kinodex.ask` takes: these videos, or all, as agents may see them."""
+        from agent.environment import Environment
+
+        return Environment.open(self._reader, *videos, space=self.space)
+
+    def ask(
+        self,
+        question: str | Question,
+        options: Sequence[str] = (),
+        *,
+        model: str | Models = "builtin",
+        base_url: str | None = None,
+        agent: str | Variant = "eea",
+        parameters: Mapping[str, Any] | None = None,
+        videos: Sequence[str] = (),
+        budget: Budget | None = None,
+        cache: bool = True,
+        trace: str | Path | None = None,
+        after: str | Path | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Answer:
+        """Answer a question, as `kinodex ask` does; needs no asyncio, and works where an event loop runs already.
+
+        `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
+        the drawn films), "replay:TRACE", "local:FOLDER", or model objects. `agent` is a name of `kinodex agents`,
+        FILE.py or a `Variant`; `parameters` change its defaults. Replies are kept on disk unless `cache` is False.
+        `trace` is a file to write; `after` the trace of an earlier question that this one follows.
+
+        Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
+        cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
+        """
+        from kinodex.answers import Request, answer_one
+
+        request = Request(
+            model,
+            base_url,
+            agent,
+            parameters,
+            budget,
+            cache,
+            _path(trace),
+            _path(after),
+            on_event or (lambda event: None),
+        )
+        return answer_one(self.environment(*videos), _question(question, options), request)
+
+    def ask_many(
+        self,
+        questions: Sequence[str | Question],
+        *,
+        model: str | Models = "builtin",
+        base_url: str | None = None,
+        agent: str | Variant = "eea",
+        parameters: Mapping[str, Any] | None = None,
+        videos: Sequence[str] = (),
+        budget: Budget | None = None,
+        cache: bool = True,
+        together: int = 8,
+    ) -> list[Answer]:
+        """Answer many questions about the same videos, `together` at once, in order; `budget` holds for each of them.
+
+        Raises as `ask` does; if one question raises, the others are cancelled.
+        """
+        from kinodex.answers import Request, answer_many
+
+        request = Request(model, base_url, agent, parameters, budget, cache, None, None, lambda event: None)
+        asked = [_question(question, ()) for question in questions]
+        return answer_many(self.environment(*videos), asked, request, together)
+
+    def _scope(self, videos: Sequence[str], start_s: float | None, end_s: float | None) -> Scope:
+        from index.rows import Scope
+
+        names = (videos,) if isinstance(videos, str) else videos
+        ids = tuple(row.video_id for row in self._reader.videos_named(names)) if names else None
+        return Scope(ids, start_s, end_s)
+
+
+def _frame(row: StoredFrame) -> Frame:
+    return Frame(**{each.name: getattr(row, each.name) for each in fields(StoredFrame)})
+
+
+def _question(question: str | Question, options: Sequence[str]) -> Question:
+    from agent.core.question import Question
+
+    if isinstance(question, str):
+        return Question(question, tuple(options))
+    if options:
+        raise _usage("got options beside a Question, which has its own; give one of them")
+    return question
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _usage(message: str) -> Exception:
+    from jobs.errors import UsageError
+
+    return UsageError(message)

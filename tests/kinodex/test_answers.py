@@ -1,0 +1,75 @@
+"""Questions in plain functions: with and without a running event loop, one and many, traced, followed up, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import kinodex
+
+BIRD = "What colour is the bird at sea?"
+
+
+@pytest.fixture(scope="module")
+def opened(library: Path) -> kinodex.Library:
+    return kinodex.open(library)
+
+
+def test_a_question_in_words_is_answered(opened: kinodex.Library) -> None:
+    answer = opened.ask(BIRD, ["red", "black", "white"])
+    assert (answer.status, answer.letter, answer.text) == ("answered", "B", "black")
+    assert answer.evidence and answer.ledger.frames < opened.info().frames
+
+
+def test_it_works_where_an_event_loop_runs_already(opened: kinodex.Library) -> None:
+    async def cell_of_a_notebook() -> str | None:
+        return opened.ask(BIRD).text
+
+    assert asyncio.run(cell_of_a_notebook()) == "black"
+
+
+def test_many_are_answered_in_their_order(opened: kinodex.Library) -> None:
+    questions = [BIRD, kinodex.Question(BIRD, ("black", "red")), BIRD]
+    answers = opened.ask_many(questions, together=2, budget=kinodex.Budget(frames=20))
+    assert [answer.text for answer in answers] == ["black"] * 3
+    assert [answer.letter for answer in answers] == [None, "A", None]
+
+
+def test_a_trace_is_written_replayed_and_followed_up(opened: kinodex.Library, tmp_path: Path) -> None:
+    trace, events = tmp_path / "run.jsonl", []
+    answer = opened.ask(BIRD, trace=trace, on_event=events.append)
+    again = opened.ask(BIRD, model=f"replay:{trace}")
+    then = opened.ask("What colour is the bird at sea, again?", after=trace)
+    assert again.text == then.text == answer.text
+    assert len(trace.read_text().splitlines()) == len(events)
+    with pytest.raises(kinodex.UsageError, match="would overwrite it"):
+        opened.ask(BIRD, trace=trace, after=trace)
+
+
+def test_model_objects_parameters_and_variants_are_taken(opened: kinodex.Library) -> None:
+    model = kinodex.RuleBasedModel(opened.environment())
+    few = opened.ask(BIRD, model=model, agent="uniform", parameters={"frames": 3})
+    assert few.ledger.frames == 3
+    with pytest.raises(kinodex.UsageError, match="beside a model object"):
+        opened.ask(BIRD, model=model, base_url="http://127.0.0.1:1/v1")
+    with pytest.raises(kinodex.AgentError, match="did you mean 'eea'"):
+        opened.ask(BIRD, agent="eaa")
+
+
+def test_options_beside_a_question_are_refused(opened: kinodex.Library) -> None:
+    with pytest.raises(kinodex.UsageError, match="beside a Question"):
+        opened.ask(kinodex.Question(BIRD), ["red", "blue"])
+
+
+def test_ask_and_ask_many_for_those_who_have_a_loop(opened: kinodex.Library) -> None:
+    environment = opened.environment("film-01")
+    model = kinodex.RuleBasedModel(environment)
+
+    async def both() -> list[str | None]:
+        one = await kinodex.ask(BIRD, environment, model)
+        (other,) = await kinodex.ask_many([kinodex.Task(kinodex.Question(BIRD), environment, model)])
+        return [one.text, other.text]
+
+    assert asyncio.run(both()) == ["black", "black"]

@@ -1,0 +1,104 @@
+"""An opened library: found by words, picture, array and vector; frames as pictures; vectors as numpy and Arrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kinodex
+
+
+@pytest.fixture(scope="module")
+def opened(library: Path) -> kinodex.Library:
+    return kinodex.open(library)
+
+
+def test_words_picture_array_and_vector_find_the_same_frame(opened: kinodex.Library) -> None:
+    (hit,) = opened.search("a black bird at sea", table="frames", k=1)
+    frame = opened.frame(hit)
+    for query in (frame.image, frame.array, opened.embed(frame.image), 7.0 * opened.embed(frame.array)):
+        (same,) = opened.search(query, k=1)
+        assert (same.video_id, same.frame_no) == (hit.video_id, hit.frame_no)
+        assert same.score > 0.99
+
+
+def test_a_text_is_looked_for_in_frames_and_transcript_together(opened: kinodex.Library) -> None:
+    line = next(line for video in opened.videos() for line in opened.transcript(video.video_id))
+    fused = opened.search(line.text, k=5)
+    (alone,) = opened.search(line.text, table="transcript", k=1)
+    assert alone.text == line.text
+    assert any(hit.text == line.text for hit in fused) and any(hit.source == "frame" for hit in fused)
+
+
+def test_a_search_is_kept_to_videos_and_times(opened: kinodex.Library) -> None:
+    film = opened.videos()[0]
+    hits = opened.search("a bird", videos=[film.title], start_s=5.0, end_s=12.0, table="frames", k=5, min_gap_s=1.0)
+    assert hits
+    assert {hit.video_id for hit in hits} == {film.video_id}
+    assert all(5.0 <= hit.time_s < 12.0 for hit in hits)
+    assert opened.search("a bird", videos=film.title, k=1)[0].video_id == film.video_id
+
+
+@pytest.mark.parametrize(
+    ("query", "table", "words"),
+    [
+        ("  ", "all", "got an empty query"),
+        ("a bird", "pictures", "it is 'all', 'frames', 'captions' or 'transcript'"),
+        (np.zeros(4), "all", "a vector of length 0"),
+        (np.full(4, np.nan), "all", "NaN or infinity"),
+        (np.zeros((4, 4), np.uint8), "all", r"got an array of uint8 \[4, 4\]"),
+        (np.zeros((4, 4, 3)), "all", r"got an array of float64 \[4, 4, 3\]"),
+        (np.zeros((4, 4, 3), np.uint8), "transcript", "they are looked for in frames"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(opened: kinodex.Library, query, table, words: str) -> None:
+    with pytest.raises(kinodex.UsageError, match=words):
+        opened.search(query, table=table)
+
+
+def test_frames_are_pictures_and_arrays_at_their_times(opened: kinodex.Library) -> None:
+    film = opened.video("film-01")
+    early, late = opened.frames("film-01", [0.5, 14.2])
+    assert (early.time_s, late.time_s) == (0.0, 14.0)
+    assert late.image.mode == "RGB" and late.image.size == (late.width_px, late.height_px)
+    assert late.array.shape == (late.height_px, late.width_px, 3) and late.array.dtype == np.uint8
+    stored = list(opened.all_frames(film.video_id))
+    assert len(stored) == film.frames
+    assert [frame.time_s for frame in stored] == sorted(frame.time_s for frame in stored)
+
+
+def test_a_damaged_picture_is_an_error_of_its_own(opened: kinodex.Library) -> None:
+    frame = kinodex.Frame("a" * 32, 3, 3.0, 8, 8, b"no picture")
+    with pytest.raises(kinodex.PipelineError, match="frame 3 of video aaaaaaaaaaaa"):
+        frame.image  # noqa: B018
+
+
+def test_vectors_come_as_numpy_and_as_arrow(opened: kinodex.Library) -> None:
+    films = opened.videos()
+    stored = opened.vectors(films[0].title)
+    table = opened.vectors_table()
+    assert stored.vectors.shape[0] == len(stored.time_s) == films[0].frames
+    assert np.allclose(np.linalg.norm(stored.vectors.astype(np.float32), axis=1), 1.0, atol=1e-2)
+    assert table.column_names == ["video_id", "frame_no", "time_s", "vector"]
+    assert table.num_rows == sum(film.frames for film in films)
+    one = opened.vectors_table(films[0].title)
+    assert np.array_equal(np.stack(one["vector"].to_numpy()), stored.vectors)
+
+
+def test_what_is_not_there_is_said(opened: kinodex.Library, tmp_path: Path) -> None:
+    with pytest.raises(kinodex.LibraryError, match="film-99"):
+        opened.video("film-99")
+    with pytest.raises(kinodex.LibraryError, match="where there is no library"):
+        kinodex.open(tmp_path / "nothing")
+    with pytest.raises(kinodex.LibraryError, match="ViT-X"):
+        kinodex.open(opened.uri, space="ViT-X")
+
+
+def test_the_other_tables_are_read_by_any_name_of_a_video(opened: kinodex.Library) -> None:
+    film = opened.video("film-01")
+    assert opened.segments("film-01") == opened.segments(film.video_id[:12])
+    assert opened.captions("film-01") == [] == opened.detections("film-01")
+    assert opened.info().frames == sum(each.frames for each in opened.videos())
+    assert repr(opened) == f"kinodex.open({opened.uri!r})"

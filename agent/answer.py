@@ -1,4 +1,4 @@
-"""What an agent hands back."""
+"""The answer of an agent: its checks, and the evidence that it rests on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent.errors import BadAnswer
 from agent.requests.answer import chosen_option
 
 Shown = Sequence[ShownFrame | Note]
-"""What an answer may rest on: frames, or notes of what was said and seen."""
+"""The basis of an answer: frames that were shown, or notes in words."""
 Status = Literal["answered", "insufficient_evidence", "budget_exhausted", "invalid"]
 
 
@@ -36,7 +36,7 @@ class Answer:
     """An answer with its status, what it rests on and what it cost.
 
     `option` is the index of the chosen option. `budget_exhausted` marks the best answer so far when a
-    budget (named in `reason`) ended the search; text and option are None where there was nothing left to
+    budget (named in `reason`) ended the search; text and option are None if no budget was left to
     ask for one.
     """
 
@@ -57,11 +57,11 @@ ANSWER = TypeAdapter(Answer)
 
 
 def validate_answer(answer: object, question: Question, environment: Environment) -> Answer:
-    """What an agent gave back, if it is an answer to a question about the environment's videos.
+    """Return an agent's answer if it is one to a question about the environment's videos.
 
-    Raises `BadAnswer` saying what is wrong with it: kept as it is, it could not be read again.
+    Raises `BadAnswer` with the fault: stored as it is, such an answer could not be read again.
     """
-    fault = f"{type(answer).__name__} in the place of an Answer"
+    fault = f"{type(answer).__name__} instead of an Answer"
     if isinstance(answer, Answer):
         try:
             read: Answer = ANSWER.validate_python(asdict(answer))
@@ -69,17 +69,17 @@ def validate_answer(answer: object, question: Question, environment: Environment
             first = error.errors()[0]
             fault = f"{'.'.join(map(str, first['loc']))} {str(first['input'])[:60]!r}: {first['msg']}"
         else:
-            fault = _misfit(read, question, {video.video_id for video in environment.videos})
+            fault = _mismatch(read, question, {video.video_id for video in environment.videos})
             if not fault:
                 return read
-    raise BadAnswer(f"the agent gave {fault}; return what `session.conclude` or `session.answer` gives")
+    raise BadAnswer(f"the agent returned {fault}; return the result of `session.conclude` or `session.answer`")
 
 
-def _misfit(answer: Answer, question: Question, videos: set[str]) -> str:
+def _mismatch(answer: Answer, question: Question, videos: set[str]) -> str:
     if answer.option is not None and not 0 <= answer.option < len(question.options):
         return f"option {answer.option} of {len(question.options)}, counted from 0"
     wrong = next((it for it in answer.evidence if it.video_id not in videos or not it.start_s <= it.end_s), None)
-    return f"{wrong}, which is no part of a video asked about" if wrong else ""
+    return f"{wrong}, which is no part of a video of this question" if wrong else ""
 
 
 def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | None]:
@@ -89,7 +89,7 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
 
 
 def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
-    """The times of the cited frames or notes (1 is the first shown), of all if none is cited; neighbours joined.
+    """Time ranges of the cited frames or notes (1 is the first shown), of all if none is cited; neighbours joined.
 
     A citation of something that was never shown is no evidence and is left out.
     """

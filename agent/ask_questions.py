@@ -1,4 +1,4 @@
-"""Ask one question, or many at once: the front door of the agents."""
+"""Ask an agent one question, or many at once."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from agent.variants.registry import check_fit, find_variant
 
 UNLIMITED = Budget()
 TOGETHER = 8
-"""Questions answered at once by `ask_many`, if nothing else is said."""
+"""Questions that `ask_many` answers at once by default."""
 
 
 def default_parameters(agent: str | Variant, environment: Environment) -> Any:
-    """The parameters that an agent has if none are given; some depend on the longest video."""
+    """Default parameters of an agent; some depend on the longest video."""
     return find_variant(agent).parameters(max((video.duration_s for video in environment.videos), default=0.0))
 
 
@@ -40,14 +40,14 @@ async def ask(
     seen: PriorEvidence | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Answer:
-    """Answer a question about the environment's videos; `on_event` sees everything as it happens.
+    """Answer a question about the environment's videos; `on_event` receives every event as it happens.
 
-    `agent` is a name, a `Variant`, or a spec as `catalogue.variant` takes it; `parameters` are of its own kind, or a
-    mapping of those that are not the default. `question` without options may be a text.
-    A follow-up question, one with something `seen` before, is first tried on that alone.
+    `agent` is a name, a `Variant`, or a spec as `registry.find_variant` takes it; `parameters` are of its own class,
+    or a mapping of those that are not the default. `question` without options may be a text.
+    A follow-up question, one with evidence `seen` before, is first tried on that alone.
 
-    Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one that has words,
-    `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it gives back anything but an answer.
+    Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one with language,
+    `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it returns anything but an answer.
     Bad replies and spent budgets do not raise: they are the answer's status.
     """
     chosen = find_variant(agent)
@@ -98,7 +98,7 @@ class Task:
 
 
 async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answer]:
-    """The answers in order; at most `together` questions are under way at once.
+    """Answer many questions, at most `together` at once; the answers come in the order of the tasks.
 
     Calls share the slots of the models that the tasks share (`Role.at_once`). If one question raises, the others
     are cancelled.
@@ -133,7 +133,7 @@ def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:
 
 
 def _has_language(models: Models) -> bool:
-    """False if the policy says that it has no language; a model that says nothing about it has one."""
+    """False if the policy has no language; a model without the attribute is taken to have one."""
     policy = model_for(models, "policy")
     return policy is None or getattr(policy, "has_language", True)
 

@@ -10,8 +10,8 @@ that resembles few frames would beat a strong match of one that resembles many.
 Where a library holds no frames of a video, what is written of it (`words`) stands in their place: times, vectors,
 searches and clusters are those of its captions, and only a picture cannot be had.
 
-The reading and its caches are the business of a `VideoSource`: `LibraryVideos` reads a library, and a simulation
-makes its videos up.
+A `VideoSource` reads the videos and caches what it read: `LibraryVideos` reads a library, and a simulation makes its
+videos up.
 """
 
 from __future__ import annotations
@@ -48,10 +48,7 @@ if TYPE_CHECKING:
     from index.search.in_memory import InMemory
 
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
-"""Looks for a label in frames of one video, in time order, and follows it from frame to frame.
-
-None if it cannot look for this label.
-"""
+"""Finds a label in frames of one video, in time order, and follows it from frame to frame; None: an unknown label."""
 Floats = NDArray[np.float64]
 
 SIMILARITY_MIDPOINT = 6.0
@@ -124,14 +121,15 @@ class Environment:
         subtitles: bool = True,
         space: str | None = None,
     ) -> Self:
-        """These videos of a library, with the text tower of `space`; see `LibraryVideos`."""
+        """Make an environment of these videos of a library; the arguments are those of `LibraryVideos`."""
         return cls(LibraryVideos(library, videos, embed_text, subtitles=subtitles, space=space), detect)
 
     @classmethod
     def open(cls, library: Library | str, *videos: str, detect: Detect | None = None, space: str | None = None) -> Self:
-        """The videos of these names and globs (none: all) of a library, or of the one at this place, with a text tower.
+        """Open the videos of these names and globs (none: all) of a library, or of the one at this place.
 
-        The tower is that of `space`, by name or digest; None is its own. Raises a `LibraryError` or `SpaceError`.
+        Loads the text tower of `space`, by name or digest; None is the library's own. Raises a `LibraryError` or
+        `SpaceError`.
         """
         from index.library import Library
 
@@ -144,16 +142,16 @@ class Environment:
         return replace(self, source=self.source.only(video_ids))
 
     def without_shared_captions(self) -> Environment:
-        """The same videos for one question alone: no caption made for others is read, and none is kept for them.
+        """The same videos for one question alone: captions made for other questions are neither read nor kept.
 
-        What was read from the library and embedded is shared.
+        The caches of the source are shared.
         """
         return replace(self, keep_captions=False, unsaved_captions={})
 
     def nearest(self, texts: Sequence[str], count: int, keep: Collection[str] = ()) -> Environment:
-        """This environment, of more than `count` videos only those whose frames match the texts best, and `keep`.
+        """The `count` videos whose frames match the texts best, and those of `keep`; itself if it has no more.
 
-        Of a video without frames, its captions and transcript count.
+        Of a video without frames, its captions and transcript are matched.
         """
         if len(self.videos) <= count:
             return self
@@ -210,8 +208,8 @@ class Environment:
     def search(
         self, texts: Sequence[str], video_id: str, k: int, min_gap_s: float, among: Sequence[str] = ()
     ) -> list[Anchor]:
-        """For each text the `k` frames of a video that match it best, no two closer than `min_gap_s`, best first."""
-        from index.search.in_memory import apart
+        """Find the `k` frames of a video that match each text best, no two closer than `min_gap_s`, best first."""
+        from index.search.in_memory import top_positions
 
         stored = self.vectors(video_id)
         calibrated = calibrate(self.deviations(texts, video_id, among), self.similarity_midpoint)
@@ -219,12 +217,12 @@ class Environment:
         for text, similarities in zip(texts, calibrated.T, strict=True):
             found += [
                 Anchor(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), float(similarities[at]), text)
-                for at in apart(similarities, stored.time_s, k, min_gap_s)
+                for at in top_positions(similarities, stored.time_s, k, min_gap_s)
             ]
         return found
 
     def words(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> tuple[Note, ...]:
-        """Captions of a video, else its transcript, of those lines that begin in [start_s, end_s), in order."""
+        """Captions of a video, else lines of its transcript, that begin in [start_s, end_s), in order."""
         low, high = _range(start_s, end_s)
         lines, start = self.source.words(video_id), attrgetter("start_s")
         return lines[bisect_left(lines, low, key=start) : bisect_left(lines, high, key=start)]
@@ -278,7 +276,7 @@ class Environment:
         return tuple(int(number) for number in self.vectors(video_id).frame_no[at])
 
     def times_between(self, video_id: str, start_s: float, end_s: float, count: int) -> tuple[float, ...]:
-        """Their times, or those of what stands in the place of frames."""
+        """The times of the frames of `frames_between`, or of the words in their place."""
         at = self._between(video_id, start_s, end_s, count)
         return tuple(float(time_s) for time_s in self.times(video_id)[at])
 
@@ -313,7 +311,7 @@ def _range(start_s: float | None, end_s: float | None) -> tuple[float, float]:
 
 
 def calibrate(deviations: Floats, midpoint: float = SIMILARITY_MIDPOINT) -> Floats:
-    """Deviations brought to 0..1, `midpoint` to 0.5, without an upper end at which strong matches would become equal."""
+    """Map deviations to 0..1, `midpoint` to 0.5, without an upper end at which strong matches would become equal."""
     above = np.maximum(deviations, 0.0)
     calibrated: Floats = above / (above + midpoint)
     return calibrated

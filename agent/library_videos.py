@@ -1,4 +1,4 @@
-"""Videos of a library as an environment reads them: what is costly to read or to embed is read and embedded once.
+"""Videos of a library as an environment reads them: vectors are read, and texts embedded, once.
 
 Where a library holds no frames of a video, what is written of it (its captions, else its transcript) stands in their
 place: each line has the vector of its text and the number and time of a frame.
@@ -71,12 +71,12 @@ class LibraryVideos:
         self._cosines: dict[tuple[str, str], Floats] = {}
 
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
-        """Those of these ids, with caches of their own."""
+        """The videos of these ids, with caches of their own."""
         rows = [row for row in self._rows if row.video_id in video_ids]
         return LibraryVideos(self._library, rows, self._embed_text, subtitles=self._subtitles, space=self._other_space)
 
     def in_memory(self, video_id: str) -> InMemory:
-        """The frames of a video, else what is written of it; raises `NeedsPictures` for one without both."""
+        """The frames of a video, else its words in their place; raises `NeedsPictures` for a video without both."""
         if video_id not in self._in_memory:
             pictured = all(row.frames > 0 for row in self._rows if row.video_id == video_id)
             read = self._library.in_memory(video_id, self._other_space) if pictured else self._written(video_id)
@@ -154,16 +154,16 @@ class LibraryVideos:
         return self._library.detections(video_id, start_s, end_s, label)
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:
-        """Captions of parts of a video that this model wrote for agents."""
-        return self._library.clips(video_id, model)
+        """Captions of parts of a video that a model wrote for agents."""
+        return self._library.clips.read(video_id, model)
 
     def add_clips(self, rows: Sequence[ClipRow]) -> None:
         """Keep captions of parts of videos in the library; raises a `LibraryError` where it cannot be written."""
-        self._library.add_clips(rows)
+        self._library.clips.add(rows)
 
     def search_transcript(self, text: str, k: int) -> list[Hit]:
         """The `k` transcript lines that match a text best; none without subtitles."""
-        return self._known(self._library.search_transcript(text, self._scope, k)) if self._subtitles else []
+        return self._known(self._library.search.transcript(text, self._scope, k)) if self._subtitles else []
 
     def ranked(self, texts: Sequence[str], k: int) -> list[str]:
         """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
@@ -179,11 +179,11 @@ class LibraryVideos:
 
     def _matches(self, text: str, k: int) -> Iterator[tuple[str, float]]:
         vector = self.embed_texts([text])[0]
-        frames = self._known(self._library.search_frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
+        frames = self._known(self._library.search.frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
         if all(video.has_pictures for video in self.videos):
             yield from ((hit.video_id, hit.score) for hit in frames)
             return
-        captions = self._known(self._library.search_captions(text, None, self._scope, k))
+        captions = self._known(self._library.search.captions(text, None, self._scope, k))
         words = [*captions, *self.search_transcript(text, k)]
         for hits in (sorted(words, key=lambda hit: -hit.score), frames):
             yield from ((hit.video_id, -rank) for rank, hit in enumerate(hits))

@@ -1,4 +1,4 @@
-"""What an answer costs, and how much it may."""
+"""Costs of an answer, and their limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.core.protocol import ShownFrame, Usage
 from agent.errors import BadSettings
 
 GROWTH = 1.1
-"""By how much a call may be dearer than the dearest before it."""
+"""A call may cost this many times the largest call before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class Ledger:
 
     `frames` counts different frames that a model saw, `frame_shows` every showing, `index_frames` the embedded frames
     of the videos in question. `frames_with_kept` are `frames` and those behind captions that an earlier run paid for
-    and this one read: what compares with papers that caption anew. In a video without pictures, captions that stand in
-    the place of frames count there. Tokens are those of the calls; `cached_tokens` are
+    and this one read: the number to compare with papers that caption again. In a video without pictures, captions that
+    stand in the place of frames count there. Tokens are those of the calls; `cached_tokens` are
     among `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
     the clock.
     """
@@ -43,7 +43,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much an answer may cost; None is without limit. `tokens` counts input and output together.
+    """Limits of the costs of an answer; None is without limit. `tokens` counts input and output together.
 
     Rounds are limited by the agent's own parameters too; the lower limit holds.
     """
@@ -63,18 +63,18 @@ class Budget:
 
 @dataclass(slots=True)
 class Account:
-    """The running ledger of one question, and what its budget still allows."""
+    """The running ledger of one question, and the rest of its budget."""
 
     budget: Budget
     index_frames: int
     started: float = field(default_factory=time.perf_counter)
     rounds: int = 0
-    _seen: set[tuple[str, int]] = field(default_factory=set)
-    _kept: set[tuple[str, int]] = field(default_factory=set)
+    _shown: set[tuple[str, int]] = field(default_factory=set)
+    _captioned: set[tuple[str, int]] = field(default_factory=set)
     _spent: Ledger = field(default_factory=Ledger)
     _round_began: Ledger = field(default_factory=Ledger)
-    _under_way: int = 0
-    _dearest: Ledger = field(default_factory=Ledger)
+    _in_flight: int = 0
+    _largest: Ledger = field(default_factory=Ledger)
     """The most tokens, money and seconds that one call took so far, each by itself."""
 
     @property
@@ -82,37 +82,37 @@ class Account:
         seconds = time.perf_counter() - self.started
         return replace(
             self._spent,
-            frames=len(self._seen),
-            frames_with_kept=len(self._seen | self._kept),
+            frames=len(self._shown),
+            frames_with_kept=len(self._shown | self._captioned),
             index_frames=self.index_frames,
             seconds=seconds,
         )
 
     def shown_frame_nos(self, video_id: str) -> list[int]:
         """Numbers of the frames of a video that were shown."""
-        return [frame_no for seen_id, frame_no in self._seen if seen_id == video_id]
+        return [frame_no for seen_id, frame_no in self._shown if seen_id == video_id]
 
     def begin_round(self) -> int:
-        """Count a new round, from 1, and remember what was spent before it."""
+        """Count a new round, from 1, and record the costs before it."""
         self.rounds += 1
         self._round_began = self.ledger
         return self.rounds
 
     def begin_call(self, frames: Sequence[ShownFrame]) -> None:
-        self._under_way += 1
+        self._in_flight += 1
         self.count_shown(frames)
 
     def count_shown(self, frames: Sequence[ShownFrame]) -> None:
-        """Count frames that a model sees, whatever model."""
-        self._seen |= {(frame.video_id, frame.frame_no) for frame in frames}
+        """Count frames that any model sees."""
+        self._shown |= {(frame.video_id, frame.frame_no) for frame in frames}
         self._spent = replace(self._spent, frame_shows=self._spent.frame_shows + len(frames))
 
     def count_captioned(self, video_id: str, frame_nos: Iterable[int]) -> None:
         """Count frames of a video behind captions that are read instead of the frames."""
-        self._kept |= {(video_id, frame_no) for frame_no in frame_nos}
+        self._captioned |= {(video_id, frame_no) for frame_no in frame_nos}
 
     def end_call(self) -> None:
-        self._under_way -= 1
+        self._in_flight -= 1
 
     def charge(self, usage: Usage, *, cached: bool, invalid: bool, seconds: float) -> None:
         spent = self._spent
@@ -128,8 +128,8 @@ class Account:
             model_seconds=spent.model_seconds + seconds,
         )
 
-        most = self._dearest
-        self._dearest = Ledger(
+        most = self._largest
+        self._largest = Ledger(
             input_tokens=max(most.input_tokens, usage.input_tokens + usage.output_tokens),
             cost=max(most.cost, usage.cost),
             seconds=max(most.seconds, seconds),
@@ -137,7 +137,7 @@ class Account:
 
     @property
     def frames_left(self) -> int | None:
-        return None if self.budget.frames is None else max(0, self.budget.frames - len(self._seen))
+        return None if self.budget.frames is None else max(0, self.budget.frames - len(self._shown))
 
     @property
     def seconds_left(self) -> float | None:
@@ -148,8 +148,8 @@ class Account:
         return self._over(Ledger())
 
     def exhausted_by_call(self) -> str | None:
-        """The budget that one call more, beside those under way, would leave too small for a last word, if any."""
-        return self._over(self._calls(self._under_way + 2))
+        """The budget that one more call, beside those in flight, would leave too small for a final one, if any."""
+        return self._over(self._calls(self._in_flight + 2))
 
     def exhausted_by_round(self) -> str | None:
         """The budget that would not last for another round like the present one, if one would not."""
@@ -168,8 +168,8 @@ class Account:
         )
 
     def _calls(self, count: int) -> Ledger:
-        """What so many calls may take: as much as the dearest so far, and more, since conversations grow."""
-        most, grown = self._dearest, count * GROWTH
+        """Expected costs of so many calls: of the largest so far, and more, since conversations grow."""
+        most, grown = self._largest, count * GROWTH
         return Ledger(
             input_tokens=math.ceil(grown * most.input_tokens), cost=grown * most.cost, seconds=grown * most.seconds
         )

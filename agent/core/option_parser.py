@@ -1,4 +1,4 @@
-"""The option that a text names: read, and never guessed.
+"""Read the option that a text names; it is never guessed.
 
 From the surest sign to the least sure: the words of one option alone; what is tagged as the answer; a conclusion ("the
 answer is B", "B is correct"), the last one if there are several; a letter that is or begins a line of its own ("B",
@@ -14,7 +14,7 @@ import string
 from collections.abc import Sequence
 
 SHORTEST_WORDS = 3
-"""Characters of an option that is looked for within a text: "2" and "no" stand in many texts that do not mean them."""
+"""Characters of an option that is searched for within a text: many texts contain "2" or "no" and do not mean them."""
 _TAGGED = re.compile(r"<answer>(.*?)</answer>|\\boxed\{(?:\\text\{)?([^{}]*)\}", re.IGNORECASE | re.DOTALL)
 _LETTER = r"[(\[]?\b([A-Z])\b(?!['’-]\w)[)\]]?"
 _IS = r"(?:\s+(?:is|would be|should be|must be)\b|\s*[:=-])"
@@ -73,14 +73,14 @@ def _concluded(text: str) -> set[str]:
 
 
 def _stands_alone(letter: str, rest: str) -> bool:
-    """Whether a letter before the rest of a text is one, not an article, the speaker, or part of a sentence."""
+    """True if a letter before the rest of a text is an option, not an article, "I", or part of a sentence."""
     if not re.match(r"\s+\w", rest) or _REASON.match(rest):
         return True
     return letter.isupper() and letter not in "AI"
 
 
 def _of_line(line: str, folded: Sequence[str]) -> set[str]:
-    """The letter that a line consists of, with or without its option's words; and that of other words, if they are."""
+    """The letter that a line consists of, with or without its option's words; and that of another option's words."""
     match = _BEGINNING.match(line)
     if not match:
         return set()

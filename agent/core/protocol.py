@@ -1,4 +1,4 @@
-"""What an agent asks and what comes back: the border between agents and whoever answers them."""
+"""Requests and replies: the border between agents and the models that answer them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ShownFrame:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an exchange cost. `cached_tokens` are those of `input_tokens` that the server had cached."""
+    """Costs of an exchange. `cached_tokens` are those of `input_tokens` that the server had cached."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -48,43 +48,43 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """Which sampling of one request this is: a cache or a trace must not answer the second with the first."""
+    """The number of the attempt: a cache or a trace must not answer the second attempt with the first."""
 
     attempt: int = 0
     complaint: str = ""
-    """What was wrong with the reply to the attempt before, in one line for the model."""
+    """The fault of the reply to the attempt before, in one line for the model."""
     bad_reply: str = ""
-    """That reply, as it came; a language model is shown it again."""
+    """That reply, as it was received; a language model is shown it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A later message of a conversation: what the model said ("assistant") or was told ("user")."""
+    """A later message of a conversation, of the model ("assistant") or to it ("user")."""
 
     speaker: Literal["assistant", "user"]
     text: str
 
 
 class Request(Attempt, Generic[R]):
-    """A typed request: a frozen dataclass of inputs. How it is answered is the model's business."""
+    """A typed request: a frozen dataclass of inputs, which a model answers in its own way."""
 
     Reply: type[R]
     template: ClassVar[str]
-    """File stem in agent/prompts/templates; or the template itself, of more than one line, for requests made elsewhere."""
+    """File stem in agent/prompts/templates; or, for requests from elsewhere, the template itself, of several lines."""
     role: ClassVar[str]
-    """Which model answers when several are given: one of `agent.models.role_config.ROLES`."""
+    """The model that answers if there are several: one of `agent.models.role_config.ROLES`."""
     temperature: ClassVar[float] = 0.5
     form: ClassVar[Literal["json", "text", "tools"]] = "json"
-    """How the reply is written. "text": in the words that the template asks for, read by `Reply.from_text`.
+    """The form of the reply. "text": in the words that the template asks for, read by `Reply.from_text`.
     "tools": as one call of one of `tools`, where the endpoint has native tool calls, else as JSON."""
     tools: ClassVar[tuple[type[BaseModel], ...]] = ()
-    """The arguments of each tool, told apart by a field `tool` with one literal value, the tool's name."""
+    """The arguments of each tool, distinguished by a field `tool` with one literal value, the tool's name."""
     image_side_px: ClassVar[int | None] = None
     """Frames with a longer side are scaled down to it; None: to the role's limit."""
     full_size: ClassVar[bool] = False
-    """Frames are sent as they are stored, whatever the role's limit."""
+    """True if frames are sent as they are stored, without the role's limit."""
     stop: ClassVar[tuple[str, ...]] = ()
-    """Texts that end a reply of form "text": a model that is sampled in this process says nothing after one."""
+    """Texts that end a reply of form "text": a model that is sampled in this process stops after one."""
     frames: tuple[ShownFrame, ...] = ()
     """Shown with the request, by video and in time order."""
     turns: tuple[Turn, ...] = ()
@@ -94,13 +94,13 @@ class Request(Attempt, Generic[R]):
         """Raise `InvalidReply` if a well-formed reply is impossible for these inputs."""
 
     def in_words(self, text: str) -> R | None:
-        """The reply in a text that holds no JSON object, where there is no doubt about it."""
+        """The reply in a text without a JSON object, if it is unambiguous."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Generic[R]):
-    """One request answered. Either `reply` or `invalid` (one line saying what was wrong) is set."""
+    """An answered request. Either `reply` or `invalid` (the fault, in one line) is set."""
 
     reply: R | None
     invalid: str | None
@@ -111,7 +111,7 @@ class Exchange(Generic[R]):
 
 
 class Model(Protocol):
-    """Whoever answers requests. A bad reply is an `Exchange` with `invalid`; no reply raises `ModelError`."""
+    """A model that answers requests. A bad reply is an `Exchange` with `invalid`; no reply raises `ModelError`."""
 
     @property
     def name(self) -> str: ...
@@ -129,12 +129,12 @@ Models = Model | Mapping[str, Model]
 
 
 def model_for(models: Models, role: str) -> Model | None:
-    """Who answers for a role, if anybody does."""
+    """The model of a role, or the default one; None without both."""
     return models.get(role) or models.get("default") if isinstance(models, Mapping) else models
 
 
 def request_fields(request: Request[R]) -> dict[str, object]:
-    """The request as JSON values; a frame is named by its video, number, time and the hash of its picture."""
+    """A request as JSON values; a frame is named by its video, number, time and the hash of its picture."""
     if not is_dataclass(request):
         raise TypeError(f"{type(request).__name__} is not a dataclass")
     return {"kind": type(request).__name__, **_plain_fields(request)}
@@ -147,7 +147,7 @@ def request_key(request: Request[R]) -> str:
 
 
 def plain(value: object) -> object:
-    """Frozen dataclasses, tuples and mappings as JSON values; a frame's picture becomes its hash."""
+    """Convert frozen dataclasses, tuples and mappings to JSON values; a frame's picture becomes its hash."""
     if isinstance(value, ShownFrame):
         digest = hashlib.sha256(value.jpeg).hexdigest()[:16]
         frame = {"video_id": value.video_id, "frame_no": value.frame_no, "time_s": value.time_s}

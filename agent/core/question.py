@@ -1,4 +1,4 @@
-"""What is asked, and the parts of videos that requests speak about."""
+"""Questions, and the parts of videos that requests are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_OPTIONS = 26
 LEAST_PREFIX = 4
 VIDEOS_NAMED = 5
 LATER = {"later": True}
-"""Metadata of a field that traces written before do not have: while it has its default, requests keep their keys."""
+"""Metadata of a field that older traces do not have: while it has its default, requests keep their keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Question:
 
 
 def _check_whole(text: str) -> None:
-    """Raise `BadQuestion` for a text that cannot be written or sent: JSON and command lines let such pass."""
+    """Raise `BadQuestion` for a text that cannot be encoded: JSON and command lines accept such texts."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -75,7 +75,7 @@ def _check_whole(text: str) -> None:
 class Video:
     """A video as an agent sees it: it covers [start_s, start_s + duration_s).
 
-    Without pictures only words are known of it: captions, or what is said.
+    Without pictures the library holds only words of it: captions or a transcript.
     """
 
     video_id: str
@@ -130,9 +130,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a step found out about [start_s, end_s) of a video, in words; `source` says which tool or table told it.
+    """A finding about [start_s, end_s) of a video, in words; `source` is the tool or table that it is from.
 
-    `confidence` is 0 to 1, None where nobody gave one.
+    `confidence` is 0 to 1, None if it has none.
     """
 
     video_id: str
@@ -149,9 +149,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSegment:
-    """A segment with what is thought of it: `score` from 0 to 1 (fused) or 0 to 100 (a reward), or None.
+    """A segment and its assessment: `score` from 0 to 1 (fused) or 0 to 100 (a reward), or None.
 
-    `divided`: it was looked into before, and its parts are candidates beside it.
+    `divided`: it was explored before, and its parts are candidates beside it.
     """
 
     segment: Segment

@@ -1,4 +1,4 @@
-"""What models reply. The JSON schemas are strict-mode friendly: every key required, none free, no extra ones.
+"""Replies of models. The JSON schemas fit strict mode: every key is required, none is free, extra ones are forbidden.
 
 Accepted besides: the shapes that the papers' prompts ask for (EEA, Tables 7 to 11), such as `{"Segment 0":
 {"explanation": ..., "score": 70}}`, `{"query1": ...}` and `{"Segment": 3}`, arrays of strings, and a bare
@@ -28,7 +28,7 @@ SegmentNumber = Annotated[int, BeforeValidator(_number)]
 
 
 def after_thought(text: str) -> str:
-    """A reply's text without what a reasoning model thinks aloud before it."""
+    """A reply's text without the reasoning that a model writes before it."""
     return text.rpartition("</think>")[2].strip()
 
 
@@ -39,7 +39,7 @@ class Reply(BaseModel):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """The reply in a text, thoughts and all, for requests of form "text"; raises `InvalidReply`."""
+        """Read the reply from a text with its thoughts, for requests of form "text"; raises `InvalidReply`."""
         raise NotImplementedError(f"{cls.__name__} is not asked for as text")
 
 

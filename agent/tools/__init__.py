@@ -1,1 +1,4 @@
-"""What agents call: captions on demand, detection, uniform frames."""
+"""Tools that agents of several papers call: captions on demand, detection, uniform frames.
+
+May import the session, requests, traces and `agent.tree_search.coverage`; no agent.
+"""

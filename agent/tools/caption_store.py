@@ -1,4 +1,4 @@
-"""What captions of a video's parts are kept, and keeping new ones: in the library, else in memory while this runs."""
+"""Stored captions of parts of videos: in the library, else in memory until this process ends."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from index.errors import LibraryBusy, StorageError, StorageFull
 from index.rows import ClipRow, part_name
 
 StoredCaptions = dict[str, Note | None]
-"""Captions by the name of their part; None where the model said nothing that could be used."""
+"""Captions by the name of their part; None where the model gave no valid one."""
 
 
 def stored_captions(environment: Environment, video_id: str, model: str) -> StoredCaptions:
-    """All captions of a video's parts that `model` wrote for agents, or any model for `kinodex add captions`."""
+    """Captions of a video's parts that `model` wrote for agents, or any model for `kinodex add captions`."""
     added = {part_name(note.start_s, note.end_s): note for note in environment.captions(video_id)}
     return added | stored_clips(environment, video_id, model)
 
 
 def stored_clips(environment: Environment, video_id: str, model: str) -> StoredCaptions:
-    """Those that `model` wrote for agents."""
+    """Captions of a video's parts that `model` wrote for agents."""
     rows = environment.source.clips(video_id, model) if environment.keep_captions else []
     kept: StoredCaptions = {row.part: as_note(row) for row in rows}
     for (of, by, part), row in environment.unsaved_captions.items():
@@ -30,9 +30,9 @@ def stored_clips(environment: Environment, video_id: str, model: str) -> StoredC
 
 
 def store_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
-    """Keep what was written, in memory while the library cannot be written to: then it says why, the first time.
+    """Store new captions, in memory while the library cannot be written to; the reason is returned the first time.
 
-    In memory alone for a question that is `without_shared_captions`.
+    In memory alone for an environment `without_shared_captions`.
     """
     if not environment.keep_captions:
         environment.unsaved_captions |= {(row.video_id, row.model, row.part): row for row in rows}
@@ -49,5 +49,5 @@ def store_captions(environment: Environment, rows: Sequence[ClipRow]) -> str:
 
 
 def as_note(row: ClipRow) -> Note:
-    """What a kept caption says."""
+    """A stored caption as a note."""
     return Note(row.video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)

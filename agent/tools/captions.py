@@ -1,16 +1,16 @@
-"""Captions of parts of videos, made from stored frames when an agent first needs them, and kept.
+"""Captions of parts of videos, made from stored frames when an agent first needs them, and stored.
 
 A part is any range of a video; `windows` are the consecutive ones of one length that VideoAgent2 captions (arXiv
-2504.04471, section 3.1: a frame a second, clips of 4 s). What a model said of a part is kept in the library under the
-model's name, so it is asked once, whoever needs it again; where `kinodex add captions` captioned just this range, that
-is taken. Of two processes that ask for the same at the same moment the first one's caption stays; a replayed run keeps
-nothing. Parts that show the same frames, as while a picture stands still, have one caption.
+2504.04471, section 3.1: a frame a second, clips of 4 s). The caption of a part is stored in the library under the
+model's name, so that the model is asked once for all questions; where `kinodex add captions` captioned just this range,
+that caption is used. Of two processes that ask for the same at the same moment the first one's caption stays; a
+replayed run stores nothing. Parts that show the same frames, as while a picture stands still, have one caption.
 
 Parts are asked for from coarse to fine, so that captions cut short by a budget are spread over the video; those of a
-whole video take at most half of what budgets still allow, since whoever wants them wants to do something with them. A
+whole video take at most half of what budgets still allow, since an agent needs the rest to work with them. A
 part whose description is invalid twice has no caption.
 
-Of a video without pictures nobody can be asked: the caption of a part is what is written of it, several lines as one.
+Of a video without pictures no model is asked: the caption of a part is what the library holds in words, lines joined.
 """
 
 from __future__ import annotations
@@ -54,38 +54,38 @@ def windows(video: Video, segment_s: float = CLIP_S) -> list[Span]:
 
 
 async def caption_clips(session: Session, video_id: str, segment_s: float = CLIP_S) -> tuple[Note, ...]:
-    """Captions of a video's consecutive windows, in order, for half of what budgets allow; see `caption_spans`."""
+    """Caption a video's consecutive windows, in order, for half of what budgets allow; see `caption_spans`."""
     return await caption_spans(session, video_id, windows(session.environment.video(video_id), segment_s), half=True)
 
 
 async def caption_spans(
     session: Session, video_id: str, spans_s: Sequence[Span], half: bool = False
 ) -> tuple[Note, ...]:
-    """A caption of each of these ranges of a video, in order, without those that cannot be had.
+    """Caption each of these ranges of a video, in order; ranges without a caption are left out.
 
-    The role "captioner" is asked for what nobody keeps, for what budgets still allow or `half` of it. That they end
-    this is not raised: what was captioned is given, and an `Acted` event says what is missing and why.
+    The role "captioner" is asked for captions that are not stored, for what budgets still allow or `half` of it. A
+    spent budget is not raised: the captions so far are returned, and an `Acted` event says what is missing and why.
     """
     if not spans_s:
         return ()
     if not session.environment.pictured(video_id):
         return _text_notes(session, video_id, spans_s)
     scenes = _scenes(session, video_id, spans_s)
-    kept = stored_captions(session.environment, video_id, session.model_name(CAPTIONER))
-    if session.recording(CAPTIONER) or not all(scene.is_stored(kept) for scene in scenes):
+    stored = stored_captions(session.environment, video_id, session.model_name(CAPTIONER))
+    if session.recording(CAPTIONER) or not all(scene.is_stored(stored) for scene in scenes):
         async with _exclusively(session, video_id):
-            kept = stored_captions(session.environment, video_id, session.model_name(CAPTIONER))
-            await _caption_missing(session, scenes, kept, 0.5 if half else 1.0)
+            stored = stored_captions(session.environment, video_id, session.model_name(CAPTIONER))
+            await _caption_missing(session, scenes, stored, 0.5 if half else 1.0)
     told: dict[Span, Note] = {}
     for scene in scenes:
-        if notes := scene.notes(kept):
+        if notes := scene.notes(stored):
             told |= dict(notes)
             session.account.count_captioned(video_id, scene.frame_nos)
     return tuple(told[span] for span in spans_s if span in told)
 
 
 async def caption_frames(session: Session, frames: Iterable[FrameTime]) -> dict[FrameTime, Note]:
-    """A caption of each frame, for the time until the next stored one; those that cannot be had are left out."""
+    """Caption each frame, for the time until the next stored one; frames without a caption are left out."""
     spans_s: dict[str, list[tuple[float, float]]] = {}
     for video_id, time_s in sorted(set(frames)):
         spans_s.setdefault(video_id, []).append((time_s, session.environment.shown_until(video_id, time_s)))
@@ -99,7 +99,7 @@ def in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def _text_notes(session: Session, video_id: str, spans_s: Sequence[Span]) -> tuple[Note, ...]:
-    """What is written in these ranges of a video without pictures, counted as captions read in the place of frames."""
+    """Words of these ranges of a video without pictures, counted as captions read in the place of frames."""
     stored = session.environment.vectors(video_id)
     notes = []
     for span in spans_s:
@@ -119,9 +119,9 @@ def joined(words: Sequence[Note]) -> Note:
 
 
 async def summarize_video(session: Session, video_id: str, captions: Sequence[Note]) -> Note | None:
-    """What captions of a video's parts say of it as a whole, by the role "policy"; None if it is invalid twice.
+    """Summarise a video from the captions of its parts, by the role "policy"; None if the reply is invalid twice.
 
-    StoredCaptions as captions are, for these very captions. Raises `OutOfBudget`.
+    Stored as captions are, for exactly these captions. Raises `OutOfBudget`.
     """
     if not captions:
         return None
@@ -143,22 +143,22 @@ async def summarize_video(session: Session, video_id: str, captions: Sequence[No
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """Ranges of a video that show the same frames, so that what is said of the first holds for all."""
+    """Ranges of a video that show the same frames, so that the first one's caption is true of all."""
 
     video_id: str
     spans_s: tuple[Span, ...]
     frame_nos: tuple[int, ...]
 
-    def is_stored(self, kept: StoredCaptions) -> bool:
-        """Whether there is a caption, or it is known that none can be had."""
-        return any(part_name(*span) in kept for span in self.spans_s)
+    def is_stored(self, stored: StoredCaptions) -> bool:
+        """True if there is a caption, or the model gave no valid one."""
+        return any(part_name(*span) in stored for span in self.spans_s)
 
-    def notes(self, kept: StoredCaptions) -> list[tuple[Span, Note]]:
-        found = [note for span in self.spans_s if (note := kept.get(part_name(*span)))]
+    def notes(self, stored: StoredCaptions) -> list[tuple[Span, Note]]:
+        found = [note for span in self.spans_s if (note := stored.get(part_name(*span)))]
         if not found:
             return []
         shared = {span: replace(found[0], start_s=span[0], end_s=span[1]) for span in self.spans_s}
-        return [(span, kept.get(part_name(*span)) or note) for span, note in shared.items()]
+        return [(span, stored.get(part_name(*span)) or note) for span, note in shared.items()]
 
     def request(self, session: Session) -> DescribeSegment:
         frames = session.environment.frames_numbered(self.video_id, self.frame_nos)
@@ -179,7 +179,7 @@ def _scenes(session: Session, video_id: str, spans_s: Sequence[Span]) -> list[_S
 
 @asynccontextmanager
 async def _exclusively(session: Session, video_id: str) -> AsyncIterator[None]:
-    """One question of this process at a time captions a video with a model: who waits finds what the other kept."""
+    """Let one question of this process at a time caption a video with a model: the next finds what it stored."""
     if not session.environment.keep_captions:
         yield
         return
@@ -192,64 +192,64 @@ async def _exclusively(session: Session, video_id: str) -> AsyncIterator[None]:
         lock.release()
 
 
-async def _caption_missing(session: Session, scenes: Sequence[_Scene], kept: StoredCaptions, share: float) -> None:
-    """Add captions of the scenes that are not `kept`; a replayed run asks just what it asked then."""
+async def _caption_missing(session: Session, scenes: Sequence[_Scene], stored: StoredCaptions, share: float) -> None:
+    """Add captions of the scenes that are not `stored`; a replayed run asks exactly what it asked then."""
     recording = session.recording(CAPTIONER)
     wanted = [
         scene
         for scene in scenes
-        if (recording.holds(scene.request(session)) if recording else not scene.is_stored(kept))
+        if (recording.holds(scene.request(session)) if recording else not scene.is_stored(stored))
     ]
-    before, done, portion, unkept = session.account.ledger, 0, FIRST_PORTION, ""
+    before, done, portion, unsaved = session.account.ledger, 0, FIRST_PORTION, ""
     frames = max((len(scene.frame_nos) for scene in wanted), default=0)
     while size := min(portion, len(wanted) - done, _affordable(session.account, before, done, frames, share)):
         some = wanted[done : done + size]
         if not recording:  # another process may be at the same video
-            kept |= stored_captions(session.environment, wanted[0].video_id, session.model_name(CAPTIONER))
-            some = [scene for scene in some if not scene.is_stored(kept)]
-        unkept += await _describe(session, some, kept)
+            stored |= stored_captions(session.environment, wanted[0].video_id, session.model_name(CAPTIONER))
+            some = [scene for scene in some if not scene.is_stored(stored)]
+        unsaved += await _describe(session, some, stored)
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
-    unasked = sum(not scene.is_stored(kept) for scene in wanted)
-    invalid = sum(scene.is_stored(kept) and not scene.notes(kept) for scene in wanted)
+    unasked = sum(not scene.is_stored(stored) for scene in wanted)
+    invalid = sum(scene.is_stored(stored) and not scene.notes(stored) for scene in wanted)
     why = "since budgets allow no more" if share == 1.0 else "to leave half of the budget"
     problems = [
         f"{unasked} of {len(wanted)} captions were not asked for, {why}" if unasked else "",
         f"{invalid} of {len(wanted)} captions were invalid twice" if invalid else "",
-        unkept,
+        unsaved,
     ]
     _report_problems(session, scenes[0].video_id, problems)
 
 
-async def _describe(session: Session, scenes: Sequence[_Scene], kept: StoredCaptions) -> str:
-    """Have scenes described at once and keep what comes, whatever ends it; returns why that cannot be kept for good."""
+async def _describe(session: Session, scenes: Sequence[_Scene], stored: StoredCaptions) -> str:
+    """Have scenes described at once and store the captions, even after an error; returns why they cannot be stored."""
     rows: list[ClipRow] = []
-    unkept = ""
+    unsaved = ""
     try:
-        await gather_all([_describe_one(session, scene, kept, rows) for scene in scenes])
+        await gather_all([_describe_one(session, scene, stored, rows) for scene in scenes])
     finally:
         if not session.recording(CAPTIONER):
-            unkept = store_captions(session.environment, rows)
-    return unkept
+            unsaved = store_captions(session.environment, rows)
+    return unsaved
 
 
-async def _describe_one(session: Session, scene: _Scene, kept: StoredCaptions, rows: list[ClipRow]) -> None:
+async def _describe_one(session: Session, scene: _Scene, stored: StoredCaptions, rows: list[ClipRow]) -> None:
     request, model, span = scene.request(session), session.model_name(CAPTIONER), scene.spans_s[0]
     try:
         reply = await session.ask(request)
     except OutOfBudget:  # the run may end in an answer from what there is
         return
     if reply is None:
-        kept[part_name(*span)] = session.environment.unsaved_captions[scene.video_id, model, part_name(*span)] = None
+        stored[part_name(*span)] = session.environment.unsaved_captions[scene.video_id, model, part_name(*span)] = None
         return
     row = ClipRow(scene.video_id, model, *span, reply.caption.strip(), reply.confidence / 100, len(request.frames))
     rows.append(row)
-    kept[row.part] = as_note(row)
+    stored[row.part] = as_note(row)
 
 
 def _affordable(account: Account, before: Ledger, done: int, frames: int, share: float) -> int:
-    """How many more scenes of up to so many frames fit into this share of what budgets allowed before.
+    """Number of further scenes of up to so many frames that fit into this share of what budgets allowed before.
 
-    They are expected to cost what the `done` ones did.
+    Each is expected to cost as much as the `done` ones did.
     """
     now, budget = account.ledger, account.budget
     spending = [
@@ -272,7 +272,7 @@ def _tokens(ledger: Ledger) -> int:
 
 
 def _report_problems(session: Session, video_id: str, problems: Sequence[str]) -> None:
-    """Say what is missing or cannot be kept, if anything."""
+    """Emit an event about captions that are missing or cannot be stored, if there are any."""
     if any(problems):
         said = "; ".join(filter(None, problems))
         session.emit(Acted(session.account.rounds, "captions", {"video": video_id}, problem=said))

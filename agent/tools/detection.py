@@ -37,7 +37,7 @@ ZOOMED_QUALITY = 95
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A thing in a stored frame; `score` is 0 to 1. There is no `box` where only the index told (`source`)."""
+    """A thing in a stored frame; `score` is 0 to 1. There is no `box` if the `source` is the index."""
 
     video_id: str
     frame_no: int
@@ -63,7 +63,7 @@ class Track:
 async def detect(
     session: Session, frames: Sequence[ShownFrame], label: str, within: Box = WHOLE
 ) -> tuple[Detected, ...]:
-    """Where a label is in frames of one video, in time order, the surest first; only those within a box.
+    """Find a label in frames of one video, in time order, the surest first; only inside a box.
 
     Boxes are those of whole frames in any case. The index cannot look into a part of a frame, so where only it can
     tell, `within` changes nothing. Raises `InvalidReply` for an impossible box or label.
@@ -85,7 +85,7 @@ async def detect(
 async def track(
     session: Session, video_id: str, label: str, start_s: float, end_s: float, count: int = TRACKED_FRAMES
 ) -> tuple[Track, ...]:
-    """Things of a label followed through [start_s, end_s), the earliest first; a detector sees `count` frames at most.
+    """Follow things of a label through [start_s, end_s), the earliest first; a detector sees `count` frames at most.
 
     The index follows nothing: its tracks are the times in which the label stands out without a break. Raises
     `InvalidReply` for an empty label or a range that has nothing of the video.
@@ -107,7 +107,7 @@ async def track(
 
 
 def zoom(frame: ShownFrame, box: Box) -> ShownFrame:
-    """The part of a frame in a box, enlarged to its longer side; raises `InvalidReply` for an impossible box."""
+    """Enlarge the part of a frame in a box to its longer side; raises `InvalidReply` for an impossible box."""
     from PIL import Image
 
     _check_box(box)
@@ -128,7 +128,7 @@ def zoom(frame: ShownFrame, box: Box) -> ShownFrame:
 async def _by_detector(
     session: Session, frames: Sequence[ShownFrame], label: str, within: Box
 ) -> list[Detected] | None:
-    """What the environment's detector finds, in a thread of its own; None if there is none that knows the label.
+    """Run the environment's detector in a thread; None if there is no detector that knows the label.
 
     A detector is a model that sees frames, so they are counted, and a spent budget stops it.
     """
@@ -148,7 +148,7 @@ async def _by_detector(
 
 
 def _by_index(environment: Environment, video_id: str, label: str, frame_nos: Collection[int]) -> list[Detected]:
-    """Those of some frames in which a label stands out from the rest of the video."""
+    """Frames of some numbers in which a label stands out from the rest of the video."""
     stored, named = environment.vectors(video_id), " ".join(label.lower().split())
     similarities = calibrate(environment.deviations([label], video_id))[:, 0]
     return [
@@ -165,7 +165,7 @@ def _from_row(row: DetectionRow, source: Source) -> Detected:
 
 
 def _tracks(environment: Environment, found: Iterable[tuple[str, Detected]], end_s: float) -> tuple[Track, ...]:
-    """Sightings by whoever tracked them and the number it gave; one without a number is a track by itself."""
+    """Group sightings by the model that tracked them and its number; one without a number is a track by itself."""
     followed: dict[tuple[str, object], list[Detected]] = {}
     for model, each in found:
         alone = (each.frame_no, each.box) if each.track_id is None else each.track_id
@@ -175,7 +175,7 @@ def _tracks(environment: Environment, found: Iterable[tuple[str, Detected]], end
 
 
 def _breaks(environment: Environment, found: Sequence[Detected], end_s: float) -> tuple[Track, ...]:
-    """Sightings in stored frames that follow each other, as tracks."""
+    """Group sightings in stored frames that follow each other into tracks."""
     runs: list[list[Detected]] = []
     for each in found:
         if runs and environment.shown_until(each.video_id, runs[-1][-1].time_s) >= each.time_s:
@@ -193,20 +193,20 @@ def _track(environment: Environment, sightings: Sequence[Detected], end_s: float
 
 
 def _outward(box: Box, within: Box) -> Box:
-    """A box in a part of a frame, as one of the whole frame."""
+    """Convert a box in a part of a frame to one of the whole frame."""
     width, height = within[2] - within[0], within[3] - within[1]
     x0, y0, x1, y1 = box
     return within[0] + x0 * width, within[1] + y0 * height, within[0] + x1 * width, within[1] + y1 * height
 
 
 def _lies_in(box: Box, within: Box) -> bool:
-    """Whether the middle of a box lies in another."""
+    """True if the middle of a box lies in another."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     return within[0] <= x <= within[2] and within[1] <= y <= within[3]
 
 
 def _range_in(video: Video, start_s: float, end_s: float) -> tuple[float, float]:
-    """What of a range lies in a video."""
+    """The part of a range that lies in a video."""
     first_s, last_s = max(start_s, video.start_s), min(end_s, video.end_s)
     if not first_s < last_s:
         has = f"the video has {video.start_s:g} to {video.end_s:g} s"

@@ -1,1 +1,4 @@
-"""Search tree, anchors, coverage, reward fusion, frame memory."""
+"""The search tree that EEA and VCA share: segments, anchors, coverage of frames, memory.
+
+May import the session, requests and traces; no agent.
+"""

@@ -31,7 +31,7 @@ CLIP_S = 8.0
 
 
 async def discover_queries(session: Session) -> list[str]:
-    """The question's queries (EEA, Table 10); none if the model gave no valid ones."""
+    """Ask for the question's queries (EEA, Table 10); none if the model gave no valid ones."""
     reply = await session.ask(DiscoverQueries(question=session.question))
     return new_queries(reply.queries if reply else [], known=())
 
@@ -44,7 +44,7 @@ def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def find_matches(environment: Environment, queries: Sequence[str], count: int, gap_s: float) -> list[Anchor]:
-    """For each query the `count` frames of each video that match it best, no two of a video closer than `gap_s`."""
+    """Find for each query the `count` best frames of each video, no two of a video closer than `gap_s`."""
     if not queries:
         return []
     among = [video.video_id for video in environment.videos]
@@ -68,7 +68,7 @@ def anchors(matches: Iterable[Anchor], clip_s: float) -> list[Anchor]:
 
 
 async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
-    """The videos as candidates, best first, for agents without queries of their own; returns the first one's number.
+    """Add the videos as candidates, best first, for agents without queries; returns the first one's number.
 
     Queries are discovered only to rank several videos; if that fails, the question's own words are looked for.
     """
@@ -80,21 +80,23 @@ async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
 
 
 async def choose_videos(session: Session, most: int) -> None:
-    """Narrow a session of more videos to `most`, for agents that do not rank them: by discovered queries, else by the
-    question's own words."""
+    """Limit a session to `most` videos, for agents that do not rank them.
+
+    The videos match discovered queries best, or, without a valid one, the question's own words.
+    """
     if len(session.environment.videos) > most:
         limit_videos(session, await discover_queries(session) or [session.question.text], most)
 
 
 def limit_videos(session: Session, queries: Sequence[str], most: int) -> None:
-    """Keep a session to the `most` videos that match the queries best, beside those that it knows something of."""
+    """Limit a session to the `most` videos that match the queries best, and those with prior evidence."""
     session.environment = session.environment.nearest(queries, most, session.known_videos)
 
 
 def add_video_roots(session: Session, tree: Tree, found: Iterable[Anchor]) -> int:
     """Make the session's videos candidates, those with the best anchors first; returns the first one's number.
 
-    A video's query score is, until an agent knows better, the similarity of its best anchor: 0 without one.
+    A video's query score is, until an agent changes it, the similarity of its best anchor: 0 without one.
     """
     best: dict[str, float] = {}
     for anchor in found:

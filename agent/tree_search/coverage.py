@@ -1,4 +1,4 @@
-"""Which frames of a segment to look at so that none is far from one (EEA, section 3.3).
+"""Choice of frames of a segment such that no frame is far from a chosen one (EEA, section 3.3).
 
 The paper asks for the set of frames that minimises the largest distance from any frame of the segment to
 its nearest chosen one, some being chosen already (the anchors). Greedy farthest-point selection does not
@@ -45,7 +45,7 @@ def spread(start_s: float, end_s: float, available_s: Times, count: int) -> Time
 
 
 def nearest(instants_s: Times, available_s: Times) -> Times:
-    """For each instant the nearest available time that no instant before it took; sorted, fewer if they run out."""
+    """The nearest available time for each instant, none twice; sorted, and fewer if they run out."""
     left = list(available_s)
     chosen = []
     for instant_s in instants_s[: len(left)]:
@@ -73,7 +73,7 @@ def _sweep(points_s: Times, available_s: Times, fixed_s: Times, count: int, radi
 
 
 def _fill(available_s: Times, fixed_s: Times, chosen_s: Times, count: int) -> Times:
-    """Use what the sweep left over where it is farthest from anything chosen."""
+    """Add the times that the sweep left over, each as far as possible from those chosen."""
     while len(chosen_s) < count:
         taken = np.concatenate([fixed_s, chosen_s])
         farthest = available_s[int(np.argmax(_distances(available_s, taken)))]

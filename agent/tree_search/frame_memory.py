@@ -1,4 +1,4 @@
-"""The frames an agent keeps in view: a few, those with the highest rewards (EEA, section 3.3, step iv)."""
+"""The memory of an agent that explores: a few frames, those with the highest rewards (EEA, section 3.3, step iv)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Memory:
     held: list[tuple[ShownFrame, float | None]] = field(default_factory=list)
 
     def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> list[ShownFrame]:
-        """Take frames in and return those that had to leave."""
+        """Add frames and return those that had to leave."""
         self.held += zip(frames, rewards, strict=True)
         evicted = []
         while len(self.held) > self.capacity:
@@ -33,7 +33,7 @@ class Memory:
 
     @property
     def frames(self) -> tuple[ShownFrame, ...]:
-        """What is held, by video and in time order."""
+        """The frames held, by video and in time order."""
         return tuple(sorted((frame for frame, _ in self.held), key=lambda frame: (frame.video_id, frame.time_s)))
 
     def _worth(self, at: int) -> float:
@@ -42,7 +42,7 @@ class Memory:
 
 
 def start_memory(session: Session, capacity: int) -> Memory:
-    """A memory that holds, in a follow-up question, what was seen before it; without rewards, so it leaves first."""
+    """Start a memory with the evidence before a follow-up question; its frames have no reward, so they leave first."""
     memory = Memory(capacity)
     if session.prior_frames:
         remember(session, memory, session.prior_frames, [None] * len(session.prior_frames))
@@ -50,7 +50,7 @@ def start_memory(session: Session, capacity: int) -> Memory:
 
 
 def remember(session: Session, memory: Memory, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
-    """Take the frames of a round into the memory, and tell what had to leave it."""
+    """Add the frames of a round to the memory, and emit the frames that had to leave it."""
     evicted = memory.add(frames, rewards)
     session.emit(Remembered(session.account.rounds, tuple(frames), tuple(evicted)))
 
@@ -58,7 +58,7 @@ def remember(session: Session, memory: Memory, frames: Sequence[ShownFrame], rew
 def final_request(
     session: Session, memory: Memory, candidates: Sequence[ScoredSegment] = (), scores: ScoreKind = "none"
 ) -> Decide:
-    """The request for an answer from the memory, exploring being over."""
+    """Make the request for an answer from the memory when exploring is over."""
     return Decide(
         question=session.question,
         videos=session.environment.videos,

@@ -1,4 +1,4 @@
-"""The search tree: segments that may be expanded next, and how one is divided at the frames seen in it."""
+"""The search tree: segments that may be expanded next, divided at the frames that were seen in them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tree:
 
     candidates: dict[int, Candidate] = field(default_factory=dict)
     sampled: set[tuple[str, int]] = field(default_factory=set)
-    """Frames that segments were divided at: as good as seen, even before a model is shown them."""
+    """Frames at which segments were divided: they count as seen, even before a model is shown them."""
     _next: int = 0
 
     def divide(self, number: int, frames: Sequence[ShownFrame], *, keep: bool = False) -> list[Candidate]:
@@ -49,7 +49,7 @@ class Tree:
         return [self.add(parent.video_id, start_s, end_s) for start_s, end_s in pairwise(cuts) if start_s < end_s]
 
     def add(self, video_id: str, start_s: float, end_s: float) -> Candidate:
-        """A new candidate with the next number."""
+        """Add a candidate with the next number."""
         candidate = Candidate(Segment(self._next, video_id, start_s, end_s))
         self.candidates[self._next] = candidate
         self._next += 1
@@ -67,7 +67,7 @@ def unseen_times(tree: Tree, environment: Environment, account: Account, segment
 
 
 def affordable(account: Account, count: int) -> int:
-    """How many of `count` frames the budget still allows."""
+    """The part of `count` frames that the budget still allows."""
     return count if account.frames_left is None else min(count, account.frames_left)
 
 
@@ -88,7 +88,7 @@ def shown_candidates(
 
 
 def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> list[float | None]:
-    """For each frame the larger reward of the two parts that it borders, None if neither has one."""
+    """The larger reward of the two parts that each frame borders, None if neither has one."""
     rewards: list[float | None] = []
     for frame in frames:
         beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]

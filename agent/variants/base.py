@@ -1,4 +1,4 @@
-"""What an agent is to whoever chooses one: its algorithm, its parameters, and what it needs."""
+"""A variant: an agent with its algorithm, its parameters, and its needs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Table = Literal["captions", "transcript", "detections"]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """An agent under its name. `run` takes parameters of the kind that `parameters` makes.
+    """An agent under its name. `run` takes parameters of the class that `parameters` makes.
 
-    `parameters` gives the defaults for a longest video of so many seconds: a frozen dataclass with, at least,
+    `parameters` returns the defaults for a longest video of so many seconds: a frozen dataclass with, at least,
     `rounds`, the paper's own limit of rounds or steps. `uses` names the library's tables that the agent reads
-    besides frames and vectors, and does without where they are empty. `ablations` are settings of its parameters,
-    by what they switch off.
+    besides frames and vectors; they may be empty. `ablations` are settings of its parameters, by the name of the part
+    that they switch off.
     """
 
     name: str
@@ -37,22 +37,22 @@ class Variant:
     uses: tuple[Table, ...] = ()
     ablations: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     needs_language: bool = False
-    """Whether it reasons in words, so that the built-in model cannot play it."""
+    """True if it reasons in words, so that the built-in model cannot be its policy."""
     needs_pictures: bool = False
-    """Whether it cannot do with words about a video alone."""
+    """True if it cannot work with words about a video alone."""
     sees_video: bool = True
-    """Whether it is ever shown anything of the video."""
+    """False for an agent that never receives anything of the video."""
 
 
 def check_at_least(parameters: Any, **least: float) -> None:
-    """Raise `BadSettings` for the first of these parameters that is below its least value."""
+    """Raise `BadSettings` for the first of these parameters that is below its minimum."""
     for name, low in least.items():
         if getattr(parameters, name) < low:
             raise BadSettings(f"got {name}={getattr(parameters, name)}; it is at least {low}")
 
 
 def with_settings(parameters: P, settings: Mapping[str, Any]) -> P:
-    """Parameters with some of them set, from text or values; raises `BadSettings` for unknown names and misfits."""
+    """Set some parameters, from text or values; raises `BadSettings` for unknown names and values that do not fit."""
     kinds = typing.get_type_hints(type(parameters))
     values = {}
     for name, value in settings.items():

@@ -1,6 +1,6 @@
-"""Agents from outside this project: a `Variant` in a Python file of one's own, or in a module that can be imported.
+"""Plugins: agents from outside this project, a `Variant` in a Python file or in a module that can be imported.
 
-Nothing is executed but the file or module that was named.
+Only the file or module that the user named is executed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMS = "FILE.py, FILE.py:NAME or package.module:NAME"
 
 
 def plugin_source(spec: str) -> str:
-    """The text of the file or module of a spec; raises `UnknownAgent` where there is none."""
+    """Read the text of the file or module of a spec; raises `UnknownAgent` if there is none."""
     place, _ = split_spec(spec)
     path = place if place.endswith(SUFFIX) else _imported(place).__file__
     if path is None:
@@ -30,7 +30,7 @@ def plugin_source(spec: str) -> str:
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """The file or module of a spec, and the name in it, "" where none is given."""
+    """Split a spec into its file or module, and the name in it ("" if it has none)."""
     if spec.endswith(SUFFIX):
         return spec, ""
     place, _, name = spec.rpartition(":")
@@ -41,10 +41,10 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 
 def plugin_variants(spec: str, source: str | None = None) -> Mapping[str, Variant]:
-    """The variants at the top of the file or module of a spec, by their Python names, those it imports among them.
+    """Variants at the top level of the file or module of a spec, by their Python names, with those that it imports.
 
-    `source` is executed in place of what a file says now, so that all who are sent it run the same. Raises
-    `UnknownAgent` where there is no such file or module, and whatever its code raises.
+    `source` is executed instead of the file's present text, so that all processes run the same. Raises `UnknownAgent`
+    if there is no such file or module, and any error of its code.
     """
     place, _ = split_spec(spec)
     if not place.endswith(SUFFIX):
@@ -74,7 +74,7 @@ def _read(path: str) -> str:
 
 @cache
 def _executed(path: str, source: str) -> ModuleType:
-    """A module of this text; the same for the same text, so that its classes are the same ones."""
+    """Execute a text as a module; the same module for the same text, so that its classes are the same."""
     module = ModuleType(f"{Path(path).stem}_{hashlib.sha256(source.encode()).hexdigest()[:8]}")
     module.__file__ = path
     sys.modules[module.__name__] = module  # where dataclasses and type hints look names up

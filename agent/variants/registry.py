@@ -1,4 +1,4 @@
-"""The agents by name: of five papers, of two that they are measured against, controls, and those from elsewhere."""
+"""The agents by name: of five papers, of two that they are compared with, controls, and plugins."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ VARIANTS: tuple[Variant, ...] = (
 
 
 def find_variant(agent: str | Variant, source: str | None = None) -> Variant:
-    """The agent of a name, or of a spec such as `own_variant.FORMS`, whose file's text may be given as `source`.
+    """Find the agent of a name, or of a plugin's spec (`plugin.FORMS`), whose file's text may be given as `source`.
 
-    Raises `UnknownAgent` where there is none, and whatever the code of a file of one's own raises.
+    Raises `UnknownAgent` if there is none, and any error of a plugin's code.
     """
     if isinstance(agent, Variant):
         return _distinct(agent, agent.name)
-    return _distinct(_own(agent, source), agent) if is_plugin(agent) else variant_named(agent)
+    return _distinct(_plugin(agent, source), agent) if is_plugin(agent) else variant_named(agent)
 
 
 def variant_named(name: str) -> Variant:
-    """The agent of this project by its name, and no other; raises `UnknownAgent` with the nearest one."""
+    """Find an agent of this project by its name, never a plugin; raises `UnknownAgent` with the nearest name."""
     found = next((each for each in VARIANTS if each.name == name), None)
     if found is None:
         names = [each.name for each in VARIANTS]
@@ -62,9 +62,9 @@ def is_plugin(spec: str) -> bool:
 
 
 def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str]) -> None:
-    """Refuse at once what would fail after an hour of film was captioned.
+    """Refuse an agent at once that would fail later, after an hour of film was captioned.
 
-    `has_language`: its policy is not the built-in model. `unpictured` are titles of videos of which there are words alone.
+    `has_language`: its policy is not the built-in model. `unpictured` are titles of videos without frames.
     """
     if chosen.needs_language and not has_language:
         raise NeedsLanguage(
@@ -80,7 +80,7 @@ def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str])
         )
 
 
-def _own(spec: str, source: str | None) -> Variant:
+def _plugin(spec: str, source: str | None) -> Variant:
     _, name = split_spec(spec)
     found = plugin_variants(spec, source)
     if not name:
@@ -93,8 +93,10 @@ def _own(spec: str, source: str | None) -> Variant:
     raise UnknownAgent(f"got {spec} for an agent, {there}; write {FORMS} so that it means one")
 
 
-def _distinct(own: Variant, told: str) -> Variant:
-    """Raise `UnknownAgent` for an agent that traces and reports could not tell from one of this project."""
-    if any(each.name == own.name and each is not own for each in VARIANTS):
-        raise UnknownAgent(f"{told} defines an agent {own.name!r}, which is one of kinodex's own; give it another name")
-    return own
+def _distinct(plugin: Variant, spec: str) -> Variant:
+    """Raise `UnknownAgent` for a plugin that traces and reports could not distinguish from an agent of this project."""
+    if any(each.name == plugin.name and each is not plugin for each in VARIANTS):
+        raise UnknownAgent(
+            f"{spec} defines an agent {plugin.name!r}, which is one of kinodex's own; give it another name"
+        )
+    return plugin

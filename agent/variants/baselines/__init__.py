@@ -1,1 +1,1 @@
-"""Controls."""
+"""Controls: agents that search nothing. Equally spaced frames, the question alone, an option by chance."""

@@ -1,4 +1,4 @@
-"""The second control: the question alone, no frame. What it gets right needs no video."""
+"""The second control: the question alone, no frame. The questions it answers correctly need no video."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BlindParameters:
 
 
 async def blind(session: Session, parameters: BlindParameters) -> Answer:
-    """Answer from the words of the question and its options; a guess is asked for, and marked by having no evidence."""
+    """Answer from the words of the question and its options: a guess, without evidence."""
     session.account.begin_round()
     return await session.conclude(Guess(question=session.question, videos=session.environment.videos))
 

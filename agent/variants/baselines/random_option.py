@@ -1,4 +1,4 @@
-"""The third control: an option by chance, no model at all. What every benchmark's accuracy must be held against."""
+"""The third control: an option by chance, no model at all: every benchmark's accuracy is to be compared with it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ChanceParameters:
 
 
 async def chance(session: Session, parameters: ChanceParameters) -> Answer:
-    """One of the options, each as likely as any; without options there is nothing to choose from."""
+    """Choose one of the options, all equally likely; without options there is nothing to choose from."""
     session.account.begin_round()
     question = session.question
     if not question.options:

@@ -21,7 +21,7 @@ from agent.variants.base import Variant, check_at_least
 
 @dataclass(frozen=True, slots=True)
 class UniformParameters:
-    """`frames` is how many are shown, shared out among the videos by duration."""
+    """`frames` are shown in all, shared out among the videos by duration."""
 
     frames: int = 16
     rounds: int = 1
@@ -35,15 +35,15 @@ async def uniform(session: Session, parameters: UniformParameters) -> Answer:
     session.account.begin_round()
     environment, left = session.environment, session.account.frames_left
     times_s = uniform_times(environment, parameters.frames if left is None else min(parameters.frames, left))
-    frames, notes = uniform_frames(environment, times_s), await _told(session, times_s)
+    frames, notes = uniform_frames(environment, times_s), await _notes(session, times_s)
     question, videos = session.question, environment.videos
     if not frames:
         return await session.conclude(AnswerNotes(question=question, videos=videos, notes=notes))
     return await session.conclude(AnswerFrames(question=question, videos=videos, frames=frames, notes=notes))
 
 
-async def _told(session: Session, times_s: Mapping[str, Sequence[float]]) -> tuple[Note, ...]:
-    """What is said at these times, and of videos without pictures what is written of them."""
+async def _notes(session: Session, times_s: Mapping[str, Sequence[float]]) -> tuple[Note, ...]:
+    """Lines spoken at these times, and captions of videos without pictures."""
     environment = session.environment
     times = [(video_id, time_s) for video_id, each in times_s.items() for time_s in each]
     written = await caption_frames(session, [each for each in times if not environment.pictured(each[0])])

@@ -1,9 +1,9 @@
 """EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
 
-What the paper leaves open, and what was decided (`fusion`, `anchors`, `coverage` and `environment` say theirs):
+What the paper leaves open, and what was decided (`reward_fusion`, `anchors`, `coverage`, `environment` state theirs):
 
 - A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
-- Several videos are children of one root, ranked by the first queries' anchors (`roots`).
+- Several videos are children of one root, ranked by the first queries' anchors (`anchors`).
 - Rewarding the children and proposing queries do not depend on each other and run side by side. So the new
   anchors are there before the fusion, and the query scores of all candidates follow them, not only the children's.
 - An anchor on the border of two segments counts for both; a frame shown once is never sampled again.

@@ -1,5 +1,4 @@
-"""Uncertainty-aware reward fusion (EEA, section 3.2): how much to trust the model's rewards over the
-queries' matches.
+"""Uncertainty-aware reward fusion (EEA, section 3.2): the weight of the model's rewards against the queries' matches.
 
 Left open by the paper and decided here: the softmax behind the entropy is taken over rewards on the 0 to
 100 scale (on 0 to 1 the entropy of seven segments never falls below 0.95 and the fusion degenerates);
@@ -30,7 +29,7 @@ def query_score(
 ) -> float:
     """Softmax pooling of a segment's anchors, `tau * log(sum(exp(phi / tau)))`, 1 at most; 0 without anchors.
 
-    "mean" has the mean in the place of the sum, as the paper; "best" is the highest similarity alone.
+    "mean" takes the mean instead of the sum, as the paper does; "best" is the highest similarity alone.
     """
     if not similarities:
         return 0.0

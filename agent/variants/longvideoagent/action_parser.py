@@ -1,4 +1,4 @@
-"""What a LongVideoAgent master writes in a turn, read: one action as a tag of Algorithm 1, after what it thinks aloud.
+"""Parse the turns of a LongVideoAgent master: one action as a tag of Algorithm 1, after its thoughts.
 
     <think>...</think><visual_query>what to look for</visual_query>
     <think>...</think><request_grounding>what to find</request_grounding>
@@ -41,7 +41,7 @@ _INDEX = re.compile(r"^a\d+\s*[:.)]\s*(?=\S)", re.IGNORECASE)
 
 
 def thought(text: str) -> str:
-    """What a master thought aloud before its action."""
+    """The thoughts of a master before its action."""
     aloud = _aloud(text)
     opening = _OPENING.search(text, len(aloud))
     aloud += text[len(aloud) : opening.start() if opening else len(text)]

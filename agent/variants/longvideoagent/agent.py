@@ -1,8 +1,8 @@
 """LongVideoAgent (arXiv 2512.20618): Algorithm 1, section 3.1, Tables 1, 3 and 5.
 
 A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
-looked at, or answers. `clip_world` does what the master says, `master_text` reads how it says it, `rewards` is what
-it is trained with. Three models: the roles "policy" (the master), "grounding" and "vision".
+looked at, or answers. `episode` carries out its actions, `action_parser` reads them, and `rewards` train it. Three
+models: the roles "policy" (the master), "grounding" and "vision".
 
 What the paper leaves open, and what was decided:
 

@@ -1,4 +1,4 @@
-"""Videos as clips under tags, with the words that are known of each, and the clip whose pictures match a text best."""
+"""Clips of videos under tags, with the words of each, and the clip whose pictures match a text best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world of a LongVideoAgent master, apart from who the master is: the agent's loop and training step it alike.
+"""The episode in which a LongVideoAgent master acts, whichever model it is: the agent's loop and training share it.
 
     episode = begin_episode(session, steps=5)
     while len(episode.turns) < 2 * (episode.steps - 1):
@@ -9,8 +9,8 @@
         episode = await take_step(session, episode, exchange)
     request = answer_now(episode)                   # the last turn: an answer or nothing
 
-`take_step` appends two turns, what the master said and what it is told: the clip that was located with its words, what
-was seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
+`take_step` appends two turns, the master's and the reply to it: the clip that was located with its words, what was
+seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
 `OutOfBudget` and `ModelError` as `Session.ask` does; the episode before it stays as it was.
 """
 
@@ -36,7 +36,7 @@ LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """How far a master has come with a question; `current` are the clips located last, `visited` all so far."""
+    """The state of a master and a question; `current` are the clips located last, `visited` all so far."""
 
     question: Question
     videos: tuple[Video, ...]
@@ -52,12 +52,12 @@ class Episode:
 
     @property
     def has_evidence(self) -> bool:
-        """Whether there is anything to answer from."""
+        """True if there is anything to answer from."""
         return bool(self.notes) or any(clip.text for clip in self.clips)
 
     @property
     def basis(self) -> tuple[Note, ...]:
-        """What was found out about the current clips: an answer given of one's own accord rests on it."""
+        """Notes about the current clips: an answer that nothing forced rests on them."""
         starts = {(clip.video_id, clip.start_s) for clip in self.current}
         return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
 
@@ -77,7 +77,7 @@ def begin_episode(
 
 
 def _narrowed(session: Session, videos: int) -> Environment:
-    """At most `videos` videos, up to half of them by what is said and the rest by pictures, and those known before."""
+    """Limit to `videos` videos, up to half by transcript, the rest by pictures, and those of prior evidence."""
     environment, text = session.environment, session.question.text
     if len(environment.videos) <= videos:
         return environment
@@ -99,7 +99,7 @@ def next_action(episode: Episode) -> ChooseAction:
 
 
 def answer_now(episode: Episode) -> AnswerNow:
-    """The request for the master's last turn; which of the visited clips its answer rests on, nobody says."""
+    """The request for the master's last turn; its answer does not say on which of the visited clips it rests."""
     turns = episode.turns
     if turns:
         turns = (*turns[:-1], Turn("user", f"{turns[-1].text}\n\n{LAST_TURN}"))
@@ -116,16 +116,16 @@ def answer_now(episode: Episode) -> AnswerNow:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What the master is told of its action; `located` are the clips that are current from now on, if it moved."""
+    """The reply to an action of the master; `located` are the clips that are current from now on, if any."""
 
-    told: str
+    reply: str
     notes: tuple[Note, ...] = ()
     located: tuple[Clip, ...] = ()
     problem: str = ""
 
 
 async def take_step(session: Session, episode: Episode, exchange: Exchange[Action]) -> Episode:
-    """Do what the master said, and tell it what came of it (Algorithm 1, lines 12 to 19, 24 to 26)."""
+    """Carry out the master's action, and reply to it (Algorithm 1, lines 12 to 19, 24 to 26)."""
     action = exchange.reply
     if action is None:
         said, outcome = exchange.raw.strip() or "(nothing)", _malformed(exchange.invalid or "")
@@ -137,7 +137,7 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
     session.emit(Acted(session.account.rounds, name, arguments, aloud, outcome.notes, outcome.problem))
     return replace(
         episode,
-        turns=(*episode.turns, Turn("assistant", said), Turn("user", outcome.told)),
+        turns=(*episode.turns, Turn("assistant", said), Turn("user", outcome.reply)),
         current=outcome.located or episode.current,
         visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
         notes=(*episode.notes, *outcome.notes),
@@ -145,7 +145,7 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
 
 
 async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
-    """VISIONAGENT(q_vis, V), line 15: it reads frames of the current clips for what the master asks."""
+    """Have frames of the current clips read for the master's query: VISIONAGENT(q_vis, V), line 15."""
     if not episode.current:
         return _failed("No clip has been located yet, so nothing can be looked at; use <request_grounding> first.")
     first, last = episode.current[0], episode.current[-1]
@@ -162,7 +162,7 @@ async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
 
 
 async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
-    """GROUNDINGAGENT(q, S), line 18: clips by the words of all of them; by their pictures where words do not tell."""
+    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18."""
     located: Sequence[Clip] = ()
     if any(clip.text for clip in episode.clips):
         request = LocateClips(
@@ -188,7 +188,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
 
 
 def _malformed(invalid: str) -> _Outcome:
-    """The rethink of line 25, with what was wrong."""
+    """The reply to a malformed action, with its fault (line 25)."""
     return _Outcome(f"That was not a correct action: {invalid}. Think again, and take one action.", problem=invalid)
 
 

@@ -1,4 +1,4 @@
-"""What LongVideoAgent asks (arXiv 2512.20618, section 3.1): its master, its grounding agent and its vision agent.
+"""Requests of LongVideoAgent (arXiv 2512.20618, section 3.1): to its master, its grounding agent and its vision agent.
 
 How the master writes its turns is in `agent.variants.longvideoagent.action_parser`.
 """
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The range [start_s, end_s) of a video under a tag, <clip_N>, with what is known of it in words.
+    """The range [start_s, end_s) of a video under a tag, <clip_N>, and its words.
 
     `number` counts from 1 through all videos of a question; `source` is "transcript" or "captions".
     """
@@ -38,7 +38,7 @@ class Clip:
 
     @property
     def words(self) -> str:
-        """Its words with whose they are."""
+        """Its words with their source, said or seen."""
         if not self.text:
             return "no words are known of it"
         return f'said: "{self.text}"' if self.source == "transcript" else f"seen: {self.text}"
@@ -55,7 +55,7 @@ class Action(Answered):
 
     @property
     def acts(self) -> bool:
-        """Whether there is something to do; if not, it is the last word."""
+        """True if there is something to do; if not, it ends the run."""
         return self.action in ("visual_query", "request_grounding")
 
     @model_validator(mode="before")
@@ -105,9 +105,9 @@ class ChooseAction(Request[Action]):
     videos: tuple[Video, ...]
     clips: tuple[Clip, ...]
     steps: int
-    """How many turns it has in all: K."""
+    """Turns in all: K."""
     vision: bool = True
-    """Whether there is a vision agent (Table 4a)."""
+    """True if there is a vision agent (Table 4a)."""
     turns: tuple[Turn, ...] = ()
 
     def check(self, reply: Action) -> None:
@@ -157,7 +157,7 @@ class Located(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class LocateClips(Request[Located]):
-    """Which of `clips` the question is about: at most `window` consecutive ones, judged by their words.
+    """Locate the clips that the question is about: at most `window` consecutive ones of `clips`, by their words.
 
     `wish` is what the master asked for; `visited` are the numbers of clips located before.
     """
@@ -198,7 +198,7 @@ class Observation(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadFrames(Request[Observation]):
-    """What `frames` of consecutive `clips` show of what the master looks for."""
+    """Describe what the master looks for in `frames` of consecutive `clips`."""
 
     Reply = Observation
     template: ClassVar[str] = "read_frames"

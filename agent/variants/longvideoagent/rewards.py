@@ -56,13 +56,13 @@ class Rewards:
 
     @property
     def per_turn(self) -> tuple[float, ...]:
-        """What each turn earned, the answer's reward with the last; their sum is `total`."""
+        """The reward of each turn, the answer's with the last; their sum is `total`."""
         earned = [self.alpha * valid for valid in self.structure]
         return (*earned[:-1], earned[-1] + self.answer) if earned else ()
 
 
 def rewards(turns: Sequence[str], question: Question, true_option: int, alpha: float = ALPHA) -> Rewards:
-    """The rewards of what a master said, turn by turn; `true_option` is an index of the question's options."""
+    """Compute the rewards of a master's turns; `true_option` is an index of the question's options."""
     last = turns[-1] if turns else ""
     return Rewards(
         tuple(structural_validity(turn) for turn in turns), answer_correctness(last, question, true_option), alpha

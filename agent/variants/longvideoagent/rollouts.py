@@ -1,6 +1,6 @@
-"""Runs of LongVideoAgent as rollouts to train on: the master's conversation with what each of its turns earned.
+"""Runs of LongVideoAgent as rollouts to train on: the master's conversation with the reward of each of its turns.
 
-A rollout is read from the records of a run, live or from its trace; the true option comes from whoever knows it.
+A rollout is read from the records of a run, live or from its trace; the true option comes from the caller.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rollout:
 
 
 def rollout(records: Sequence[Record], true_option: int, alpha: float = ALPHA) -> Rollout:
-    """The rollout in the records of a run. Raises `NotATrace` if no master spoke in it."""
+    """The rollout in the records of a run. Raises `NotATrace` if there is no master in it."""
     question, films = asked(records)
     messages = _messages(records)
     turns = [turn.text for turn in messages if turn.speaker == "assistant"]

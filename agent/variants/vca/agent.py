@@ -1,6 +1,6 @@
 """VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
 
-What the paper leaves open, and what was decided (`tree` and `roots` say theirs):
+What the paper leaves open, and what was decided (`tree` and `anchors` state theirs):
 
 - The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
 - The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
@@ -13,7 +13,7 @@ What the paper leaves open, and what was decided (`tree` and `roots` say theirs)
   borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
 - There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
   which is where its failures end (supplement, 10.1).
-- Without reward the oldest frames leave the memory; without tree search, see `vca_without_tree`.
+- Without reward the oldest frames leave the memory; without tree search, see `without_tree`.
 - The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
   end, their mean, calibrated by the index; the policy still chooses.
 """

@@ -1,4 +1,4 @@
-"""What VCA asks when it has no tree: which single frames to see next (VCA, section 4.3, "w/o tree search")."""
+"""The request of VCA without a tree: single frames to see next (VCA, section 4.3, "w/o tree search")."""
 
 from __future__ import annotations
 

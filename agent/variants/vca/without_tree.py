@@ -46,7 +46,7 @@ async def without_tree(session: Session, frames_a_round: int, capacity: int, mos
 async def _choose(
     session: Session, memory: Memory, seen: tuple[tuple[str, float], ...], count: int
 ) -> tuple[str, Times] | Answer:
-    """The video to look at next and the times of its unseen frames nearest to those wished for, or the answer."""
+    """The video to look at next and the times of its unseen frames nearest to those requested, or the answer."""
     environment, frames = session.environment, memory.frames
     unseen_s = {video.video_id: _unseen(session, video.video_id, seen) for video in environment.videos}
     over = session.over()

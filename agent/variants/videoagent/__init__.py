@@ -1,1 +1,4 @@
-"""agent/variants/videoagent."""
+"""VideoAgent: its rounds of answering and retrieval, and its requests.
+
+May import what all agents share; no other agent.
+"""

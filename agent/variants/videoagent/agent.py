@@ -10,7 +10,7 @@ What the paper leaves open, and what was decided:
 - At most 5 frames are looked for in a round. Three rounds are the published code's.
 - An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
   confidence without asking. Where nothing more can be looked for, the answer of the round stands; in the last round
-  nobody asks how sure it is.
+  the confidence is not asked for.
 - The first frames are shared out among several videos by duration. Of very many, those that queries match best are
   taken.
 
@@ -119,7 +119,7 @@ class _Rounds:
         self.session.emit(Acted(rounds, "caption", {"frames": len(new)}, notes=in_order(captions.values())))
 
     async def _confidence(self, predicted: Conclusion) -> int:
-        """SelfReflect: 1 to 3; the lowest for no answer, and for a reflection that is invalid twice."""
+        """Rate the confidence (SelfReflect), 1 to 3; the lowest without an answer or a valid reflection."""
         if predicted.action != "answer":
             return 1
         reflection = await self.session.ask(
@@ -136,7 +136,7 @@ class _Rounds:
         return reflection.confidence
 
     async def _retrieve(self) -> list[FrameTime]:
-        """FindMissingInfo and RetrieveFrames: the unseen frame of a segment that a description matches best."""
+        """Find the unseen frames of segments that descriptions match best (FindMissingInfo and RetrieveFrames)."""
         segments = {segment.number: segment for segment in self._segments()}
         if not segments:
             return []
@@ -177,7 +177,7 @@ class _Rounds:
         return parts
 
     def _unseen(self, segment: Segment, found: Iterable[FrameTime]) -> NDArray[np.intp]:
-        """Where the frames of a segment are that were neither seen nor found."""
+        """Positions of the frames of a segment that were neither seen nor found."""
         times_s = self.session.environment.times(segment.video_id)
         known_s = [time_s for video_id, time_s in (*self.seen, *found) if video_id == segment.video_id]
         inside = (times_s >= segment.start_s) & (times_s < segment.end_s) & ~np.isin(times_s, known_s)

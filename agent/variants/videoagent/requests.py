@@ -1,4 +1,4 @@
-"""What VideoAgent asks: how sure it is of an answer, and what it still has to see (arXiv 2403.10517, section 3)."""
+"""Requests of VideoAgent: confidence in an answer, and frames that are missing (arXiv 2403.10517, section 3)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Missing(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class ReflectOnAnswer(Request[Reflection]):
-    """Whether the `notes` suffice for the `answer` that they led to (Algorithm 1, SelfReflect)."""
+    """Rate how far the `notes` suffice for the `answer` that they led to (Algorithm 1, SelfReflect)."""
 
     Reply = Reflection
     template: ClassVar[str] = "reflect_on_answer"
@@ -63,7 +63,7 @@ class ReflectOnAnswer(Request[Reflection]):
 
 @dataclass(frozen=True, kw_only=True)
 class FindMissing(Request[Missing]):
-    """Which frames to look for, in which of `segments`, at most `most` (Algorithm 1, FindMissingInfo)."""
+    """Name frames to look for and their segments, at most `most` (Algorithm 1, FindMissingInfo)."""
 
     Reply = Missing
     template: ClassVar[str] = "find_missing"

@@ -3,7 +3,7 @@
 The model reads; it sees no frame itself. The bank B_t holds captions C of consecutive parts, a summary S of each video
 and what the tools returned; every clause and every thing in it carries its confidence (section 3.4).
 
-No code was published. What the paper leaves open, and what was decided (`clips`, `looking` and `detecting` say theirs):
+No code was published. What the paper leaves open, and what was decided (`captions`, `tools`, `detection` state theirs):
 
 - The threshold is on the scale's upper end: an answer counts as sure at 5, and 0 is no answer whatever else is said.
 - A plan is steps in words with the tool call of the first; later ones can depend on what that finds. Prompts are not a
@@ -11,7 +11,7 @@ No code was published. What the paper leaves open, and what was decided (`clips`
 - A tool looks at 8 frames of its range at most, "track" at 32, one a second; times in seconds stand for frame numbers,
   boxes are parts of the picture.
 - A tool that finds nothing says so in the bank. A call that cannot be done, or no valid plan in two attempts, costs
-  the step: the next one is told what was wrong, or plans anew. So does an assessment that cannot be read.
+  the step: the next one is told what was wrong, or plans again. So does an assessment that cannot be read.
 - A* = A_T (line 17): when the last assessment T, or a budget, ends the run, the answer is the last one. If that is
   none, the best answer that the bank gives is asked for once, since the paper's benchmarks take one in any case.
 - Of several videos those that match the words of the question and its options best are captioned; a bank holds
@@ -114,13 +114,13 @@ class _Search:
         videos = session.environment.videos
         parts = sum(video.duration_s for video in videos) / self.parameters.segment_s
         segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
-        captions = [self._told(await caption_clips(session, video.video_id, segment_s)) for video in videos]
+        captions = [self._noted(await caption_clips(session, video.video_id, segment_s)) for video in videos]
         self.notes = tuple(note for each in captions for note in each)
         told = [summarize_video(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
         self.summaries = tuple(note for note in await gather_all(told) if note is not None)
-        self.notes += tuple(note for note in self._told(session.prior_notes) if note not in self.notes)
+        self.notes += tuple(note for note in self._noted(session.prior_notes) if note not in self.notes)
 
-    def _told(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+    def _noted(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         return notes if self.parameters.tool_confidence else tuple(replace(note, confidence=None) for note in notes)
 
     async def _assess(self, number: int) -> Assessment | None:
@@ -169,7 +169,7 @@ class _Search:
         return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=self.notes)
 
     def _bank(self) -> dict[str, Any]:
-        """What every request but the captions' is given: the question and B_t."""
+        """The inputs of all requests but the captions': the question and B_t."""
         question, videos = self.session.question, self.session.environment.videos
         return {"question": question, "videos": videos, "summaries": self.summaries, "notes": self.notes}
 

@@ -1,4 +1,4 @@
-"""What VideoAgent2 asks (arXiv 2504.04471, section 3 and appendix B): assessments, plans, captions of frames.
+"""Requests of VideoAgent2 (arXiv 2504.04471, section 3 and appendix B): assessments, plans, captions of frames.
 
 The memory bank B_t of the paper is `summaries` and `notes`: captions of consecutive parts first, then what the tools
 returned, numbered together from 1; `agent.tools.captions` makes captions and summaries. `Assess.number` and
@@ -134,7 +134,7 @@ def _given(value: Mapping[str, object]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """How much the tools may look at: frames in one call, and in one call of "track"; and whether they say how sure."""
+    """Limits of the tools: frames in one call, and in one call of "track"; and if their notes carry confidences."""
 
     calls_left: int
     frames: int

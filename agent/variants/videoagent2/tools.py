@@ -1,8 +1,7 @@
 """The five tools of VideoAgent2 (arXiv 2504.04471, section 4.1 and appendix A): captions, things, enlargements, tracks.
 
-What they find comes as notes in words, in each of which every clause and every thing has its own confidence. Images
-are captioned by the role "vision"; things are found and followed as `agent.tools.detection` does it, which takes the place
-of YOLOv11 and SAM2.
+Their findings are notes in words, in which every clause and every thing has its own confidence. Images are captioned by
+the role "vision"; things are found and followed by `agent.tools.detection`, which takes the place of YOLOv11 and SAM2.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ AROUND = 5
 MOST_THINGS = 16
 """Named in a note of one frame, the surest first."""
 MOST_TRACKS = 8
-"""Told of by one call, the longest first."""
+"""Tracks in the notes of one call, the longest first."""
 
 
 async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tuple[Note, ...], str]:
-    """What a checked call finds, and why it could not be done ("" if it could).
+    """Run a checked call; returns its findings, and why it failed ("" if it did not).
 
-    A note for each frame, from "track" one for each thing; one that says so if there is nothing to tell.
+    A note for each frame, from "track" one for each thing; one note that says so if nothing is found.
     """
     environment = session.environment
     video, problem = environment.video(call.video), ""
@@ -63,7 +62,7 @@ async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[
 
 
 async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
-    """In the place of captions of frames, what is written of a range of a video without pictures, line by line."""
+    """Words of a range of a video without pictures, line by line, in the place of captions of frames."""
     environment, end_s = session.environment, call.start_s if call.end_s is None else min(call.end_s, video.end_s)
     count = max(1, min(toolbox.frames, math.ceil(end_s - call.start_s)))
     times_s = environment.times_between(video.video_id, call.start_s, end_s, count)
@@ -138,7 +137,7 @@ def _known_labels(environment: Environment, frames: Sequence[ShownFrame]) -> lis
 
 
 def _things_in(frame: ShownFrame, found: Sequence[Detected]) -> list[Detected]:
-    """What was seen in a frame, and what was seen shortly before and after it, where it must be in between."""
+    """Things seen in a frame, and things seen shortly before and after it, at their place in between."""
     followed: dict[tuple[str, int | None], list[Detected]] = {}
     for each in found:
         if abs(each.frame_no - frame.frame_no) <= AROUND:
@@ -181,7 +180,7 @@ def _note(environment: Environment, frame: ShownFrame, call: ToolCall, text: str
 
 
 def _source(call: ToolCall) -> str:
-    """What a note says it is from: not "caption" alone, as the captions of consecutive parts do."""
+    """The source of a note: not "caption" alone, as of the captions of consecutive parts."""
     return f"{call.tool} tool"
 
 

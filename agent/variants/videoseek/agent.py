@@ -131,7 +131,7 @@ class _Seeker:
         return action
 
     async def _observe(self, action: Action | None, thought: str) -> None:
-        """Let the tool look, and put what it found, or why it could not, into the trajectory."""
+        """Run the tool, and add its findings, or why it failed, to the trajectory."""
         found: tuple[Note, ...] = ()
         problem = "" if action else "there was no call that could be read"
         try:

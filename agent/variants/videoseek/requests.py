@@ -1,4 +1,4 @@
-"""What VideoSeek asks: a thought, a call of one tool, and what each tool sees (supplement, Figures 4 to 8)."""
+"""Requests of VideoSeek: a thought, a call of one tool, and one for each tool (supplement, Figures 4 to 8)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the tools may look at, for one scale factor alpha (supplement, A.2)."""
+    """Limits of the tools for one scale factor alpha (supplement, A.2)."""
 
     alpha: int
 
@@ -114,7 +114,7 @@ class Action(Answered):
     end_s: Seconds | None
     query: str | None
     sufficient: bool
-    """Whether the evidence suffices for the answer."""
+    """True if the evidence suffices for the answer."""
 
     @model_validator(mode="before")
     @classmethod
@@ -139,7 +139,7 @@ class FinalAnswer(Conclusion):
 
 @dataclass(frozen=True, kw_only=True)
 class Think(Request[Thought]):
-    """What is known, whether it is enough, and what to do next; `turns` are the steps so far.
+    """Think about the notes: is it enough, and if not, what next; `turns` are the steps so far.
 
     `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).
     """
@@ -252,7 +252,7 @@ class Finding(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class OverviewVideo(Request[DescribedFrames]):
-    """What each of some frames of a whole video shows (Figure 6a); `subtitles` are all of its."""
+    """Describe each of some frames of a whole video (Figure 6a); `subtitles` are all of the video."""
 
     Reply = DescribedFrames
     template: ClassVar[str] = "videoseek_overview"
@@ -270,7 +270,7 @@ class OverviewVideo(Request[DescribedFrames]):
 
 @dataclass(frozen=True, kw_only=True)
 class SkimRange(Request[SkimmedFrames]):
-    """What each of some frames of a long range shows and what of it bears on `query` (Figure 6b)."""
+    """Describe each of some frames of a long range, and how it bears on `query` (Figure 6b)."""
 
     Reply = SkimmedFrames
     template: ClassVar[str] = "videoseek_skim"
@@ -325,7 +325,7 @@ def _check_numbers(shown: Sequence[ShownFrame], numbers: Sequence[int]) -> None:
 
 
 def arguments(action: Action) -> dict[str, object]:
-    """What a call gave its tool; what the tool does not take is left out."""
+    """Arguments of a call; those that its tool does not take are left out."""
     [tool] = [each for each in Act.tools if get_args(each.model_fields["tool"].annotation) == (action.tool,)]
     return {name: getattr(action, name) for name in tool.model_fields if name != "tool"}
 

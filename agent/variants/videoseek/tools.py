@@ -14,9 +14,9 @@ from agent.variants.videoseek.requests import Action, FocusClip, Limits, Overvie
 
 
 class Tools:
-    """The tools within their limits; each reads the subtitles of its own range, if subtitles are wanted at all.
+    """The tools within their limits; each reads the subtitles of its own range, unless subtitles are off.
 
-    What a model behind a tool says becomes notes: of overview and skim one a frame, of focus one for the frames cited.
+    The replies of the model behind a tool become notes: of overview and skim one a frame, of focus one for all cited.
     """
 
     def __init__(self, session: Session, limits: Limits, *, subtitles: bool) -> None:
@@ -25,7 +25,7 @@ class Tools:
         self._with_subtitles = subtitles
 
     async def use(self, action: Action) -> tuple[Note, ...]:
-        """What the called tool finds. Raises `InvalidReply` for a call that it does not take, or if it says nothing."""
+        """Run the tool of a call. Raises `InvalidReply` for a call that it does not take, or if it finds nothing."""
         video = self.environment.video(action.video)
         if action.tool == "overview":
             return await self._overview(video)
@@ -33,7 +33,7 @@ class Tools:
         return await (self._skim(part, query) if action.tool == "skim" else self._focus(part, query))
 
     def subtitles(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
-        """What is said in [start_s, end_s) of a video, by lines."""
+        """Lines spoken in [start_s, end_s) of a video."""
         if not self._with_subtitles:
             return ()
         lines = self.environment.transcript(video_id, start_s, end_s)
@@ -56,14 +56,14 @@ class Tools:
 
     async def _overview(self, video: Video) -> tuple[Note, ...]:
         whole = Segment(self.account.rounds, video.video_id, video.start_s, video.end_s)
-        request = OverviewVideo(**self._seen(whole, self.limits.overview_frames))
-        reply = _said(await self.session.ask(request))
+        request = OverviewVideo(**self._inputs(whole, self.limits.overview_frames))
+        reply = _valid(await self.session.ask(request))
         described = sorted(reply.frames, key=lambda each: each.frame)
         return tuple(self._note("overview", request.frames, [each.frame], each.description) for each in described)
 
     async def _skim(self, part: Segment, query: str) -> tuple[Note, ...]:
-        request = SkimRange(**self._seen(part, self.limits.skim_frames), query=query)
-        reply = _said(await self.session.ask(request))
+        request = SkimRange(**self._inputs(part, self.limits.skim_frames), query=query)
+        reply = _valid(await self.session.ask(request))
         described = sorted(reply.frames, key=lambda each: each.frame)
         return tuple(
             self._note("skim", request.frames, [each.frame], f"{each.description} {_relevance(each.relevant)}")
@@ -72,13 +72,13 @@ class Tools:
 
     async def _focus(self, part: Segment, query: str) -> tuple[Note, ...]:
         a_second = math.ceil(round(part.end_s - part.start_s, 3))
-        request = FocusClip(**self._seen(part, a_second), query=query)
-        reply = _said(await self.session.ask(request))
+        request = FocusClip(**self._inputs(part, a_second), query=query)
+        reply = _valid(await self.session.ask(request))
         told = f"{query} {reply.answer}" if reply.found else f"{query} Nothing here bears on that."
         return (self._note("focus", request.frames, reply.frames if reply.found else [], told),)
 
-    def _seen(self, part: Segment, count: int) -> dict[str, Any]:
-        """What is shown of a part: up to `count` frames, as the budget allows, and its subtitles."""
+    def _inputs(self, part: Segment, count: int) -> dict[str, Any]:
+        """Inputs of a request about a part: up to `count` frames, as the budget allows, and its subtitles."""
         left = self.account.frames_left
         count = count if left is None else min(count, left)
         return {
@@ -95,7 +95,7 @@ class Tools:
         return Note(frames[0].video_id, frames[0].time_s, end_s, tool, text)
 
 
-def _said(reply: R | None) -> R:
+def _valid(reply: R | None) -> R:
     if reply is None:
         raise InvalidReply("the tool gave nothing that could be read")
     return reply

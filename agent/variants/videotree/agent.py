@@ -9,7 +9,7 @@ What the paper leaves open, and what was decided:
 - Captions of clusterings that were too coarse are no part of the tree, and of the answer only if a budget cuts it off.
 - A cluster without a relevance, because the model left it out or gave no valid reply, is not divided.
 - Frames of several videos are clustered together. Of very many videos, those that queries match best are taken.
-- If a budget is over before the tree is, the answer comes from the captions there are (`clips` says how captions and
+- If a budget is over before the tree is, the answer comes from the captions there are (`captions` says how captions and
   budgets go together).
 
 Where the published code (commit 605ec8e) departs from the paper, the paper is followed: a relevance goes to the
@@ -171,7 +171,7 @@ class _Tree:
         return "frames" if account.frames_left == 0 else account.exhausted_by_call()
 
     def _answering(self, captions: Iterable[Note]) -> AnswerNotes:
-        """Section 3.3: the captions in the order of time, each once."""
+        """Make the request for the answer from the captions in the order of time, each once (section 3.3)."""
         notes = in_order([*captions, *self.session.prior_notes])
         return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=notes)
 

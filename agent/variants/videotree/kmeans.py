@@ -1,4 +1,8 @@
-"""Frames that look alike, put together: k-means by cosine."""
+"""Clusters of frames that look alike: k-means by cosine.
+
+Not scikit-learn's: it would add 200 MB to an install (scipy among them), is slower on frames, raises where fewer
+frames differ than clusters are wanted, and clusters differently, so that older traces could not be replayed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ ROUNDS = 100
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where its frames are among those that were clustered, ascending, and which one is nearest to its middle."""
+    """Positions of its frames among those that were clustered, ascending, and of the one nearest to its middle."""
 
     members: NDArray[np.intp]
     middle: int
@@ -41,7 +45,7 @@ def k_means(units: NDArray[np.float32], count: int, seed: int = 0) -> list[Clust
 
 
 def _scattered(units: NDArray[np.float32], count: int, chance: np.random.Generator) -> NDArray[np.float32]:
-    """First centres, each a vector chosen the more likely the farther it is from those before (k-means++)."""
+    """First centres (k-means++): each is a vector, the more likely the farther it is from those before."""
     chosen = [int(chance.integers(len(units)))]
     apart = 1 - units @ units[chosen[0]]
     while len(chosen) < count and (total := float(np.maximum(apart, 0).sum())) > 1e-6:

@@ -1,4 +1,4 @@
-"""What VideoTree asks while it grows: how relevant each cluster is (arXiv 2405.19209, section 3)."""
+"""The request of VideoTree: the relevance of each cluster (arXiv 2405.19209, section 3)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Relevances(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRelevance(Request[Relevances]):
-    """How relevant each cluster is, judged by the caption of the frame in its middle (section 3.1).
+    """Rate the relevance of each cluster by the caption of the frame in its middle (section 3.1).
 
     `notes` are those captions, in time order: cluster 1 is the first note's.
     """

@@ -164,7 +164,7 @@ def test_a_variant_is_asked_as_it_is_and_its_trace_has_its_name(environment: Env
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (None, "the agent gave NoneType in the place of an Answer"),
+        (None, "the agent returned NoneType instead of an Answer"),
         (Answer("answered", "x", 2, (), 1, Ledger()), "option 2 of 2, counted from 0"),
         (Answer("sure", "x", 0, (), 1, Ledger()), "status 'sure': Input should be 'answered', "),  # type: ignore[arg-type]
         (Answer("answered", "x", 0, (), 1, None), "ledger 'None': Input should be "),  # type: ignore[arg-type]

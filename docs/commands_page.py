@@ -22,7 +22,7 @@ DEFAULT = re.compile(r"\s*\[((?:default: |required|[^\[\]]*<=?).*)\]$")
 
 
 def reference() -> str:
-    """The whole page, in Markdown."""
+    """Write the whole page, in Markdown."""
     from jobs.cli.main import app
 
     commands = list(_leaves(get_command(app), "kinodex"))
@@ -33,7 +33,7 @@ Named = tuple[str, TyperCommand]
 
 
 def _leaves(command: object, name: str) -> Iterator[Named]:
-    """The commands that do something, under their full names, in the order of `--help`."""
+    """Commands without subcommands under their full names, in the order of `--help`."""
     if isinstance(command, TyperGroup):
         for part, below in command.commands.items():
             yield from _leaves(below, f"{name} {part}")
@@ -42,7 +42,7 @@ def _leaves(command: object, name: str) -> Iterator[Named]:
 
 
 def _contents(commands: list[Named]) -> list[str]:
-    """A line a command, with its first sentence."""
+    """Table of contents: a line for each command, with its first sentence."""
     rows = [(name, _cell(re.split(r"(?<=\.)\s", command.help or "")[0])) for name, command in commands]
     linked = [f"| [`{name}`](#{name.replace(' ', '-')}) | {first} |" for name, first in rows]
     return ["| command | does |", "|---|---|", *linked, ""]
@@ -61,8 +61,8 @@ def _section(name: str, command: TyperCommand) -> str:
 
 def _row(name: str, help_text: str) -> str:
     found = DEFAULT.search(help_text)
-    said = found[1].removeprefix("default: ") if found else ""
-    return f"| `{name}` | {_cell(DEFAULT.sub('', help_text))} | {_cell(said)} |"
+    default = found[1].removeprefix("default: ") if found else ""
+    return f"| `{name}` | {_cell(DEFAULT.sub('', help_text))} | {_cell(default)} |"
 
 
 def _prose(text: str) -> str:

@@ -13,28 +13,28 @@ from index.rows import VideoRow
 from jobs.errors import UsageError
 
 
-def held_space(library: Library, wanted: str | None) -> Fingerprint:
-    """One of the library's spaces by name or digest, None being its own; raises UsageError if it is none of them."""
+def find_space(library: Library, name: str | None) -> Fingerprint:
+    """Find one of the library's spaces by name or digest, None being its own; raises UsageError if there is none."""
     try:
-        return library.space(wanted)
+        return library.space(name)
     except SpaceMismatch as error:
         raise UsageError(str(error)) from error
 
 
-def library_space(library: Library, wanted: str | None, towers: Literal["image", "text"]) -> Space:
-    """A tower of the library's own space, or of another that it holds, by name or digest.
+def load_tower(library: Library, name: str | None, towers: Literal["image", "text"]) -> Space:
+    """Load a tower of one of the library's spaces by name or digest, None being its own.
 
     Raises UsageError if the library lacks it, SpaceMismatch if its name stands for other weights here, or a SpaceError.
     """
-    held_space(library, wanted)
-    return library.load_space(wanted, towers)
+    find_space(library, name)
+    return library.load_space(name, towers)
 
 
 def check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
-    """Raise `SpaceMismatch` for a space in which not all these videos can be searched, before any of them is."""
+    """Raise `SpaceMismatch` for a space in which some of these videos have no vectors yet."""
     if space.digest == library.fingerprint.digest:
         return
-    pending = {row.video_id for row in library.pending("vectors", space.digest)}
+    pending = {row.video_id for row in library.additions.pending("vectors", space.digest)}
     lacking = [row for row in videos if row.frames and row.video_id in pending]
     if lacking:
         raise SpaceMismatch(
@@ -53,7 +53,7 @@ def open_environment(
     """
     library = Library.open(place) if isinstance(place, str) else place
     detect = None
-    held_space(library, space)
+    find_space(library, space)
     if detector is not None:
         from jobs.annotate.agent_detector import detect_with
 

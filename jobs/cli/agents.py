@@ -1,4 +1,4 @@
-"""`kinodex agents`: which agents there are, what each needs, and what can be set."""
+"""`kinodex agents`: list the agents with their needs and parameters."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ HOUR_S = 3600.0
 
 def agents(
     name: Annotated[
-        str | None, typer.Argument(help="Only this one, with all of its parameters; FILE.py shows one of your own.")
+        str | None, typer.Argument(help="Only this agent, with all its parameters; FILE.py shows one of your own.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List the agents: roles of models that they ask, tables that they read, defaults for an hour-long video."""
+    """List the agents with the model roles that they ask, the tables that they read, and their parameters."""
     from agent.variants.registry import VARIANTS, find_variant
     from jobs.console.output import print_json
 
@@ -62,13 +62,13 @@ def _show_all(chosen: tuple[Variant, ...]) -> None:
         for line in (
             each.line,
             f"models: {models}{' (language)' if each.needs_language else ''}{' (pictures)' * each.needs_pictures}; "
-            f"reads besides frames: {', '.join(each.uses) or 'nothing'}",
+            f"also reads: {', '.join(each.uses) or 'nothing'}",
             f"defaults: {defaults}",
         ):
             out.print(Padding(line, (0, 0, 0, 4)), highlight=False)
     out.print(
-        "\nDefaults are those for an hour-long video; --set NAME=VALUE changes one. Agents marked (language) need a\n"
-        "language model: --model NAME --base-url URL. Those marked (pictures) cannot do with imported captions alone.\n"
+        "\nDefaults are for an hour-long video; --set NAME=VALUE changes one. Agents marked (language) need a\n"
+        "language model: --model NAME --base-url URL. Those marked (pictures) need frames, not just captions.\n"
         "`kinodex agents NAME` shows one, with its ablations.",
         highlight=False,
     )

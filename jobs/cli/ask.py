@@ -1,4 +1,4 @@
-"""`kinodex ask`: a question, the search as it goes, the answer with its evidence and its bill."""
+"""`kinodex ask`: ask a question, watch the search, get the answer with its evidence and its cost."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 def ask(
     library: LibraryArgument,
     question: Annotated[str, typer.Argument(help="The question, in words.")],
-    option: Annotated[list[str] | None, typer.Option(help="One choice; give it once for each of 2 to 26.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="One of 2 to 26 choices; repeat it for each.")] = None,
     video: VideoOption = None,
-    agent: Annotated[str, typer.Option(help="Which agent: a name of `kinodex agents`, or FILE.py.")] = "eea",
+    agent: Annotated[str, typer.Option(help="The agent: a name of `kinodex agents`, or FILE.py.")] = "eea",
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent; may be repeated.")
     ] = None,
     continue_: Annotated[
-        Path | None, typer.Option("--continue", metavar="TRACE", help="Follow-up: begin with what this run saw.")
+        Path | None,
+        typer.Option("--continue", metavar="TRACE", help="Follow-up: start with what this run saw."),
     ] = None,
     model: options.ModelOption = "builtin",
     base_url: options.BaseUrlOption = None,
@@ -47,7 +48,7 @@ def ask(
     input_price: options.InputPriceOption = 0.0,
     output_price: options.OutputPriceOption = 0.0,
     cache: options.CacheOption = True,
-    trace: Annotated[Path | None, typer.Option(help="Write what happened to this file, as JSON lines.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write all events of the run to this file, as JSON lines.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer."""
@@ -58,33 +59,33 @@ def ask(
     from jobs.model_choice import ModelChoice
     from jobs.open_library import open_environment
 
-    asked = Question(question, tuple(option or ()))
+    query = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
     options.check_cost(choice, max_cost)
     _check_trace(trace, continue_)
     environment = open_environment(library, video or (), detector, space)
-    how = _How(agent, _settings(set_ or []), budget, continue_, trace)
-    answer = asyncio.run(_answer(asked, environment, choice, how, quiet=json))
-    _show(answer, asked, environment, trace, as_json=json)
+    run = _RunOptions(agent, _settings(set_ or []), budget, continue_, trace)
+    answer = asyncio.run(_answer(query, environment, choice, run, quiet=json))
+    _show(answer, query, environment, trace, as_json=json)
 
 
 @dataclass(frozen=True, slots=True)
-class _How:
-    """By which agent a question is answered, set how, within which limits, after which run."""
+class _RunOptions:
+    """Agent, parameters and limits of a run, the earlier run that it follows, and the file for its trace."""
 
     agent: str
     settings: dict[str, str]
     budget: Budget
-    after: Path | None
+    follows: Path | None
     trace: Path | None
 
 
-def _settings(given: list[str]) -> dict[str, str]:
+def _settings(pairs: list[str]) -> dict[str, str]:
     from jobs.errors import UsageError
 
     settings = {}
-    for each in given:
+    for each in pairs:
         name, separator, value = each.partition("=")
         if not separator:
             raise UsageError(f"got --set {each}; write it as NAME=VALUE (`kinodex agents` shows the names)")
@@ -99,10 +100,12 @@ def _check_trace(trace: Path | None, after: Path | None) -> None:
         raise UsageError(f"got {trace} for both --trace and --continue, which would overwrite it; give a new file")
 
 
-async def _answer(question: Question, environment: Environment, choice: ModelChoice, how: _How, quiet: bool) -> Answer:
+async def _answer(
+    question: Question, environment: Environment, choice: ModelChoice, run: _RunOptions, quiet: bool
+) -> Answer:
     from contextlib import ExitStack
 
-    from agent.ask_questions import ask as run
+    from agent.ask_questions import ask as ask_agent
     from agent.ask_questions import default_parameters
     from agent.trace.followup import read_prior_evidence
     from agent.trace.trace import trace_to
@@ -112,30 +115,30 @@ async def _answer(question: Question, environment: Environment, choice: ModelCho
     from jobs.errors import UsageError
     from jobs.model_choice import chosen_models
 
-    parameters = with_settings(default_parameters(how.agent, environment), how.settings)
-    seen = None if how.after is None else read_prior_evidence(how.after, environment)
+    parameters = with_settings(default_parameters(run.agent, environment), run.settings)
+    seen = None if run.follows is None else read_prior_evidence(run.follows, environment)
     watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(console())]
     with ExitStack() as stack:
-        if how.trace is not None:
+        if run.trace is not None:
             try:
-                watchers.append(stack.enter_context(trace_to(how.trace)))
+                watchers.append(stack.enter_context(trace_to(run.trace)))
             except OSError as error:
-                raise UsageError(f"cannot write the trace {how.trace}: {error.strerror}; give another file") from error
+                raise UsageError(f"cannot write the trace {run.trace}: {error.strerror}; give another file") from error
 
-        def tell(event: Event) -> None:
+        def on_event(event: Event) -> None:
             for watcher in watchers:
                 watcher(event)
 
         async with chosen_models(choice) as models:
-            return await run(
+            return await ask_agent(
                 question,
                 environment,
                 models(environment),
-                agent=how.agent,
+                agent=run.agent,
                 parameters=parameters,
-                budget=how.budget,
+                budget=run.budget,
                 seen=seen,
-                on_event=tell,
+                on_event=on_event,
             )
 
 

@@ -1,4 +1,4 @@
-"""`kinodex bench`: what was measured, measured again on this machine."""
+"""`kinodex bench`: measure speed and search on this machine."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def ingest(
     decoder: Annotated[str, typer.Option(help="auto, pyav, decord, torchcodec or nvdec.")] = "auto",
     device: Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")] = "auto",
     ray: Annotated[bool, typer.Option("--ray/--local", help="On a Ray started here, or in threads.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode; one a core if not given.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode. Default: one a core.")] = None,
     script: Annotated[bool, typer.Option(help="Also run the plain decord + open_clip script.")] = True,
     json: JsonOption = False,
 ) -> None:
-    """Frames a second end to end, against each stage alone and against the plain script of decord and open_clip.
+    """Measure frames a second end to end, against each stage alone and against a plain script of decord and open_clip.
 
     Other settings come from the environment, such as KINODEX_INGEST_CUT_S=300.
     """
@@ -39,8 +39,8 @@ def ingest(
     from jobs.console.output import print_json
     from jobs.ingest.config import resolve
 
-    told = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
-    figures = bench_ingest(video, resolve(told, {}, os.environ, None, {}).config, rounds, script, _tell)
+    flags = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
+    figures = bench_ingest(video, resolve(flags, {}, os.environ, None, {}).config, rounds, script, _tell)
     if json:
         print_json(asdict(figures))
     else:
@@ -53,10 +53,13 @@ def decoders(
     fps: Annotated[list[float] | None, typer.Option(help="Frames sampled a second; may be repeated.")] = None,
     decoder: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds; medians are printed.")] = 3,
-    make: Annotated[Path | None, typer.Option(help="Make a film by each codec here from the first file.")] = None,
+    make: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the first file re-encoded with each codec."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """What each decoder costs by file, relative to decoding everything with PyAV, and whether its times agree."""
+    """Measure the cost of each decoder by file, relative to decoding all with PyAV, and check that its times agree."""
     from jobs.bench.decoders import bench_decoders, table
     from jobs.console.output import print_json
 
@@ -80,15 +83,15 @@ def make_space(
 
 @app.command("eval")
 def evaluation(
-    directory: Annotated[Path, typer.Argument(help="Folder for films and library; what is there is used.")],
+    directory: Annotated[Path, typer.Argument(help="Folder for films and library; existing ones are used.")],
     agent: Annotated[list[str] | None, typer.Option(help="eea, vca, uniform or blind; may be repeated.")] = None,
-    questions: Annotated[int, typer.Option(min=1, help="Questions asked.")] = 1000,
-    at_once: Annotated[int, typer.Option(min=1, help="Calls under way together.")] = 32,
+    questions: Annotated[int, typer.Option(min=1, help="Number of questions.")] = 1000,
+    at_once: Annotated[int, typer.Option(min=1, help="Calls at the same time.")] = 32,
     latency_ms: Annotated[float, typer.Option(min=1.0, help="What a call of the model takes.")] = 200.0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that ask.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes of `kinodex eval`.")] = 1,
     json: JsonOption = False,
 ) -> None:
-    """What `kinodex eval` adds to the time that models take, with a server that answers after a fixed time."""
+    """Measure what `kinodex eval` adds to the time of its models, with a server that answers after a fixed time."""
     from jobs.bench.evaluation import Load, bench_eval, table
     from jobs.console.output import print_json
 
@@ -102,7 +105,7 @@ def evaluation(
 
 @app.command()
 def search(
-    directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; what is there is used.")],
+    directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; an existing one is used.")],
     videos: Annotated[int, typer.Option(min=1, help="Videos in it.")] = 1000,
     frames: Annotated[int, typer.Option(min=20, help="Frames a video.")] = 1000,
     lines: Annotated[int, typer.Option(min=1, help="Transcript lines a video, and as many captions.")] = 100,
@@ -111,15 +114,15 @@ def search(
     queries: Annotated[int, typer.Option(min=1, help="Questions of each kind.")] = 100,
     json: JsonOption = False,
 ) -> None:
-    """Searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
+    """Measure searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
     from jobs.bench.search import bench_search, table
     from jobs.bench.synthetic_library import Size
     from jobs.console.output import print_json
 
-    def told(done: int) -> None:
+    def on_progress(done: int) -> None:
         print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)
 
-    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes), queries, told)
+    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes), queries, on_progress)
     print(file=sys.stderr)
     if json:
         print_json(asdict(figures))

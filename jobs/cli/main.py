@@ -27,8 +27,8 @@ from jobs.cli.eval import app as eval_command
 from jobs.cli.options.ingest import spread_ray
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         print(f"kinodex {version('kinodex')}")
@@ -36,7 +36,7 @@ def _show_version(wanted: bool) -> None:
 
 
 UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
-"""What any write may meet that is no fault of the program: a disk that is full, or only for reading."""
+"""Errors of a write that are no fault of the program: a full disk, or one that is read-only."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,7 +47,7 @@ app = typer.Typer(
 @app.callback()
 def kinodex(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Index a video library once, then answer questions about it for the price of a few frames."""
@@ -76,7 +76,7 @@ app.add_typer(train_command.app, name="train")
 
 
 def main() -> None:
-    """Run the command line. An error of the tree in jobs/errors.py is one line on stderr and an exit code."""
+    """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from index.errors import KinodexError
     from jobs.console.escape import visible_lines
     from jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
@@ -87,8 +87,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
-        wanted = f"pip install 'kinodex[{EXTRAS[error.name]}]'"
-        print(f"error: this needs the package {error.name}, which is not installed; {wanted}", file=sys.stderr)
+        remedy = f"pip install 'kinodex[{EXTRAS[error.name]}]'"
+        print(f"error: this needs the package {error.name}, which is not installed; {remedy}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
     except (KinodexError, PipelineError) as error:
         from jobs.errors import exit_code
@@ -99,9 +99,9 @@ def main() -> None:
         if error.errno not in UNWRITABLE:
             raise
         where = error.filename or "a file or the output"
-        print(f"error: cannot write {where}: {error.strerror}; make room, or give another place", file=sys.stderr)
+        print(f"error: cannot write {where}: {error.strerror}; free some space or use another place", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
     except SystemExit as done:
-        if done.code == INTERRUPTED:  # typer makes a KeyboardInterrupt into this, without a word
-            print("interrupted: what was complete stays; run the command again to go on", file=sys.stderr)
+        if done.code == INTERRUPTED:  # typer turns a KeyboardInterrupt into this, without a message
+            print("interrupted: completed work is kept; run the command again to continue", file=sys.stderr)
         raise

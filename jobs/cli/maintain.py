@@ -1,4 +1,4 @@
-"""`kinodex maintain`: a library kept in good order, or only looked at."""
+"""`kinodex maintain`: clean up a library, or only check it."""
 
 from __future__ import annotations
 
@@ -24,28 +24,31 @@ LEAST_KEEP_MINUTES = 1.0
 def maintain(
     library: LibraryArgument,
     check: Annotated[
-        bool, typer.Option("--check", help="Only look, and say what there is to do; writes nothing.")
+        bool, typer.Option("--check", help="Only check, and list what there is to do; writes nothing.")
     ] = False,
     keep_minutes: Annotated[
         float,
         typer.Option(
             min=0.0,
-            help="Older states of tables stay so long, for whoever is reading one. 0 only if nobody uses the library.",
+            help="How long older states of tables are kept for their readers. 0 only if nobody uses the library.",
         ),
     ] = 60.0,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Write files and indexes anew, so that nothing removed is left in them.")
+        bool, typer.Option("--purge", help="Rewrite files and indexes, so that they hold nothing that was removed.")
     ] = False,
     discard_broken: Annotated[
-        bool, typer.Option("--discard-broken", help="Delete videos and additions that lost rows, to be made anew.")
+        bool,
+        typer.Option("--discard-broken", help="Delete videos and additions that lost rows, to make them again."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Remove what interrupted runs left, join files, refresh indexes, and check that all rows are there.
+    """Remove leftovers of interrupted runs, join files, refresh indexes, and check that no row is missing.
 
-    Safe beside ingest and reading. Exits with 3 if something is wrong in the end that no run at work explains.
+    Safe while others ingest or read. Exits with 3 if something is still wrong that no run at work explains.
     """
     from index.library import Library
+    from index.maintenance.maintain import health as check_health
+    from index.maintenance.maintain import maintain as maintain_library
     from jobs.console.output import console, print_json
     from jobs.errors import OK, SOME_FAILED, UsageError
 
@@ -54,16 +57,16 @@ def maintain(
         raise UsageError(f"got --check, which deletes nothing, with {other}; leave one of them out")
     if 0 < keep_minutes < LEAST_KEEP_MINUTES:
         raise UsageError(
-            f"got --keep-minutes {keep_minutes:g}, too short for what others are reading; give {LEAST_KEEP_MINUTES:g} "
+            f"got --keep-minutes {keep_minutes:g}, too short for others who are reading; give {LEAST_KEEP_MINUTES:g} "
             "or more, or 0 if nobody uses the library"
         )
     opened = Library.open(library)
-    done = None if check else opened.maintain(keep_minutes * MINUTE_S, discard_broken, purge, _tell)
-    health = opened.health() if done is None else done.after
+    upkeep = None if check else maintain_library(opened, keep_minutes * MINUTE_S, discard_broken, purge, _tell)
+    health = check_health(opened) if upkeep is None else upkeep.after
     if json:
-        print_json(_plain(opened.uri, health, done))
+        print_json(_plain(opened.uri, health, upkeep))
     else:
-        _show(opened.uri, health, done, console())
+        _show(opened.uri, health, upkeep, console())
     raise typer.Exit(SOME_FAILED if health.problems else OK)
 
 
@@ -71,29 +74,30 @@ def _tell(step: str) -> None:
     print(f"{step} ...", file=sys.stderr, flush=True)
 
 
-def _plain(uri: str, health: Health, done: Upkeep | None) -> dict[str, Any]:
+def _plain(uri: str, health: Health, upkeep: Upkeep | None) -> dict[str, Any]:
     from dataclasses import asdict
 
-    told: dict[str, Any] = {"uri": uri, "problems": health.problems, "health": asdict(health)}
-    if done is not None:
-        before = {"data_bytes": done.before.data_bytes, "disk_bytes": done.before.disk_bytes}
-        told |= {"before": before, "removed": asdict(done.removed), "notes": done.notes}
-    return told
+    result: dict[str, Any] = {"uri": uri, "problems": health.problems, "health": asdict(health)}
+    if upkeep is not None:
+        before = {"data_bytes": upkeep.before.data_bytes, "disk_bytes": upkeep.before.disk_bytes}
+        result |= {"before": before, "removed": asdict(upkeep.removed), "notes": upkeep.notes}
+    return result
 
 
-def _show(uri: str, health: Health, done: Upkeep | None, out: Console) -> None:
+def _show(uri: str, health: Health, upkeep: Upkeep | None, out: Console) -> None:
     from rich.markup import escape
 
     out.print(f"{escape(uri)}: {health.audit.videos:,} videos", soft_wrap=True)
     for each in health.at_work:
-        out.print(escape(f"{'ended without saying so' if each.is_dead else 'at work'}: {each}"), soft_wrap=True)
-    out.print(_sizes(health if done is None else done.before, health))
-    for line in _removed(done.removed) if done is not None else ():
+        out.print(escape(f"{'ended without reporting it' if each.is_dead else 'at work'}: {each}"), soft_wrap=True)
+    out.print(_sizes(health if upkeep is None else upkeep.before, health))
+    for line in _removed(upkeep.removed) if upkeep is not None else ():
         out.print(escape(f"removed: {line}"), soft_wrap=True)
-    for note in done.notes if done is not None else ():
+    for note in upkeep.notes if upkeep is not None else ():
         out.print(escape(f"note: {note}"), soft_wrap=True)
     if not health.problems:
-        but = "but for what runs at work may be writing, " if any(not each.is_dead for each in health.at_work) else ""
+        is_in_use = any(not each.is_dead for each in health.at_work)
+        but = "apart from what runs at work may be writing, " if is_in_use else ""
         out.print(f"{but}every row belongs to a complete video or addition, and each of these has all its rows")
         return
     out.print(f"[red]{len(health.problems):,} wrong:[/]")
@@ -105,7 +109,7 @@ def _show(uri: str, health: Health, done: Upkeep | None, out: Console) -> None:
 
 
 def _sizes(before: Health, after: Health) -> Table:
-    """The tables as they were and are; one figure where nothing changed."""
+    """Tables before and after; one figure where nothing changed."""
     from jobs.console.output import plain_table
 
     table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
@@ -139,10 +143,10 @@ def _size(count: int | None) -> str:
 
 
 def _removed(gone: Audit) -> list[str]:
-    """What maintenance deleted, in words."""
+    """Counts of deleted rows, in words."""
     of_videos = {
         "leftovers of videos that were never completed": gone.orphans,
-        "rows that were there twice, of videos": gone.doubled,
+        "duplicate rows of videos": gone.doubled,
         "broken videos, to be ingested again": gone.broken,
     }
     leftovers = {f"leftovers of {each.stage} by {each.model}, of videos": each for each in gone.added.leftovers}

@@ -1,4 +1,4 @@
-"""`kinodex remove`: videos, or what a model added to them, taken out of a library."""
+"""`kinodex remove`: remove videos, or the rows that a model added to them, from a library."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Take videos out of a library, or what a model added to them. `kinodex maintain` gives the room back later, "
+    help="Remove videos from a library, or the rows that a model added. `kinodex maintain` frees their space later, "
     "`kinodex maintain --purge` all of it.",
 )
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 LISTED = 10
 
 
@@ -27,11 +27,12 @@ def videos(
     video: Annotated[list[str], typer.Argument(help="A video: id (or its first digits), title, file, URI, or a glob.")],
     yes: YesOption = False,
 ) -> None:
-    """Take videos out, with their frames, vectors, texts and detections. Their files stay as they are.
+    """Remove videos with their frames, vectors, texts and detections. Their files stay as they are.
 
-    An ingest that is given their files again indexes them again.
+    An ingest of the same files indexes them again.
     """
     from index.library import Library
+    from index.maintenance.remove import remove_videos
     from jobs.console.escape import visible
     from jobs.console.output import clock
 
@@ -41,8 +42,8 @@ def videos(
         print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
     if len(rows) > LISTED:
         print(f"and {len(rows) - LISTED:,} more")
-    _agreed(f"Remove {_count(len(rows), 'video')} from {opened.uri}?", yes)
-    opened.remove_videos(*(row.video_id for row in rows))
+    _confirm(f"Remove {_count(len(rows), 'video')} from {opened.uri}?", yes)
+    remove_videos(opened, *(row.video_id for row in rows))
     print(f"{_count(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
 
 
@@ -50,25 +51,26 @@ def videos(
 def added(
     library: LibraryArgument,
     stage: Annotated[str, typer.Argument(help="captions, detections, speech, vectors, or clips (captions of agents).")],
-    model: Annotated[str, typer.Argument(help="Whose, as `kinodex info` names it; of vectors the space's digest.")],
+    model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors the space's digest.")],
     video: VideoOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Take out what a model added: captions, detections, speech, vectors of another space, or clips."""
+    """Remove the rows that a model added: captions, detections, speech, vectors of another space, or clips."""
     from index.library import Library
+    from index.maintenance.remove import remove_added
 
     opened = Library.open(library)
     before = _facts(opened, stage, model)
     ids = [row.video_id for row in opened.videos_named(video)] if video else sorted(opened.video_ids())
     of = f" of {_count(len(ids), 'video')}" if video else ""
-    _agreed(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
-    opened.remove_added(stage, model, *ids)
+    _confirm(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
+    remove_added(opened, stage, model, *ids)
     after = next((each for each in opened.info().added if (each.stage, each.model) == (stage, model)), None)
     print(f"{before.rows - (after.rows if after else 0):,} {stage} removed")
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
-    """How much a model added; raises UsageError, which says what there is, if it added nothing."""
+    """Counts of the rows that a model added; raises UsageError, which lists what there is, if there are none."""
     from jobs.errors import UsageError
 
     held = library.info().added
@@ -79,8 +81,8 @@ def _facts(library: Library, stage: str, model: str) -> AddedFacts:
     return found
 
 
-def _agreed(asked: str, yes: bool) -> None:
-    """Raises UsageError where nobody can be asked, and Exit where somebody says no."""
+def _confirm(question: str, yes: bool) -> None:
+    """Ask for confirmation; raises UsageError where there is no terminal, and Exit on a no."""
     import sys
 
     from jobs.errors import OK, UsageError
@@ -88,8 +90,8 @@ def _agreed(asked: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{asked} Nobody can be asked here; give --yes")
-    if not typer.confirm(asked):
+        raise UsageError(f"{question} Nobody can answer here; give --yes")
+    if not typer.confirm(question):
         raise typer.Exit(OK)
 
 

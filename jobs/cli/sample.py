@@ -1,4 +1,4 @@
-"""`kinodex sample` and `kinodex demo`: films with known answers, and the whole job on them."""
+"""`kinodex sample` and `kinodex demo`: films with known answers, and everything else with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sample(
     from jobs.synthetic.sample import sample as write
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory} is there already; give a new or an empty folder")
+        raise UsageError(f"{directory} already exists; give a new or an empty folder")
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("drawing films", total=1.0)
         films = write(directory, hours, seed, on_progress=lambda part: bar.update(task, completed=part))
@@ -35,7 +35,7 @@ def demo(
         "demo"
     ),
 ) -> None:
-    """Films, a library, a search and three questions with their evidence: the whole job, offline, in minutes."""
+    """Make films and a library, search it and ask three questions: the whole job, offline, in minutes."""
     from jobs.synthetic.demo import run_demo
 
     run_demo(directory)

@@ -1,4 +1,4 @@
-"""`kinodex search`: moments by words, by a picture, by what was detected."""
+"""`kinodex search`: find moments by words, by a picture, or by detections."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def search(
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score of a detection.")] = 0.0,
     space: Annotated[
-        str | None, typer.Option(help="Look for frames in this space of the library, by its name or digest.")
+        str | None, typer.Option(help="Search frames in this space of the library, by its name or digest.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Find moments by words, by a picture, or by what was detected."""
+    """Find moments by words, by a picture, or by detections."""
     from index.library import Library
     from index.rows import Scope
     from jobs.console.output import show_hits
@@ -53,21 +53,23 @@ def search(
     ids = tuple(row.video_id for row in opened.videos_named(video)) if video else None
     scope = Scope(ids, from_s, to_s)
     if only == "detections":
-        hits = opened.search_detections(label or query, min_score, scope, k=k, min_gap_s=min_gap)
+        hits = opened.search.detections(label or query, min_score, scope, k=k, min_gap_s=min_gap)
     elif only == "transcript":
-        hits = opened.search_transcript(query, scope, k=k)
+        hits = opened.search.transcript(query, scope, k=k)
     elif only == "frames":
         vector = _vector(opened, query, image, space)
-        hits = opened.search_frames(vector, scope, k=k, min_gap_s=min_gap, space=space)
+        hits = opened.search.frames(vector, scope, k=k, min_gap_s=min_gap, space=space)
     elif only == "captions":
-        hits = opened.search_captions(query, _vector(opened, query, None, None), scope, k=k)
+        hits = opened.search.captions(query, _vector(opened, query, None, None), scope, k=k)
     else:
-        hits = opened.search(query, _vector(opened, query, None, space), scope, k=k, min_gap_s=min_gap, space=space)
+        hits = opened.search.hybrid(
+            query, _vector(opened, query, None, space), scope, k=k, min_gap_s=min_gap, space=space
+        )
     show_hits(hits, opened, as_json=json)
 
 
 def _checked(only: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
-    """What is to be searched, if what was given fits together; a picture is looked for in frames."""
+    """Check that the options fit together, and return the kind to search; a picture searches frames."""
     from jobs.errors import UsageError
 
     if only not in KINDS:
@@ -83,7 +85,7 @@ def _checked(only: str, query: str, image: Path | None, label: str | None, space
 
 
 def _check_added(library: Library, stage: str) -> None:
-    """Say that there is nothing of the kind to search, which "no hit" would not tell."""
+    """Raise `UsageError` if a library has no rows of a stage, instead of finding nothing."""
     from jobs.errors import UsageError
 
     if all(added.stage != stage for added in library.info().added):
@@ -91,14 +93,14 @@ def _check_added(library: Library, stage: str) -> None:
 
 
 def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.floating[Any]]:
-    """What to look for as a unit vector `[dim]` of a space of the library; None is its own."""
-    from jobs.open_library import library_space
+    """Embed the query or the picture as a unit vector `[dim]` of a space of the library; None is its own."""
+    from jobs.open_library import load_tower
 
     vectors: NDArray[np.floating[Any]]
     if image is None:
-        vectors = library_space(library, space, "text").embed_text([query])
+        vectors = load_tower(library, space, "text").embed_text([query])
     else:
-        tower = library_space(library, space, "image")
+        tower = load_tower(library, space, "image")
         vectors = tower.embed(tower.prepare(_read_image(image))[None])
     vector: NDArray[np.floating[Any]] = vectors[0]
     return vector

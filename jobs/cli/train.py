@@ -1,4 +1,4 @@
-"""`kinodex train master` and `kinodex rollouts`: a master for LongVideoAgent, and what runs of it are worth."""
+"""`kinodex train master` and `kinodex rollouts`: train a master for LongVideoAgent, and score its runs."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def master(
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Optimisation steps at most.")] = None,
     frozen: Annotated[
-        str, typer.Option(help="Who grounds and looks: builtin, or a model of an OpenAI-compatible endpoint.")
+        str, typer.Option(help="Model that grounds and looks: builtin, or one of an OpenAI-compatible endpoint.")
     ] = "builtin",
     base_url: BaseUrlOption = None,
     models: Annotated[Path | None, typer.Option(help="TOML file with a model for each role but the policy.")] = None,
     space: SpaceOption = None,
 ) -> None:
-    """Train a LongVideoAgent master with GRPO on questions about a library; run again, it goes on."""
+    """Train a LongVideoAgent master with GRPO on questions about a library; run it again to continue."""
     from jobs.model_choice import ModelChoice
     from jobs.synthetic.known_answers import read_known
     from jobs.train.grpo import film_environments, train_master
@@ -56,10 +56,10 @@ def master(
 def rollouts(
     trace: Annotated[list[Path], typer.Argument(exists=True, help="Traces of `kinodex ask --agent longvideoagent`.")],
     questions: QuestionsOption,
-    out: Annotated[Path | None, typer.Option(help="File to write; standard output if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
     alpha: Annotated[float | None, typer.Option(min=0.0, help="Weight of well-formed turns.")] = None,
 ) -> None:
-    """Write runs as conversations to train on: one JSON line a run, with what each turn of the master earned."""
+    """Write runs as conversations to train on: one JSON line for each run, with the reward of each turn."""
     from agent.trace.trace import read_trace
     from agent.variants.longvideoagent.rewards import ALPHA
     from agent.variants.longvideoagent.rollouts import as_line, asked, rollout

@@ -1,4 +1,4 @@
-"""What commands print: a table for people, JSON for programs."""
+"""Output of commands: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def clock(seconds: float) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """How many of a thing: "1 frame", "2,000 frames"."""
+    """A count with its noun: "1 frame", "2,000 frames"."""
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
@@ -55,14 +55,14 @@ def plain_table(*columns: str) -> Table:
 
 def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
-    videos, failures, facts = library.videos(), library.failures(), library.info()
+    videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
     others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]
     if as_json:
-        told = {
+        rows = {
             "videos": [asdict(row) for row in videos[:limit]],
             "failures": [asdict(row) for row in failures[:limit]],
         }
-        print_json(asdict(facts) | {"other_spaces": others} | told)
+        print_json(asdict(facts) | {"other_spaces": others} | rows)
         return
     out = console()
     out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
@@ -79,7 +79,7 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
         table.add_row(row.video_id[:12], escape(visible(row.title)), length, *counts, picture)
     out.print(table)
     _show_more(len(videos), limit, out)
-    current = {uri: source.video_id for uri, source in library.sources().items()}
+    current = {uri: source.video_id for uri, source in library.ingest_log.sources().items()}
     for row in videos:
         if current.get(row.uri, row.video_id) != row.video_id:
             out.print(

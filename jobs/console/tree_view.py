@@ -31,7 +31,7 @@ CLIPPED = 160
 
 
 class TreeView:
-    """Prints events as they come; remembers what depth each segment has, and which were new this round."""
+    """Print events as they come, with the depth of each segment and a mark on those of this round."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
@@ -98,8 +98,8 @@ class TreeView:
 
     def _candidate(self, number: int, reward: float | None, fusion: str, *, best: bool) -> None:
         indent = "   " * self._depth.get(number, 0)
-        told = "  --" if reward is None else f"{reward:4.0f}"
-        line = f"{indent}{self._name(number):<28} reward {told}{fusion}"
+        points = "  --" if reward is None else f"{reward:4.0f}"
+        line = f"{indent}{self._name(number):<28} reward {points}{fusion}"
         self._say(f"[green]{line}[/]" if best else line)
 
     def _acted(self, event: Acted) -> None:
@@ -117,11 +117,11 @@ class TreeView:
             self._say(f"   and {len(event.notes) - SHOWN_NOTES} more")
 
     def _assessed(self, event: Assessed) -> None:
-        self._say(f"  sure to {event.confidence:g} of {event.most:g}  {escape(_clipped(event.thought))}".rstrip())
+        self._say(f"  confidence {event.confidence:g} of {event.most:g}  {escape(_clipped(event.thought))}".rstrip())
 
     def _decided(self, event: Decided) -> None:
         if event.action == "explore" and event.segment is not None:
-            self._say(f"  goes on with {self._name(event.segment)}")
+            self._say(f"  continues with {self._name(event.segment)}")
         else:
             self._say(f"  {event.action.replace('_', ' ')}" + (" (no further round allowed)" if event.forced else ""))
 
@@ -137,7 +137,7 @@ class TreeView:
         return f"{number}: {self._title(segment.video_id)}{clock(segment.start_s)} to {clock(segment.end_s)}"
 
     def _title(self, video_id: str) -> str:
-        """Which video, where there are several."""
+        """Title of a video, if there are several."""
         return f"{escape(visible(self._titles[video_id]))} " if len(self._titles) > 1 else ""
 
 
@@ -147,7 +147,7 @@ def _clipped(text: str) -> str:
 
 
 def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None:
-    """The answer, its status, its evidence as times, and its ledger."""
+    """Print the answer, its status, its evidence as times, and its ledger."""
     titles = {video.video_id: video.title for video in videos}
     letter = f"{answer.letter}. " if answer.letter else ""
     out.print(
@@ -175,4 +175,4 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
 
 def _kept(bill: Ledger) -> str:
     behind = bill.frames_with_kept - bill.frames
-    return f" (and {behind} behind captions kept before)" if behind else ""
+    return f" (and {behind} behind captions from earlier runs)" if behind else ""

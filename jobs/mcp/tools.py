@@ -19,7 +19,7 @@ from jobs.errors import UsageError
 from jobs.mcp import replies
 from jobs.mcp.images import image_blocks
 from jobs.mcp.replies import first_fitting, lines_of, page, spread, tool_result
-from jobs.open_library import held_space, open_environment
+from jobs.open_library import find_space, open_environment
 from jobs.stored_frames import frames_between
 
 VideoName = Annotated[
@@ -49,7 +49,7 @@ class LibraryTools:
         self.library = library
         self._detector = detector
         self._space = space
-        self._in_own = held_space(library, space).digest == library.fingerprint.digest
+        self._in_own = find_space(library, space).digest == library.fingerprint.digest
 
     @cached_property
     def _agents_library(self) -> Library:

@@ -19,7 +19,7 @@ from index.errors import KinodexError, TimeOutside
 from index.library import Library
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import Run, trace_file
-from jobs.open_library import held_space
+from jobs.open_library import find_space
 from jobs.viewer.inputs import ViewerInputs
 from jobs.viewer.library_view import SearchRequest, failures_page, search_view, video_view, videos_page
 from jobs.viewer.run_view import run_view, truth_of
@@ -46,7 +46,7 @@ class ViewerApi:
         self.inputs = inputs
         self._space = space
         for library in inputs.libraries:
-            held_space(library, space)
+            find_space(library, space)
         self._slow_libraries: dict[int, Library] = {}
         self._environments: dict[tuple[int, str], Environment] = {}
         self._views: dict[str, TraceView] = {}

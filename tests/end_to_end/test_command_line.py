@@ -94,17 +94,19 @@ def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Library.open(str(place))
     film = made.video("film-02")
     captions = [caption(0, "a walrus plays chess"), caption(1, "nothing to be seen")]
-    made.add_captions({film.video_id: captions}, "captioner")
-    made.complete_addition("captions", "captioner", {film.video_id: 2}, {})
-    made.add_detections({film.video_id: [detection(3, "walrus", 0.9), detection(9, "walrus", 0.3)]}, "detector")
-    made.complete_addition("detections", "detector", {film.video_id: 2}, {})
+    made.additions.add_captions({film.video_id: captions}, "captioner")
+    made.additions.complete("captions", "captioner", {film.video_id: 2}, {})
+    made.additions.add_detections(
+        {film.video_id: [detection(3, "walrus", 0.9), detection(9, "walrus", 0.3)]}, "detector"
+    )
+    made.additions.complete("detections", "detector", {film.video_id: 2}, {})
     other = load_space(write_model(place.parent / "other", TINY))
-    made.add_space(other.fingerprint)
+    made.additions.add_space(other.fingerprint)
     held = made.vectors(film.video_id)
     looks = np.random.default_rng(0).integers(256, size=(film.frames, 32, 32, 3), dtype=np.uint8)
     vectors = other.embed(np.stack([other.prepare(look) for look in looks]))
-    made.add_vectors({film.video_id: replace(held, vectors=vectors)}, other.fingerprint)
-    made.complete_addition("vectors", other.fingerprint.digest, {film.video_id: film.frames}, {})
+    made.additions.add_vectors({film.video_id: replace(held, vectors=vectors)}, other.fingerprint)
+    made.additions.complete("vectors", other.fingerprint.digest, {film.video_id: film.frames}, {})
     return place
 
 
@@ -305,7 +307,7 @@ def test_a_full_disk_is_one_line(kinodex: Kinodex, library: Path) -> None:
     if not full.exists():
         pytest.skip("no /dev/full here")
     asked = ("ask", library, "what?", "--video", "film-01", "--trace", full)
-    bad(kinodex, *asked, code=2, says="No space left on device; make room")
+    bad(kinodex, *asked, code=2, says="No space left on device; free some space")
 
 
 def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The options of every command that asks models: which ones, at what price, and how much an answer may cost."""
+"""Options of commands that ask models: models, prices and budgets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ ModelOption = Annotated[
 BaseUrlOption = Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")]
 ModelsOption = Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")]
 CacheOption = Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")]
-SampleOption = Annotated[int, typer.Option(help="Tells repetitions apart: another number asks models anew.")]
+SampleOption = Annotated[int, typer.Option(help="Number of the repetition: another number asks the models again.")]
 AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
 DetectorOption = Annotated[
-    str | None, typer.Option(help="Finds things that the library's detections do not tell: a hub id or a folder.")
+    str | None,
+    typer.Option(help="Model for things that the library's detections do not name: a hub id or folder."),
 ]
 SpaceOption = Annotated[
     str | None, typer.Option(help="Look for frames in this space of the library, by its name or digest.")
@@ -27,30 +28,30 @@ SpaceOption = Annotated[
 InputPriceOption = Annotated[float, typer.Option(help="Money for a million input tokens.")]
 OutputPriceOption = Annotated[float, typer.Option(help="Money for a million output tokens.")]
 MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
-MaxRoundsOption = Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows as many.")]
+MaxRoundsOption = Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows that many.")]
 MaxTokensOption = Annotated[int | None, typer.Option(help="Budget: tokens in and out.")]
 MaxSecondsOption = Annotated[float | None, typer.Option(help="Budget: seconds.")]
-MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices given.")]
+MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices of the models.")]
 
 StopAtCostOption = Annotated[
     float | None,
     typer.Option(
-        help="Begin no question after this run has cost so much; run again to go on. Cached replies count as if anew."
+        help="Start no question after this run has cost this much; run again to continue. Cached replies count in full."
     ),
 ]
 
 
 def check_cost(choice: ModelChoice, max_cost: float | None, stop_at_cost: float | None = None) -> None:
-    """Raise `UsageError` for an amount of money that is none, or that is never reached since nothing has a price."""
+    """Raise `UsageError` for an amount of money that is not above 0, or that needs prices which no model has."""
     from jobs.errors import UsageError
     from jobs.model_choice import has_prices
 
-    given = {"--max-cost": max_cost, "--stop-at-cost": stop_at_cost}
-    for option, amount in given.items():
+    amounts = {"--max-cost": max_cost, "--stop-at-cost": stop_at_cost}
+    for option, amount in amounts.items():
         if amount is not None and not 0 < amount < float("inf"):
             raise UsageError(f"got {option} {amount:g}; give an amount of more than 0, or leave it out")
         if amount is not None and not has_prices(choice):
             raise UsageError(
-                f"got {option} without prices: no model that is asked has one; give --input-price and --output-price "
+                f"got {option} without prices: no model of this run has one; give --input-price and --output-price "
                 "per million tokens, or a price in the table of a role"
             )

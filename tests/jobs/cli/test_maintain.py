@@ -19,7 +19,9 @@ import pytest
 from lancedb.expr import col, lit
 
 from index.library import Library
-from index.maintenance.active_leases import INGEST, adding
+from index.maintenance.active_leases import INGEST, addition_lease
+from index.maintenance.maintain import health, maintain
+from index.maintenance.sweep import audit
 from index.rows import ClipRow, VideoRow
 from index.store.connection import connect
 from index.store.filters import equal
@@ -40,7 +42,7 @@ from tests.support.random_library import (
 )
 
 if TYPE_CHECKING:
-    from jobs.annotate.stage import Made
+    from jobs.annotate.stage import StageRows
 
 OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "vectors": OTHER.digest}
@@ -54,11 +56,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = Library.create(str(tmp_path_factory.mktemp("original") / "library"), SETTINGS, fingerprint())
     for seed, video_id in enumerate(VIDEOS):
         write(library, made(video_id, FRAMES, seed, lines=((0.0, 1.0, "hello"),)))
-    library.add_space(OTHER)
+    library.additions.add_space(OTHER)
     for stage in STAGE_MODELS:
         add(library, stage, *VIDEOS[:2])
-        library.complete_addition(stage, STAGE_MODELS[stage], dict.fromkeys(VIDEOS[:2], rows_of(stage)), {})
-    library.add_clips([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
+        library.additions.complete(stage, STAGE_MODELS[stage], dict.fromkeys(VIDEOS[:2], rows_of(stage)), {})
+    library.clips.add([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
     return Path(library.uri)
 
 
@@ -82,10 +84,10 @@ def add(library: Library, stage: str, *video_ids: str) -> None:
     detections = [detection(0, "kite", 0.9), detection(0, "kite", 0.8)]
     lines = [spoken(0, "one"), spoken(1, "two")]
     adders: dict[str, Callable[[], None]] = {
-        "captions": lambda: library.add_captions(dict.fromkeys(video_ids, captions), "m"),
-        "detections": lambda: library.add_detections(dict.fromkeys(video_ids, detections), "m"),
-        "speech": lambda: library.add_speech(dict.fromkeys(video_ids, lines), "m"),
-        "vectors": lambda: library.add_vectors(dict.fromkeys(video_ids, vectors_of(FRAMES, 1)), OTHER),
+        "captions": lambda: library.additions.add_captions(dict.fromkeys(video_ids, captions), "m"),
+        "detections": lambda: library.additions.add_detections(dict.fromkeys(video_ids, detections), "m"),
+        "speech": lambda: library.additions.add_speech(dict.fromkeys(video_ids, lines), "m"),
+        "vectors": lambda: library.additions.add_vectors(dict.fromkeys(video_ids, vectors_of(FRAMES, 1)), OTHER),
     }
     adders[stage]()
 
@@ -102,7 +104,7 @@ def test_a_library_in_order_stays_so(kinodex: Kinodex, library: Library) -> None
     frames = next(each for each in told["health"]["tables"] if each["name"] == "frames")
     assert (frames["rows"], frames["fragments"]) == (len(VIDEOS) * FRAMES, 1)
     assert told["removed"]["orphans"] == told["removed"]["added"]["leftovers"] == []
-    assert library.search_transcript("hello")
+    assert library.search.transcript("hello")
     assert [each.text for each in library.captions("aaaa")] == ["a kite", "a boat"]
     assert "every row belongs to a complete video or addition" in kinodex("maintain", library.uri).out
 
@@ -125,9 +127,9 @@ def test_a_look_changes_nothing_and_maintenance_removes(kinodex: Kinodex, librar
     code, told = checked(kinodex, library)
     assert (code, told["problems"]) == (0, [])
     assert told["removed"]["orphans"] == ["left"]
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
     for stage, model in STAGE_MODELS.items():
-        assert [row.video_id for row in library.pending(stage, model)] == ["cccc"]
+        assert [row.video_id for row in library.additions.pending(stage, model)] == ["cccc"]
     assert len(library.vectors("aaaa", OTHER.digest).frame_no) == FRAMES
 
 
@@ -135,7 +137,7 @@ def test_sizes_are_told_before_and_after(kinodex: Kinodex, library: Library) -> 
     for number in range(6):
         write(library, made(f"more {number}", 200, seed=number))
     time.sleep(0.2)
-    done = library.maintain(keep_s=0.1)
+    done = maintain(library, keep_s=0.1)
     assert done.before.data_bytes >= done.after.data_bytes
     assert done.before.disk_bytes is not None
     assert done.after.disk_bytes is not None
@@ -156,26 +158,28 @@ def test_an_addition_that_lost_rows_is_broken(kinodex: Kinodex, library: Library
     assert f"`kinodex maintain {library.uri} --discard-broken`" in looked.out
     code, told = checked(kinodex, library, "--discard-broken")
     assert (code, told["problems"]) == (0, [])
-    assert [row.video_id for row in library.pending(stage, STAGE_MODELS[stage])] == ["aaaa", "cccc"]
+    assert [row.video_id for row in library.additions.pending(stage, STAGE_MODELS[stage])] == ["aaaa", "cccc"]
 
 
 def test_a_broken_video_goes_only_when_asked(kinodex: Kinodex, library: Library, tables: Tables) -> None:
     tables.delete("frames", equal("video_id", "aaaa") & (col("frame_no") == lit(3)))
-    library.add_frames({"bbbb": made("bbbb", FRAMES, seed=1).frame_rows()[:2]})  # by a run that was taken for dead
+    library.writer.add_frames(
+        {"bbbb": made("bbbb", FRAMES, seed=1).frame_rows()[:2]}
+    )  # by a run that was taken for dead
     code, told = checked(kinodex, library)
     assert (code, told["problems"]) == (3, ["video aaaa has other rows than its own row promises"])
     assert told["removed"]["doubled"] == ["bbbb"]
     code, told = checked(kinodex, library, "--discard-broken")
     assert (code, told["removed"]["broken"]) == (0, ["aaaa"])
     assert [row.video_id for row in library.videos()] == ["bbbb", "cccc"]
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_an_addition_of_a_video_that_is_gone(library: Library, tables: Tables) -> None:
     tables.delete("videos", equal("video_id", "aaaa"))
-    removed = library.maintain().removed
+    removed = maintain(library).removed
     assert removed.orphans == ("aaaa",)
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
     assert tables.count("additions", equal("video_id", "aaaa")) == tables.count("clips") == 0
 
 
@@ -205,9 +209,9 @@ def test_what_a_run_at_work_may_be_writing_stays(kinodex: Kinodex, library: Libr
     assert subprocess.run([sys.executable, "-c", DIE, library.uri], check=False).returncode == -9
     dead = kinodex("maintain", library.uri, "--check")
     assert dead.code == 3
-    assert "ended without saying so: another run" in dead.out
+    assert "ended without reporting it: another run" in dead.out
     assert checked(kinodex, library)[0] == 0
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 class Looking:
@@ -221,9 +225,9 @@ class Looking:
         self.leases: list[str] = []
 
     def prepare(self, library: Library) -> None:
-        self.leases = [each.lease for each in library.health().at_work]
+        self.leases = [each.lease for each in health(library).at_work]
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         raise NotImplementedError
 
     def write(self, library: Library, rows: Mapping[str, object]) -> None:
@@ -238,7 +242,7 @@ def test_leases_are_those_that_runs_take(library: Library) -> None:
     for name in ("captions", "detections", "speech"):
         stage = Looking(name)
         run_stage(library, stage, video_ids=[])
-        assert stage.leases == [adding(name)]
+        assert stage.leases == [addition_lease(name)]
 
 
 def test_one_maintenance_at_a_time(kinodex: Kinodex, library: Library) -> None:
@@ -259,7 +263,7 @@ def _ingest(uri: str) -> None:
                 write(library, video, complete=False)
                 time.sleep(0.02)
             lease.check()
-            assert library.complete([video.video_row() for video in videos]) == ()
+            assert library.writer.complete([video.video_row() for video in videos]) == ()
 
 
 def _caption_and_read(uri: str, ingested: Event) -> None:
@@ -269,16 +273,16 @@ def _caption_and_read(uri: str, ingested: Event) -> None:
     with library.lease("add captions", "another run"):
         while not is_last:
             is_last = ingested.is_set()
-            pending = [row.video_id for row in library.pending("captions", "m")]
+            pending = [row.video_id for row in library.additions.pending("captions", "m")]
             if pending:
                 add(library, "captions", *pending)
                 time.sleep(0.05)
-                assert library.complete_addition("captions", "m", dict.fromkeys(pending, 2), {}) == ()
+                assert library.additions.complete("captions", "m", dict.fromkeys(pending, 2), {}) == ()
             for row in library.videos()[-2:]:
                 assert library.vectors(row.video_id).frame_no.tolist() == list(range(FRAMES))
                 assert library.frames(row.video_id, [4])[0].jpeg == f"jpeg {row.video_id} 4".encode()
                 assert len(library.captions(row.video_id)) in (0, 2)
-            assert len(library.search_frames(query, k=3)) == 3
+            assert len(library.search.frames(query, k=3)) == 3
 
 
 def test_beside_an_ingest_a_stage_and_a_reader(library: Library) -> None:
@@ -290,7 +294,7 @@ def test_beside_an_ingest_a_stage_and_a_reader(library: Library) -> None:
     stage.start()
     rounds = 0
     while ingest.is_alive():
-        done = library.maintain(keep_s=5.0, purge=rounds % 2 == 1)
+        done = maintain(library, keep_s=5.0, purge=rounds % 2 == 1)
         assert done.after.problems == ()
         assert (done.removed.broken, done.removed.added.broken) == ((), ())
         rounds += 1
@@ -298,9 +302,9 @@ def test_beside_an_ingest_a_stage_and_a_reader(library: Library) -> None:
     stage.join()
     assert (ingest.exitcode, stage.exitcode) == (0, 0)
     assert rounds > 2
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
     assert len(library.videos()) == len(VIDEOS) + 3 * ROUNDS
-    assert library.pending("captions", "m") == []
+    assert library.additions.pending("captions", "m") == []
 
 
 LOWLY = """

@@ -17,6 +17,7 @@ import pytest
 
 from index.errors import LibraryBusy, SettingsMismatch
 from index.library import Library
+from index.maintenance.sweep import audit
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.outcomes import Progress, Report
 from jobs.ingest.run import run_ingest
@@ -58,8 +59,8 @@ def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Pa
     library = Library.open(str(tmp_path / "library"))
     assert counts(report) == (10, 1, 1)
     assert len(library.videos()) == 10
-    assert [row.uri for row in library.failures()] == [str(corpus / "poison-000.mp4")]
-    named = {Path(uri).name: row.video_id for uri, row in library.sources().items()}
+    assert [row.uri for row in library.ingest_log.failures()] == [str(corpus / "poison-000.mp4")]
+    named = {Path(uri).name: row.video_id for uri, row in library.ingest_log.sources().items()}
     assert named["again-000.mp4"] == named["film-000.mp4"] != ""
     assert named["poison-000.mp4"] == ""
 
@@ -100,11 +101,11 @@ def test_what_failed_is_tried_again_when_asked_or_when_it_has_changed(corpus: Pa
     ingest(films, tmp_path / "library")
     assert counts(ingest(films, tmp_path / "library", retry_failed=True)) == (0, 0, 1)
     library = Library.open(str(tmp_path / "library"))
-    assert [row.attempts for row in library.failures()] == [2]
+    assert [row.attempts for row in library.ingest_log.failures()] == [2]
 
     render_film(write_script("mended", 4.0, 99), films / "poison-000.mp4")
     assert counts(ingest(films, tmp_path / "library")) == (1, 0, 0)
-    assert library.failures() == []
+    assert library.ingest_log.failures() == []
 
 
 def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: Path) -> None:
@@ -115,14 +116,14 @@ def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: 
         (films / f"noise-{number}.mp4").write_text(f"no video {number}")
     report = ingest(films, tmp_path / "library", workers=1, bundle=1, fail_fast=True)
     assert report.stopped is not None and report.count("failed") < 6
-    assert Library.open(str(tmp_path / "library")).runs()[0].state == "stopped"
+    assert Library.open(str(tmp_path / "library")).ingest_log.runs()[0].state == "stopped"
     report = ingest(films, tmp_path / "library", max_failures=6)
     assert report.stopped is None
-    assert not Library.open(str(tmp_path / "library")).audit().problems
+    assert not audit(Library.open(str(tmp_path / "library"))).problems
 
 
 def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
-    (row,) = whole.runs()
+    (row,) = whole.ingest_log.runs()
     report = row.report
     assert report["counts"] == {"indexed": 10, "already there": 1, "failed": 1}
     assert report["settings"]["cut_s"] == 0.0 and report["versions"]["av"]
@@ -170,7 +171,7 @@ def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Pa
     assert list(temporary.glob("kinodex-*")) == []
     assert "Traceback" not in run.stderr
     assert_same(Library.open(str(tmp_path / "library")), whole)
-    report = Library.open(str(tmp_path / "library")).runs()[0].report
+    report = Library.open(str(tmp_path / "library")).ingest_log.runs()[0].report
     assert report["settings"]["ray"] is True and report["workers"] == 2
     assert "RAY_ADDRESS" not in os.environ
 
@@ -191,7 +192,7 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
     assert mine.frame_no.tolist() == theirs.frame_no.tolist() and mine.time_s.tolist() == theirs.time_s.tolist()
     cosines = (mine.vectors.astype(np.float32) * theirs.vectors.astype(np.float32)).sum(axis=1)
     assert cosines.min() > 0.99
-    assert device.runs()[0].report["fell_back"] == {}
+    assert device.ingest_log.runs()[0].report["fell_back"] == {}
 
 
 def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
@@ -204,6 +205,6 @@ def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path:
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     assert run.wait(30) == 130
-    assert "interrupted: what was complete stays" in log_of(place).read_text()
+    assert "interrupted: completed work is kept" in log_of(place).read_text()
     assert ingest(films, place, fps=12.0, workers=1).count("indexed") == 1
-    assert [run.state for run in Library.open(str(place)).runs()] == ["done", "interrupted"]
+    assert [run.state for run in Library.open(str(place)).ingest_log.runs()] == ["done", "interrupted"]

@@ -1,4 +1,4 @@
-"""The videos of a library that a benchmark asks about. One that is not there is listed, never silently left out."""
+"""Match the videos of a benchmark to those of a library. A missing one is listed, never silently left out."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ URI_PARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class VideoMatches:
-    """`videos` has the library's video ids for every name of the benchmark that was found: one, or an episode's all."""
+    """The library's video ids by the benchmark's names, one or all of an episode, and the videos without a match."""
 
     videos: Mapping[str, tuple[str, ...]]
     missing: tuple[Missing, ...]
 
 
-def match(
-    items: Sequence[Sample], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
+def match_videos(
+    samples: Sequence[Sample], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
 ) -> VideoMatches:
-    """Finds each video of the items by what `id_map` calls it, else by its own name.
+    """Find each video of the samples by its name in `id_map`, else by its own name.
 
-    A library's video goes by its id, its title, and the last one to three parts of its URI, with and without the file
-    ending. `episodes`: where no video goes by a name, all whose names begin with it are it, in order of title.
+    The names of a library's video are its id, its title, and the last one to three parts of its URI, with and without
+    the file ending. `episodes`: if no video has a name, all whose names begin with it match, in order of title.
     """
-    known: dict[str, dict[str, VideoRow]] = defaultdict(dict)
-    begun: dict[str, dict[str, VideoRow]] = defaultdict(dict)
+    by_name: dict[str, dict[str, VideoRow]] = defaultdict(dict)
+    by_prefix: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     for row in videos:
         for name in _names(row):
-            known[name][row.video_id] = row
-            for beginning in _beginnings(name) if episodes else ():
-                begun[beginning][row.video_id] = row
+            by_name[name][row.video_id] = row
+            for prefix in _prefixes(name) if episodes else ():
+                by_prefix[prefix][row.video_id] = row
     found: dict[str, tuple[str, ...]] = {}
     missing = []
-    for video, questions in Counter(item.video for item in items).items():
-        wanted = (id_map or {}).get(video, video)
-        same = list(known.get(_bare(wanted), {}).values())
-        parts = sorted(begun.get(wanted, {}).values(), key=lambda row: (row.title, row.video_id))
+    for video, questions in Counter(each.video for each in samples).items():
+        name = (id_map or {}).get(video, video)
+        same = list(by_name.get(_bare(name), {}).values())
+        parts = sorted(by_prefix.get(name, {}).values(), key=lambda row: (row.title, row.video_id))
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
         else:
-            missing.append(Missing(video, _why(wanted, same), questions))
+            missing.append(Missing(video, _why(name, same), questions))
     return VideoMatches(found, tuple(missing))
 
 
 def read_id_map(path: Path) -> dict[str, str]:
-    """A benchmark's names of videos to the library's: a JSON object, such as NExT-QA's `map_vid_vidorID.json`, or CSV.
+    """Read the library's names of videos: a JSON object, such as NExT-QA's `map_vid_vidorID.json`, or CSV.
 
     The CSV has two columns, the benchmark's name first. Raises `UsageError` for anything else.
     """
@@ -69,7 +69,7 @@ def read_id_map(path: Path) -> dict[str, str]:
             f"{path} maps no names: got {wrong or 'nothing'}; give a JSON object of the benchmark's video names to "
             "the library's, or a CSV of two such columns"
         )
-    return {str(name): str(called) for name, called in pairs}
+    return {str(name): str(other) for name, other in pairs}
 
 
 def _names(row: VideoRow) -> set[str]:
@@ -79,17 +79,17 @@ def _names(row: VideoRow) -> set[str]:
 
 
 def _bare(name: str) -> str:
-    """A name without its file ending, if it has one of a video's."""
+    """Strip a video's file ending from a name."""
     stem, dot, ending = name.rpartition(".")
     return stem if f"{dot}{ending}".lower() in VIDEO_SUFFIXES else name
 
 
-def _beginnings(name: str) -> Iterator[str]:
-    """What a name begins with, up to each mark between its words: s05e06, s05e06_seg02, s05e06_seg02_clip."""
+def _prefixes(name: str) -> Iterator[str]:
+    """List the prefixes of a name up to each mark between its words: s05e06, s05e06_seg02, ..."""
     return (name[: mark.start()] for mark in re.finditer(r"[\W_]", name))
 
 
-def _why(wanted: str, rows: Sequence[VideoRow]) -> str:
+def _why(name: str, rows: Sequence[VideoRow]) -> str:
     if not rows:
-        return f"no video of the library goes by {wanted}"
-    return f"{len(rows)} videos of the library go by {wanted}: {', '.join(row.uri for row in rows[:3])}"
+        return f"no video of the library has the name {name}"
+    return f"{len(rows)} videos of the library have the name {name}: {', '.join(row.uri for row in rows[:3])}"

@@ -1,4 +1,4 @@
-"""Rows of an annotation file: each is read by itself, and what is wrong with one is noted, not raised."""
+"""Parse the rows of an annotation file one by one: a defect of a row is noted, not raised."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from jobs.benchmarks.sample import Problem, Sample
 from jobs.errors import UsageError
 
 AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
-"""How rows are checked: fields beyond the named ones are left aside, and an id may be a number."""
+"""Settings of the check of rows: fields beyond the named ones are ignored, and an id may be a number."""
 
 Row = TypeVar("Row", bound=BaseModel)
 AddNote = Callable[[str], None]
-"""Takes down what is wrong with a row that is kept all the same."""
+"""Notes a defect of a row that is kept all the same."""
 Raw = tuple[str, Any]
-"""Where a row stands, and what stands there: an object of JSON or CSV, or a `BadRow`."""
+"""The place of a row, and its content: an object of JSON or CSV, or a `BadRow`."""
 ParsedRows = tuple[tuple[Sample, ...], tuple[Problem, ...]]
 
 
 class BadRow(ValueError):
-    """This row cannot be a question. Never seen outside: it becomes a `Problem`."""
+    """A row that cannot be a question. It becomes a `Problem` and never leaves this module."""
 
 
 def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Sample]) -> ParsedRows:
-    """The questions of the rows that have the published shape, in their order, and the problems of the others.
+    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
 
     A second row of an id is left out.
     """
@@ -61,8 +61,8 @@ def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row,
     return tuple(items.values()), tuple(problems)
 
 
-def question(text: str, options: Iterable[str], note: AddNote) -> Question:
-    """The question as it is asked. Options of one text, which some published rows have, are told apart by letters.
+def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
+    """Make the question that agents get. Options of equal text, which some published rows have, get their letters.
 
     So these rows stay in the count that others report, and are scored by the official letter.
     """
@@ -73,21 +73,23 @@ def question(text: str, options: Iterable[str], note: AddNote) -> Question:
         return Question(text.strip(), tuple(options))
     lettered = list(zip(string.ascii_uppercase, options, repeated, strict=False))
     same = " and ".join(letter for letter, _, again in lettered if again)
-    note(f"options {same} are of one text; the question is kept, and they are told apart by their letters")
-    told = (f"{option} (option {letter})" if again and option else option for letter, option, again in lettered)
-    return Question(text.strip(), tuple(told))
+    note(f"options {same} are of one text; the question is kept, their letters differ")
+    lettered_options = (
+        f"{option} (option {letter})" if again and option else option for letter, option, again in lettered
+    )
+    return Question(text.strip(), tuple(lettered_options))
 
 
 def json_file(path: Path) -> Any:
-    """The JSON in a file; raises `UsageError` where there is something else."""
+    """Parse a JSON file; raise `UsageError` if it holds something else."""
     try:
         return json.loads(_text(path))
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}; give the annotation file as it is published") from error
+        raise UsageError(f"{path} is not JSON: {error}; give the annotation file as it is published") from error
 
 
 def json_rows(path: Path) -> Iterator[Raw]:
-    """The objects of an array of JSON, or of a file that holds one a line; published names do not tell which."""
+    """Read the objects of a JSON array, or of a file with one object a line; file names do not say which."""
     text = _text(path)
     if not text.lstrip().startswith("["):
         yield from json_lines(path)
@@ -97,14 +99,14 @@ def json_rows(path: Path) -> Iterator[Raw]:
 
 
 def json_lines(path: Path) -> Iterator[Raw]:
-    """One object a line, by line number. (`str.splitlines` would also end lines at U+2028, which texts may hold.)"""
+    """Read one object a line, by line number. (`str.splitlines` also splits at U+2028, which texts may hold.)"""
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if line.strip():
             yield f"line {number}", _parsed(line)
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
-    """Objects of strings by the names in the first row, each under the number of the line that it ends in."""
+    """Read objects of strings by the names in the first row, each with the number of its last line."""
     reader = csv.reader(io.StringIO(_text(path)), delimiter=delimiter)
     names = next(reader, [])
     for row in filter(None, reader):
@@ -115,20 +117,22 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
 
 
 def parquet_rows(path: Path) -> Iterator[Raw]:
-    """The rows of a parquet file, counted from 1."""
+    """Read the rows of a parquet file, counted from 1."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowInvalid
 
     try:
         table = pq.read_table(path)
     except (OSError, ArrowInvalid) as error:
-        raise UsageError(f"{path} is no parquet file: {error}; give the annotation file as it is published") from error
+        raise UsageError(
+            f"{path} is not a parquet file: {error}; give the annotation file as it is published"
+        ) from error
     for number, row in enumerate(table.to_pylist(), start=1):
         yield f"row {number}", row
 
 
 def csv_table(path: Path) -> list[list[str]]:
-    """All rows of a CSV file as they are."""
+    """Read all rows of a CSV file as they are."""
     return list(filter(None, csv.reader(io.StringIO(_text(path)))))
 
 
@@ -136,7 +140,7 @@ def _parsed(line: str) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
-        return BadRow(f"no JSON: {error}")
+        return BadRow(f"not JSON: {error}")
 
 
 def _text(path: Path) -> str:
@@ -147,7 +151,7 @@ def _text(path: Path) -> str:
 
 
 def _fields(error: ValidationError) -> str:
-    """What pydantic found, in one line: each field, what is wrong with it and what was there."""
+    """Describe the errors of a row in one line: each field, the defect, and the value."""
     return "; ".join(map(_field, error.errors()))
 
 

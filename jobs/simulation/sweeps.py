@@ -14,7 +14,7 @@ from agent.environment import SIMILARITY_MIDPOINT
 from agent.variants.eea.agent import EEA, EEAParameters
 from agent.variants.eea.reward_fusion import REWARD_TEMPERATURE
 from jobs.errors import UsageError
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import System
 from jobs.simulation.trial import Trial, run_trial
 from jobs.simulation.world.assumptions import Noise, Scenery
 from jobs.simulation.world.world import Sought
@@ -118,7 +118,7 @@ def check_agents(also: Sequence[System], questions: Sequence[Sought]) -> None:
     Raises `UsageError` for an agent that reads words, and whatever else asking it raises.
     """
     for each in also:
-        wordy = [role for role in each.variant().roles if role in ("captioner", "grounding")]
+        wordy = [role for role in each.find_variant().roles if role in ("captioner", "grounding")]
         if wordy:
             raise UsageError(
                 f"got --agent {each.name}, which asks a model as {wordy[0]}, and a simulated video has frames and no "

@@ -25,11 +25,11 @@ from agent.core.protocol import Exchange, Request
 from agent.environment import Environment
 from index.library import Library
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
-from jobs.evaluation.run.results import SampleResult
 from jobs.evaluation.run.run import RunOptions, run
-from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_records, trace_file
-from jobs.evaluation.run.solve import RunContext, Solve, make_solver
+from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_results, trace_file
+from jobs.evaluation.run.solve import make_solver
 from jobs.evaluation.run.systems import parse_systems
+from jobs.evaluation.run.types import RunContext, SampleResult, Solve
 from jobs.model_choice import ModelChoice
 from tests.support.agent_library import ScriptedModel, embed_words, explorer, film, make_library
 from tests.support.eval_runs import FILMS, write_questions
@@ -58,10 +58,10 @@ async def slowly(library: Library) -> AsyncIterator[Solve]:
 def evaluate(folder: Path, out: Path) -> None:
     """What the child process does."""
     library = Library.open(str(folder / "library"))
-    entered = parse_systems(["eea", "vca"], ablations=False, language=False)
+    entered = parse_systems(["eea", "vca"], has_language=False)
     setting = RunContext(library.uri, ModelChoice(), Budget(rounds=2))
     plan, items = make_plan(RunRequest("sketch", folder / "questions.jsonl", entered), setting)
-    run(plan, items, slowly(library), out, Console(quiet=True), RunOptions(questions=3))
+    run(plan, items, slowly(library), out, Console(quiet=True), RunOptions(samples=3))
 
 
 def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
@@ -71,7 +71,7 @@ def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
 
 
 def without_times(out: Path) -> dict[tuple[str, str], SampleResult]:
-    records = read_records(out)
+    records = read_results(out)
     untimed = [replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in records]
     return {(each.contender, each.item_id): each for each in untimed}
 

@@ -44,9 +44,10 @@ from jobs.benchmarks.registry import BENCHMARKS, read_benchmark
 from jobs.benchmarks.sample import Sample, Target
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run
-from jobs.evaluation.run.run_folder import ANSWERS, TRACES, read_records
-from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample, make_solver
-from jobs.evaluation.run.systems import System, parse_systems
+from jobs.evaluation.run.run_folder import ANSWERS, TRACES, read_results
+from jobs.evaluation.run.solve import make_solver
+from jobs.evaluation.run.systems import parse_systems
+from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
 from jobs.model_choice import ModelChoice
 from tests.agent.prompts.test_templates import KINDS
 from tests.support import benchmark_files as kit
@@ -211,10 +212,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     library = make_library(tmp_path_factory.mktemp("leaks"), dict.fromkeys(FILMS, captions), picture())
     ids = [row.video_id for row in library.videos()]
     seen = [sighting(second, "kite", 0.7, 0.2, 1) for second in range(6, 11)]
-    library.add_detections(dict.fromkeys(ids, seen), "m")
-    library.complete_addition("detections", "m", {each: len(seen) for each in ids}, {})
+    library.additions.add_detections(dict.fromkeys(ids, seen), "m")
+    library.additions.complete("detections", "m", {each: len(seen) for each in ids}, {})
     said = {each: [TranscriptRow(each, 10.0, 12.0, "Look at the kite.", "sidecar")] for each in ids}
-    library.add_transcript(said)
+    library.writer.add_transcript(said)
     return library
 
 
@@ -333,7 +334,9 @@ def put(
             if server is not None:
                 wired = await stack.enter_async_context(OpenAIModel(Role(base_url=server.base_url, model="tester")))
                 model = OverTheWire(wired, server, watched)
-            ask = make_solver(lambda ids: shared(ids).without_shared_captions(), lambda environment: model, Budget(), traces=looking)
+            ask = make_solver(
+                lambda ids: shared(ids).without_shared_captions(), lambda environment: model, Budget(), traces=looking
+            )
 
             async def asked(contender: System, question: SampleInput) -> SolvedSample:
                 watched.agent = contender.name
@@ -342,8 +345,8 @@ def put(
 
             yield asked
 
-    run(plan, items, who_asks(), folder / "run", Console(quiet=True), RunOptions(questions=1))
-    assert {each.contender for each in read_records(folder / "run") if not each.error} == {c.name for c in everyone}
+    run(plan, items, who_asks(), folder / "run", Console(quiet=True), RunOptions(samples=1))
+    assert {each.contender for each in read_results(folder / "run") if not each.error} == {c.name for c in everyone}
     return watched
 
 

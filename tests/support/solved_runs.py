@@ -9,9 +9,9 @@ from agent.answer import Evidence
 from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
 from jobs.benchmarks.sample import Sample, Target
-from jobs.evaluation.run.results import Judgement, SampleResult
-from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, appending, begin_run
+from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, begin_run, open_for_append
 from jobs.evaluation.run.systems import parse_systems
+from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.statistics import Estimate
 
 FOUR = ("red", "blue", "green", "yellow")
@@ -90,7 +90,7 @@ def write_run(
     """A run's folder, as `kinodex eval run` leaves it."""
     begin_run(folder, plan_of(items, names, **others), items)
     for file, lines in ((ANSWERS, answers), (JUDGED, judgements)):
-        with appending(folder / file) as append:
+        with open_for_append(folder / file) as append:
             for line in lines:
                 append(line)
     return folder

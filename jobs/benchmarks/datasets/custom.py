@@ -12,7 +12,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, json_lines, parse_samples, question
+from jobs.benchmarks.parse_rows import (
+    AS_PUBLISHED,
+    AddNote,
+    BadRow,
+    ParsedRows,
+    json_lines,
+    make_question,
+    parse_samples,
+)
 from jobs.benchmarks.sample import Sample, Target
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -54,7 +62,7 @@ def _item(row: _Row, options: tuple[str, ...], truth: Target, note: AddNote) -> 
         if not start_s < end_s:
             raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
     categories = (row.category,) if isinstance(row.category, str) else row.category
-    asked = question(row.question, options, note)
+    asked = make_question(row.question, options, note)
     true = Target(truth.option, truth.text, row.evidence)
     return Sample(row.id, row.video, asked, true, {"category": categories} if categories else {})
 

@@ -19,8 +19,8 @@ from jobs.benchmarks.parse_rows import (
     ParsedRows,
     Raw,
     json_file,
+    make_question,
     parse_samples,
-    question,
 )
 from jobs.benchmarks.sample import Sample, Target
 from jobs.errors import UsageError
@@ -63,7 +63,9 @@ def read_full(path: Path) -> ParsedRows:
 
 def _item(row: _Row, note: AddNote) -> Sample:
     options = (row.option_0, row.option_1, row.option_2, row.option_3, row.option_4)
-    return Sample(row.q_uid, row.q_uid, question(row.question, options, note), Target(row.truth), duration_s=LENGTH_S)
+    return Sample(
+        row.q_uid, row.q_uid, make_question(row.question, options, note), Target(row.truth), duration_s=LENGTH_S
+    )
 
 
 def _rows(path: Path, answers: Mapping[str, Any]) -> list[Raw]:

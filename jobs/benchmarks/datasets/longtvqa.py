@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, json_rows, parse_samples, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, json_rows, make_question, parse_samples
 from jobs.benchmarks.sample import Sample, Target
 
 _PAIR: TypeAdapter[tuple[float, float]] = TypeAdapter(tuple[float, float], config=AS_PUBLISHED)
@@ -42,7 +42,7 @@ def read_longtvqa(path: Path) -> ParsedRows:
 def _item(row: _Row, note: AddNote) -> Sample:
     if not row.occur_clip.startswith(row.episode_name):
         note(f"occur_clip: got {row.occur_clip}, which is not of episode {row.episode_name}; the question is kept")
-    asked = question(row.q, (row.a0, row.a1, row.a2, row.a3, row.a4), note)
+    asked = make_question(row.q, (row.a0, row.a1, row.a2, row.a3, row.a4), note)
     truth = Target(int(row.answer[1]), evidence=_evidence(row.ts, note), clip=row.occur_clip)
     season = re.sub(r"e\d+$", "", row.episode_name)
     return Sample(row.qid, row.episode_name, asked, truth, {"season": (season,)})

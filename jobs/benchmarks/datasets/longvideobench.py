@@ -17,9 +17,9 @@ from jobs.benchmarks.parse_rows import (
     BadRow,
     ParsedRows,
     json_rows,
+    make_question,
     parquet_rows,
     parse_samples,
-    question,
 )
 from jobs.benchmarks.sample import Sample, Target
 
@@ -65,4 +65,4 @@ def _item(row: _Row, note: AddNote) -> Sample:
         "topic": (row.topic_category,),
     }
     video = PurePosixPath(row.video_path).stem
-    return Sample(row.id, video, question(row.question, row.candidates, note), Target(truth), groups, row.duration)
+    return Sample(row.id, video, make_question(row.question, row.candidates, note), Target(truth), groups, row.duration)

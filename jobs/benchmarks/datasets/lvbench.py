@@ -21,8 +21,8 @@ from jobs.benchmarks.parse_rows import (
     ParsedRows,
     Raw,
     json_lines,
+    make_question,
     parse_samples,
-    question,
 )
 from jobs.benchmarks.sample import Sample, Target
 
@@ -75,7 +75,7 @@ def _item(row: _Row, note: AddNote) -> Sample:
     return Sample(
         row.qa.uid,
         row.key,
-        question(text, options, note),
+        make_question(text, options, note),
         Target(answer, evidence=_evidence(row.qa.time_reference, note)),
         {"question_type": tuple(dict.fromkeys(row.qa.question_type)), "video_type": (row.type,)},
         row.video_info.duration_minutes * 60,

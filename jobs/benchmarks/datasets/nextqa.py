@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, csv_rows, parse_samples, question
+from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, csv_rows, make_question, parse_samples
 from jobs.benchmarks.sample import Sample, Target
 
 
@@ -56,6 +56,6 @@ def read_intentqa(path: Path) -> ParsedRows:
 
 
 def _item(row: _NextQa, groups: Mapping[str, str], note: AddNote) -> Sample:
-    asked = question(row.question, (row.a0, row.a1, row.a2, row.a3, row.a4), note)
+    asked = make_question(row.question, (row.a0, row.a1, row.a2, row.a3, row.a4), note)
     in_each = {breakdown: (group,) for breakdown, group in groups.items()}
     return Sample(f"{row.video}_{row.qid}", row.video, asked, Target(row.answer), in_each)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, json_lines, parse_samples, question
+from jobs.benchmarks.parse_rows import (
+    AS_PUBLISHED,
+    AddNote,
+    BadRow,
+    ParsedRows,
+    json_lines,
+    make_question,
+    parse_samples,
+)
 from jobs.benchmarks.sample import Sample, Target
 
 
@@ -33,7 +41,7 @@ def _item(row: _Row, note: AddNote) -> Sample:
     start_s, end_s = row.evidence
     if not 0 <= start_s < end_s:
         raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
-    asked = question(row.question, row.options, note)
+    asked = make_question(row.question, row.options, note)
     return Sample(
         row.question_id, row.video, asked, Target(row.answer, evidence=(row.evidence,)), {"kind": (row.kind,)}
     )

@@ -12,7 +12,15 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, parquet_rows, parse_samples, question
+from jobs.benchmarks.parse_rows import (
+    AS_PUBLISHED,
+    AddNote,
+    BadRow,
+    ParsedRows,
+    make_question,
+    parquet_rows,
+    parse_samples,
+)
 from jobs.benchmarks.sample import Sample, Target
 
 _LETTER = re.compile(r"\s*([A-Z])[.:)]\s*")
@@ -47,7 +55,7 @@ def _item(row: _Row, note: AddNote) -> Sample:
         "sub_category": (row.sub_category,),
         "task_type": (row.task_type,),
     }
-    asked = question(row.question, _bare(row.options), note)
+    asked = make_question(row.question, _bare(row.options), note)
     return Sample(row.question_id, row.video, asked, Target(answer), groups)
 
 

@@ -92,10 +92,10 @@ def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str,
     from dataclasses import asdict
 
     from index.library import Library
-    from jobs.benchmarks.match_videos import match, read_id_map
+    from jobs.benchmarks.match_videos import match_videos, read_id_map
 
     names = read_id_map(id_map) if id_map else None
-    matching = match(read.samples, Library.open(library).videos(), names, read.episodes)
+    matching = match_videos(read.samples, Library.open(library).videos(), names, read.episodes)
     return {
         "uri": library,
         "found": len(matching.videos),

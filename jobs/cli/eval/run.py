@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,11 +11,6 @@ from jobs.cli.eval.check import BenchmarkArgument, IdsOption, MapOption, OnlyOpt
 from jobs.cli.eval.report import report
 from jobs.cli.options import models as options
 from jobs.cli.options.library import LibraryArgument
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from jobs.evaluation.run.solve import RunContext, Solve
 
 AnnotationsOption = Annotated[
     Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
@@ -79,44 +74,21 @@ def eval_run(
 ) -> None:
     """Ask agents the questions of a benchmark about a library's videos, and report how they did.
 
-    Whatever ends it, the same command goes on with it: answers are kept as they come. Kept replies cost as if anew.
+    Whatever ends it, the same command continues it: answers are kept as they come. Kept replies cost as if new.
     """
     from agent.core.budget import Budget
     from jobs.benchmarks.subset import parse_subset
     from jobs.console.output import console
-    from jobs.errors import need
-    from jobs.evaluation.run.make_plan import RunRequest, make_plan
-    from jobs.evaluation.run.run import RunOptions, run, under_way
-    from jobs.evaluation.run.solve import RunContext
-    from jobs.evaluation.run.systems import parse_systems
-    from jobs.model_choice import BUILTIN, ModelChoice
+    from jobs.evaluation import RunContext, RunOptions, RunRequest, Workers, parse_systems, run_plan
+    from jobs.evaluation.run.run import samples_for
+    from jobs.model_choice import ModelChoice
 
-    need("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once, charge_cached=True)
     options.check_cost(choice, max_cost, stop_at_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    speechless = models is None and model == BUILTIN
-    entered = parse_systems(agent or ["eea"], ablations=ablations, controls=controls, language=not speechless)
-    setting = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space)
-    wanted = RunRequest(benchmark, annotations, entered, map_, limit, seed, parse_subset(only or [], ids))
-    plan, items = make_plan(wanted, setting)
-    who_asks = _who_asks(setting, ray or ray_address is not None, workers, ray_address)
-    how = RunOptions(under_way(at_once), max_errors, retry_errors, stop_at_cost)
-    run(plan, items, who_asks, out, console(), how)
+    context = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space)
+    systems = parse_systems(agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language)
+    request = RunRequest(benchmark, annotations, systems, map_, limit, seed, parse_subset(only or [], ids))
+    limits = RunOptions(samples_for(at_once), max_errors, retry_errors, stop_at_cost)
+    run_plan(request, context, Workers(workers, ray, ray_address), out, console(), limits, page=page)
     report(out, page=page)
-
-
-def _who_asks(
-    setting: RunContext, on_ray: bool, workers: int | None, address: str | None
-) -> AbstractAsyncContextManager[Solve]:
-    if on_ray:
-        from jobs.evaluation.run.ray_pool import ray_solver
-
-        return ray_solver(setting, workers, address)
-    if workers is not None and workers > 1:
-        from jobs.evaluation.run.process_pool import process_solver
-
-        return process_solver(setting, workers)
-    from jobs.evaluation.run.solve import open_solver
-
-    return open_solver(setting)

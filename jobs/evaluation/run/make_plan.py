@@ -20,7 +20,7 @@ from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import IndexCost, Plan
 from jobs.evaluation.run.types import RunContext, System
 from jobs.model_choice import ModelChoice, describe_models
-from jobs.open_library import check_vectors, held_space
+from jobs.open_library import check_vectors, find_space
 
 MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
 """Fields of a plan in which two equal runs may differ: where files are, and what else the library holds."""
@@ -71,9 +71,9 @@ def _plan(
     video_ids: Mapping[str, tuple[str, ...]],
     videos: Sequence[VideoRow],
 ) -> Plan:
-    space = held_space(library, context.space)
+    space = find_space(library, context.space)
     check_vectors(library, space, videos)
-    captions = library.caption_counts()
+    captions = library.additions.counts("captions")
     for system in request.systems:
         _check_system(system, context.choice, videos)
     if not context.subtitles:
@@ -117,7 +117,7 @@ def check_same(begun: Plan, now: Plan, run: Path) -> None:
 
 def _check_system(system: System, choice: ModelChoice, videos: Sequence[VideoRow]) -> None:
     """Refuse at once what would end the run in the middle of it."""
-    agent = system.variant()
+    agent = system.find_variant()
     with_settings(agent.parameters(max(row.duration_s for row in videos)), system.settings)
     check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
 

@@ -1,195 +1,266 @@
-"""A run of an evaluation: its questions asked of its contenders, every answer kept as soon as it is there.
+"""A run of an evaluation: its samples solved by its systems, every result written as soon as it is there.
 
-Whatever ends a run, the same command goes on with it: what has a record is not asked again. A contender that gets as
-many frames as another one needed begins when all of that one's questions are answered.
+Whatever ends a run, the same command continues it: a sample that has a result is not solved again. A system that gets
+as many frames as another one needed starts when that one is done with all samples.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
 from agent.errors import ModelRejected
-from agent.session import at_once
+from agent.session import gather_all
 from jobs.benchmarks.sample import Sample
+from jobs.console.ingest_progress import LINE_EVERY_S, duration
 from jobs.errors import CostReached
 from jobs.evaluation.run.make_plan import check_same
-from jobs.evaluation.run.progress import Tally, Tell, asking_progress
-from jobs.evaluation.run.results import SampleResult
 from jobs.evaluation.run.run_folder import (
     ANSWERS,
     Plan,
-    appending,
     begin_run,
+    open_for_append,
     plan_or_none,
-    read_records,
+    read_results,
     slug,
     trace_file,
     write_whole,
 )
-from jobs.evaluation.run.solve import SampleInput, Solve, SolvedSample
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import SampleInput, SampleResult, Solve, SolvedSample, System
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-MOST_FRAMES = 256
+MAX_FRAMES = 256
 Key = tuple[str, str]
-"""A contender's name and a question's id."""
+"""A system's name and a sample's id."""
 Job = tuple[System, SampleInput]
+OnResult = Callable[[SampleResult], None]
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`questions` are under way together. After `max_errors` that got no answer the run ends.
+    """Limits of a run. `samples` are in progress together; after `max_errors` samples without an answer the run ends.
 
-    `retry_errors` asks those of earlier runs once more. When answers have cost `stop_at_cost` since it began, no other
-    question begins.
+    `retry_errors` solves the failed samples of earlier runs again. When answers have cost `stop_at_cost` since the run
+    began, no further sample begins.
     """
 
-    questions: int = 64
+    samples: int = 64
     max_errors: int = 20
     retry_errors: bool = False
     stop_at_cost: float | None = None
 
 
-def under_way(requests: int) -> int:
-    """Questions under way together so that so many requests always are: while one is prepared, another is out."""
+def samples_for(requests: int) -> int:
+    """Number of samples in progress that keep so many requests in flight: while one is prepared, another waits."""
     return 2 * requests
+
+
+@dataclass(slots=True)
+class Tally:
+    """Samples by system: `total`, and `done` with those of earlier runs; the other figures are of this run alone."""
+
+    total: Mapping[str, int]
+    done: Counter[str]
+    fresh: int = 0
+    errors: int = 0
+    cost: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def count(self, result: SampleResult) -> None:
+        """Add a result of this run."""
+        self.done[result.contender] += 1
+        self.fresh += 1
+        self.errors += bool(result.error)
+        self.cost += result.ledger.cost
+
+    @property
+    def complete(self) -> bool:
+        """True if every system has a result for every sample."""
+        return self.done.total() == sum(self.total.values())
+
+    def summary(self) -> str:
+        """Summarize the run in one line."""
+        done, total = self.done.total(), sum(self.total.values())
+        started = [name for name in self.total if 0 < self.done[name] < self.total[name]]
+        counts = [f"{done:,} of {total:,} answers", *(f"{name} {self.done[name]:,}" for name in started)]
+        return ", ".join([*counts, *filter(None, [self.cost_and_time()])])
+
+    def cost_and_time(self) -> str:
+        """Describe the cost of this run, its samples without an answer, and the time left."""
+        parts = [f"cost {self.cost:.2f}"] if self.cost else []
+        if self.errors:
+            parts.append(f"{self.errors:,} without an answer")
+        if self.fresh and not self.complete:
+            left = sum(self.total.values()) - self.done.total()
+            parts.append(f"{duration((time.monotonic() - self.began) * left / self.fresh)} left")
+        return ", ".join(parts)
 
 
 def run(
     plan: Plan,
-    items: Sequence[Sample],
-    who_asks: AbstractAsyncContextManager[Solve],
+    samples: Sequence[Sample],
+    solver: AbstractAsyncContextManager[Solve],
     out: Path,
     console: Console,
-    how: RunOptions,
+    options: RunOptions,
 ) -> None:
-    """Ask all that is planned and not yet answered, keep the records in the folder `out`, and report.
+    """Solve all samples of a plan that have no result yet, and write the results into the folder `out`.
 
     Raises `UsageError` if `out` holds another run, is written by another process or cannot be, `ModelError` if the
-    endpoint is gone or refuses too much, `CostReached` where it is to stop; all answers until then are kept.
+    endpoint is gone or refuses too much, `CostReached` where it is to stop; all results until then are kept.
     """
-    with appending(out / ANSWERS) as append:  # first: of two that begin here at once, the plan is of who writes
+    with open_for_append(out / ANSWERS) as append:  # first: of two runs that begin at once, the writer's plan counts
         begun = plan_or_none(out)
         if begun is None:
-            begin_run(out, plan, items)
+            begin_run(out, plan, samples)
         else:
             check_same(begun, plan, out)
-        kept = [each for each in read_records(out) if not (how.retry_errors and each.error)]
+        kept = [each for each in read_results(out) if not (options.retry_errors and each.error)]
         done = {(each.contender, each.item_id): each for each in kept}
-        tally = Tally({each.name: len(items) for each in plan.contenders}, Counter(each.contender for each in kept))
-        with asking_progress(console, tally) as tell, _told_at_the_end(console, tally, out):
-            if not tally.complete:  # whoever asks would load models for nothing
-                asyncio.run(_ask_all(plan, items, who_asks, _Asking(how, out, done, append, tell, tally)))
-    _write_submissions(plan, items, list(done.values()), out)
+        tally = Tally({each.name: len(samples) for each in plan.contenders}, Counter(each.contender for each in kept))
+        try:
+            with show_progress(console, tally) as on_result:
+                if not tally.complete:  # a solver would load models for nothing
+                    state = _RunState(options, out, done, append, on_result, tally)
+                    asyncio.run(_solve_all(plan, samples, solver, state))
+        finally:
+            console.print(f"{tally.summary()}; kept in {out}", soft_wrap=True, markup=False)
+    _write_submissions(plan, samples, list(done.values()), out)
 
 
 @contextmanager
-def _told_at_the_end(console: Console, tally: Tally, out: Path) -> Iterator[None]:
-    """Say what there is, whatever ended it."""
-    try:
-        yield
-    finally:
-        console.print(f"{tally.told()}; kept in {out}", soft_wrap=True, markup=False)
+def show_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S) -> Iterator[OnResult]:
+    """Give a function that counts and shows each result: bars on a terminal, else a line every `every_s` seconds."""
+    with _bars(console, tally) if console.is_terminal else _lines(console, tally, every_s) as on_result:
+        yield on_result
+
+
+@contextmanager
+def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), MofNCompleteColumn())
+    with Bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[text]}"), console=console, transient=True) as bar:
+        rows = {
+            name: bar.add_task(escape(name), total=total, completed=tally.done[name], start=False, text="")
+            for name, total in tally.total.items()
+        }
+        whole = bar.add_task("all", total=sum(tally.total.values()), completed=tally.done.total(), text="")
+
+        def on_result(result: SampleResult) -> None:
+            tally.count(result)
+            bar.start_task(rows[result.contender])
+            bar.update(rows[result.contender], completed=tally.done[result.contender])
+            bar.update(whole, completed=tally.done.total(), text=tally.cost_and_time())
+
+        yield on_result
+
+
+@contextmanager
+def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[OnResult]:
+    printed = tally.began
+
+    def on_result(result: SampleResult) -> None:
+        nonlocal printed
+        tally.count(result)
+        now = time.monotonic()
+        if now - printed >= every_s:
+            printed = now
+            console.print(tally.summary(), soft_wrap=True, markup=False, highlight=False)
+
+    yield on_result
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """Where answers go: into `done` by contender and question, to the file, to whoever watches."""
+class _RunState:
+    """Where results go: into `done` by system and sample, into the file, and to the progress display."""
 
-    how: RunOptions
+    options: RunOptions
     out: Path
     done: dict[Key, SampleResult]
-    append: Callable[[SampleResult], None]
-    tell: Tell
+    append: OnResult
+    on_result: OnResult
     tally: Tally
 
-    def keep(self, outcome: SolvedSample) -> None:
-        """Keep an answer; raises `ModelRejected` if it is one more error than is borne."""
-        record = outcome.record
-        if outcome.trace is not None:
-            write_whole(trace_file(self.out, record.contender, record.item_id), outcome.trace)
-        self.append(record)
-        self.done[record.contender, record.item_id] = record
-        self.tell(record)
-        if self.tally.errors >= self.how.max_errors:
+    def keep(self, solved: SolvedSample) -> None:
+        """Write a result; raise `ModelRejected` if it is one error too many."""
+        result = solved.result
+        if solved.trace is not None:
+            write_whole(trace_file(self.out, result.contender, result.item_id), solved.trace)
+        self.append(result)
+        self.done[result.contender, result.item_id] = result
+        self.on_result(result)
+        if self.tally.errors >= self.options.max_errors:
             raise ModelRejected(
-                f"{self.tally.errors} questions got no answer, the last because: {record.error}; all answers are kept: "
+                f"{self.tally.errors} questions got no answer, the last because: {result.error}; all answers are kept: "
                 "correct that and run again with --retry-errors, or raise --max-errors"
             )
 
     @property
-    def spent(self) -> bool:
-        return self.how.stop_at_cost is not None and self.tally.cost >= self.how.stop_at_cost
+    def is_spent(self) -> bool:
+        """True if the run has cost what it may cost."""
+        return self.options.stop_at_cost is not None and self.tally.cost >= self.options.stop_at_cost
 
     def check_cost(self) -> None:
-        """Raise `CostReached` where questions are left that are not to be begun."""
-        if self.spent and not self.tally.complete:
+        """Raise `CostReached` if samples are left that may not begin."""
+        if self.is_spent and not self.tally.complete:
             raise CostReached(
-                f"this run cost {self.tally.cost:.4g}, and --stop-at-cost is {self.how.stop_at_cost:g}; "
+                f"this run cost {self.tally.cost:.4g}, and --stop-at-cost is {self.options.stop_at_cost:g}; "
                 "all answers are kept: run again to go on, for as much again"
             )
 
 
-async def _ask_all(
-    plan: Plan, items: Sequence[Sample], who_asks: AbstractAsyncContextManager[Solve], asking: _Asking
+async def _solve_all(
+    plan: Plan, samples: Sequence[Sample], solver: AbstractAsyncContextManager[Solve], state: _RunState
 ) -> None:
-    questions = [SampleInput(item.item_id, item.question, plan.items[item.item_id]) for item in items]
-    async with who_asks as ask:
+    inputs = [SampleInput(each.item_id, each.question, plan.items[each.item_id]) for each in samples]
+    async with solver as solve:
         for must_wait in (False, True):
-            contenders = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
-            await _ask_some(
-                ask, _jobs([_equalled(each, asking.done) for each in contenders], questions, asking), asking
-            )
-            asking.check_cost()
+            systems = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
+            matched = [_with_equal_frames(each, state.done) for each in systems]
+            jobs = [(each, one) for each in matched for one in inputs if (each.name, one.item_id) not in state.done]
+            await _solve_jobs(solve, jobs, state)
+            state.check_cost()
 
 
-def _equalled(contender: System, done: dict[Key, SampleResult]) -> System:
-    """A contender with the frames that it is to get: as many as the other one needed on average.
+def _with_equal_frames(system: System, done: Mapping[Key, SampleResult]) -> System:
+    """Give a control the frames that the system it follows needed on average.
 
-    Those behind kept captions count, whoever paid for them; of videos without pictures, captions count as frames. An
-    agent that has whole videos captioned needs thousands, which no model takes at once: `MOST_FRAMES` are the most.
+    Frames behind kept captions count, whichever sample paid for them; of videos without pictures, captions count as
+    frames. An agent that has whole videos captioned needs thousands, more than any model takes at once: `MAX_FRAMES`
+    is the limit.
     """
-    if contender.frames_of is None:
-        return contender
-    bills = [each.ledger for each in done.values() if each.contender == contender.frames_of and not each.error]
-    needed = fmean(bill.frames_with_kept for bill in bills) if bills else 1.0
-    return replace(contender, settings={**contender.settings, "frames": min(max(1, round(needed)), MOST_FRAMES)})
+    if system.frames_of is None:
+        return system
+    ledgers = [each.ledger for each in done.values() if each.contender == system.frames_of and not each.error]
+    needed = fmean(ledger.frames_with_kept for ledger in ledgers) if ledgers else 1.0
+    return replace(system, settings={**system.settings, "frames": min(max(1, round(needed)), MAX_FRAMES)})
 
 
-def _jobs(contenders: Sequence[System], questions: Sequence[SampleInput], asking: _Asking) -> list[Job]:
-    return [
-        (contender, asked)
-        for contender in contenders
-        for asked in questions
-        if (contender.name, asked.item_id) not in asking.done
-    ]
-
-
-async def _ask_some(ask: Solve, jobs: Sequence[Job], asking: _Asking) -> None:
+async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> None:
     waiting: Iterator[Job] = iter(jobs)
 
     async def work() -> None:
-        while not asking.spent and (job := next(waiting, None)) is not None:
-            asking.keep(await ask(*job))
+        while not state.is_spent and (job := next(waiting, None)) is not None:
+            state.keep(await solve(*job))
 
-    await at_once([work() for _ in range(min(asking.how.questions, len(jobs)))])
+    await gather_all([work() for _ in range(min(state.options.samples, len(jobs)))])
 
 
-def _write_submissions(plan: Plan, items: Sequence[Sample], records: Sequence[SampleResult], out: Path) -> None:
-    """Where a benchmark keeps its answers to itself, a file a contender as its server takes it."""
-    if all(item.truth.known for item in items):
+def _write_submissions(plan: Plan, samples: Sequence[Sample], results: Sequence[SampleResult], out: Path) -> None:
+    """Write a file a system as the benchmark's server takes it, if the benchmark does not publish its answers."""
+    if all(each.truth.known for each in samples):
         return
-    for contender in plan.contenders:
-        chosen = {each.item_id: each.option for each in records if each.contender == contender.name}
-        content = {item.item_id: -1 if (option := chosen.get(item.item_id)) is None else option for item in items}
-        write_whole(out / f"submission-{slug(contender.name)}.json", json.dumps(content, indent=1).encode())
+    for system in plan.contenders:
+        chosen = {each.item_id: each.option for each in results if each.contender == system.name}
+        content = {each.item_id: -1 if (option := chosen.get(each.item_id)) is None else option for each in samples}
+        write_whole(out / f"submission-{slug(system.name)}.json", json.dumps(content, indent=1).encode())

@@ -1,7 +1,7 @@
-"""The folder of a run: what was planned, which questions, the records of their answers, what a judge said of them.
+"""The folder of a run: its plan, its samples, their results, and the judgements of a judge model.
 
-A run's records are one JSON line each, appended whole by the one process that holds the folder. So a run that is killed
-loses what was not answered yet and nothing else: a last line that was torn is not read, and is cut off by the next run.
+A result is one JSON line, appended whole by the one process that holds the folder. So a run that is killed loses the
+samples in progress and nothing else: a torn last line is not read, and the next run cuts it off.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from agent.core.budget import Budget
 from jobs.benchmarks.sample import Missing, Problem, Sample, Scoring
 from jobs.benchmarks.subset import WHOLE
 from jobs.errors import UsageError
-from jobs.evaluation.run.results import Judgement, SampleResult
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import Judgement, SampleResult, System
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
 REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"
@@ -34,7 +33,7 @@ Line = SampleResult | Judgement
 
 @dataclass(frozen=True, slots=True)
 class IndexCost:
-    """What indexing the asked-about videos took, to be amortised: `frames` embedded, `captions` kept, in `videos`."""
+    """Cost of indexing the videos of a run, to be amortised: `frames` embedded, `captions` kept, in `videos`."""
 
     videos: int
     hours: float
@@ -44,12 +43,12 @@ class IndexCost:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The questions, contenders and models of a run; two runs of equal plans ask the same.
+    """The samples, systems and models of a run; two runs of equal plans ask the same.
 
-    `items` maps ids to the library's videos that each is asked about, and `space` is the one of the library's that is
-    searched. `questions` is how many the benchmark has, before `part`, `limit` and missing videos; `part` says in words
-    which of them are meant. `models` says by role who answers (with endpoint, without any key). With `keep_captions`
-    what agents have captioned is kept for later questions, so that what those cost hangs on the order.
+    `items` maps the ids of samples to their videos in the library, and `space` is the space of the library that is
+    searched. `questions` is the size of the benchmark, before `part`, `limit` and missing videos; `part` describes the
+    subset in words. `contenders` are the systems, `models` the models by role (with endpoint, without any key). With
+    `keep_captions` captions that agents make are kept for later samples, so that their cost depends on the order.
     """
 
     benchmark: str
@@ -77,7 +76,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All that a run's folder holds of it, but for its traces."""
+    """The content of a run's folder, except its traces."""
 
     folder: Path
     plan: Plan
@@ -87,17 +86,17 @@ class Run:
 
     @property
     def judge(self) -> str | None:
-        """The judge whose scores count: the last to begin."""
+        """The judge whose scores count: the last one that began."""
         return self.judgements[-1].judge if self.judgements else None
 
 
 def read_run(folder: Path) -> Run:
-    """A run from its folder, finished or not; raises `UsageError` if it holds none, or one that cannot be read."""
-    return Run(folder, read_plan(folder), read_items(folder), read_records(folder), read_judgements(folder))
+    """Read a run, finished or not; raise `UsageError` if the folder holds none, or one that cannot be read."""
+    return Run(folder, read_plan(folder), read_items(folder), read_results(folder), read_judgements(folder))
 
 
 def read_plan(run: Path) -> Plan:
-    """The plan of a run; raises `UsageError` if the folder holds none."""
+    """Read the plan of a run; raise `UsageError` if the folder holds none."""
     try:
         return TypeAdapter(Plan).validate_json(_read(run / PLAN))
     except ValidationError as error:
@@ -105,39 +104,39 @@ def read_plan(run: Path) -> Plan:
 
 
 def plan_or_none(run: Path) -> Plan | None:
-    """The plan of a run; None if none was begun in the folder."""
+    """Read the plan of a run; None if the folder holds none."""
     return read_plan(run) if (run / PLAN).exists() else None
 
 
 def read_items(run: Path) -> tuple[Sample, ...]:
-    """The questions of a run with what is true of them, in the order of the benchmark."""
+    """Read the samples of a run with their targets, in the order of the benchmark."""
     return _lines(run / ITEMS, Sample)
 
 
-def read_records(run: Path) -> tuple[SampleResult, ...]:
-    """The records of a run in the order in which they came; of one asked again the last counts."""
+def read_results(run: Path) -> tuple[SampleResult, ...]:
+    """Read the results of a run in the order of their writing; of a sample solved again the last one counts."""
     lines = _lines(run / ANSWERS, SampleResult) if (run / ANSWERS).exists() else ()
     return tuple({(each.contender, each.item_id): each for each in lines}.values())
 
 
 def read_judgements(run: Path) -> tuple[Judgement, ...]:
-    """What judges said of a run's answers; of an answer judged again by the same judge the last counts."""
+    """Read the judgements of a run; of an answer judged again by the same judge the last one counts."""
     lines = _lines(run / JUDGED, Judgement) if (run / JUDGED).exists() else ()
     return tuple({(each.contender, each.item_id, each.judge): each for each in lines}.values())
 
 
-def begin_run(run: Path, plan: Plan, items: Sequence[Sample]) -> None:
-    """Write down what a run asks. The plan is written last: where it is, the questions are too."""
+def begin_run(run: Path, plan: Plan, samples: Sequence[Sample]) -> None:
+    """Write the samples and the plan of a new run. The plan is written last: where it is, the samples are too."""
     adapter = TypeAdapter(Sample)
-    write_whole(run / ITEMS, b"".join(adapter.dump_json(item) + b"\n" for item in items))
+    write_whole(run / ITEMS, b"".join(adapter.dump_json(each) + b"\n" for each in samples))
     write_whole(run / PLAN, TypeAdapter(Plan).dump_json(plan, indent=2) + b"\n")
 
 
 @contextmanager
-def appending(path: Path) -> Iterator[Callable[[Line], None]]:
-    """Give a function that appends records or judgements to a file of a run, which this process alone may write.
+def open_for_append(path: Path) -> Iterator[Callable[[Line], None]]:
+    """Give a function that appends results or judgements to a file of a run, which this process alone may write.
 
-    Its folder is made. Raises `UsageError` if another process writes it, or it cannot be written.
+    The folder is created. Raises `UsageError` if another process writes it, or it cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,19 +158,19 @@ def appending(path: Path) -> Iterator[Callable[[Line], None]]:
         yield append
 
 
-def trace_file(run: Path, contender: str, item_id: str) -> Path:
-    """Where the trace of a question put to a contender is: JSON lines, compressed."""
-    return run / TRACES / slug(contender) / f"{slug(item_id)}.jsonl.gz"
+def trace_file(run: Path, system: str, item_id: str) -> Path:
+    """Name the file of a sample's trace by one system: JSON lines, compressed."""
+    return run / TRACES / slug(system) / f"{slug(item_id)}.jsonl.gz"
 
 
 def slug(name: str) -> str:
-    """A file name for any name; names that differ have file names that differ."""
+    """Make a file name of any name; different names get different file names."""
     short = re.sub(r"[^A-Za-z0-9_.=-]+", "-", name).strip("-.")[:SLUG_CHARACTERS]
     return short if short == name else f"{short}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
+    """Write a file so that it exists whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     part.write_bytes(content)
@@ -179,7 +178,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _read(path: Path) -> bytes:
-    """The content of a file of a run; raises `UsageError` if it cannot be read."""
+    """Read a file of a run; raise `UsageError` if that fails."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -1,140 +1,118 @@
-"""Questions put to agents, one at a time. Nothing here knows what is true: neither this process nor a worker of Ray."""
+"""Samples solved by systems, one at a time. Nothing here knows a target: neither this process nor a worker of Ray."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.ask import ask
-from agent.core.budget import Budget, Ledger
-from agent.core.protocol import Models
-from agent.core.question import Question
+from agent.answer import Evidence, evidence_ranges
+from agent.ask_questions import ask
+from agent.core.budget import Budget
+from agent.core.protocol import Models, ShownFrame
+from agent.core.question import Note, Segment
 from agent.environment import Environment
 from agent.errors import AllRejected, ModelRejected
 from agent.library_videos import EmbedText
-from agent.trace.events import Event
+from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.trace.trace import record as trace_line
+from agent.variants.eea.reward_fusion import reward_entropy
+from index.embedding.hub import SharedSwitch
 from index.library import Library
-from jobs.evaluation.run.model_thread import models_on_a_thread
-from jobs.evaluation.run.results import SampleResult
-from jobs.evaluation.run.search_recorder import SearchRecorder
-from jobs.evaluation.run.systems import System
-from jobs.model_choice import LOCAL, ModelChoice, ModelsFor
-from jobs.open_library import library_space
+from jobs.evaluation.run.model_thread import open_model_thread
+from jobs.evaluation.run.types import (
+    Round,
+    RunContext,
+    SampleInput,
+    SampleResult,
+    Solve,
+    SolvedSample,
+    System,
+    failed_result,
+)
+from jobs.model_choice import ModelsFor
+from jobs.open_library import load_tower
 
 ENVIRONMENTS = 256
-"""Videos whose vectors are kept in memory: of hours long ones, one takes some megabytes."""
+"""Videos whose vectors stay in memory: of hours long ones, one takes some megabytes."""
 TEXTS = 4096
-"""Texts whose vectors are kept in memory."""
+"""Texts whose vectors stay in memory."""
+PERCENT = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class SampleInput:
-    """A question as it is put to an agent, and the library's videos that it is about."""
-
-    item_id: str
-    question: Question
-    video_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """What is the same for all questions of a run. Whoever asks needs no more than this, on whatever machine.
-
-    `space` is one of the library's, by name or digest; None is its own.
-    """
-
-    library: str
-    choice: ModelChoice
-    budget: Budget
-    detector: str | None = None
-    subtitles: bool = True
-    keep_captions: bool = True
-    traces: bool = False
-    space: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SolvedSample:
-    """A question's record, and its trace as compressed JSON lines where one is wanted, else None."""
-
-    record: SampleResult
-    trace: bytes | None = None
-
-
-Solve = Callable[[System, SampleInput], Awaitable[SolvedSample]]
 EnvironmentOf = Callable[[tuple[str, ...]], Environment]
-"""The environment of some of a library's videos, by their ids."""
+"""Gives the environment of some of a library's videos, by their ids."""
 
 
 @asynccontextmanager
-async def open_solver(setting: RunContext) -> AsyncIterator[Solve]:
-    """Give a function that puts a question to a contender, in this process.
+async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
+    """Open the library and the models, and give a function that solves samples in this process.
 
-    It raises `ModelError` where the endpoint is gone, lets nobody in without a key or has no such model. A request that
-    is refused for what it holds is data: a record with an error.
+    The function raises `ModelError` if the endpoint is gone, rejects the key or has no such model. A request that is
+    refused for its content is data: a result with an error.
     """
-    environment_of = environments(setting)
-    async with models_on_a_thread(setting.choice) as models_for:
-        yield make_solver(environment_of, models_for, setting.budget, traces=setting.traces)
+    environment_of = open_environments(context)
+    computes_little = context.detector is None and not context.choice.is_local
+    with _one_thread.held() if computes_little else nullcontext():
+        async with open_model_thread(context.choice) as models_for:
+            yield make_solver(environment_of, models_for, context.budget, traces=context.traces)
 
 
 def make_solver(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget, *, traces: bool = False) -> Solve:
-    """The same function for models that are open already."""
+    """Make the same function for models that are open already."""
 
-    async def ask_one(contender: System, asked: SampleInput) -> SolvedSample:
-        environment = environment_of(asked.video_ids)
-        watcher, lines = SearchRecorder(environment), io.BytesIO()
+    async def solve(system: System, sample: SampleInput) -> SolvedSample:
+        environment = environment_of(sample.video_ids)
+        recorder, lines = SearchRecorder(environment), io.BytesIO()
         with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace:
 
-            def tell(event: Event) -> None:
-                watcher(event)
+            def on_event(event: Event) -> None:
+                recorder(event)
                 if traces:
                     trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 
-            record = await _record(contender, asked, budget, watcher, models_for(environment), tell)
-        return SolvedSample(record, lines.getvalue() if traces else None)
+            result = await _solve(system, sample, budget, recorder, models_for(environment), on_event)
+        return SolvedSample(result, lines.getvalue() if traces else None)
 
-    return ask_one
+    return solve
 
 
-async def _record(
-    contender: System,
-    asked: SampleInput,
+async def _solve(
+    system: System,
+    sample: SampleInput,
     budget: Budget,
-    watcher: SearchRecorder,
+    recorder: SearchRecorder,
     models: Models,
-    tell: Callable[[Event], None],
+    on_event: Callable[[Event], None],
 ) -> SampleResult:
-    environment = watcher.environment
     try:
         answer = await ask(
-            asked.question,
-            environment,
+            sample.question,
+            recorder.environment,
             models,
-            agent=contender.variant(),
-            parameters=contender.settings,
+            agent=system.find_variant(),
+            parameters=system.settings,
             budget=budget,
-            on_event=tell,
+            on_event=on_event,
         )
     except AllRejected:
         raise
     except ModelRejected as error:
-        return failed_result(contender, asked, str(error))
+        return failed_result(system, sample, str(error))
     except Exception as error:
-        error.add_note(f"{contender.name} was asked {asked.item_id}: {asked.question.text[:200]}")
+        error.add_note(f"{system.name} was asked {sample.item_id}: {sample.question.text[:200]}")
         raise
     return SampleResult(
-        contender.name,
-        asked.item_id,
+        system.name,
+        sample.item_id,
         answer.status,
         answer.option,
         answer.text,
@@ -142,48 +120,58 @@ async def _record(
         answer.rounds,
         answer.ledger,
         answer.evidence,
-        watcher.visited,
-        tuple(watcher.rounds),
+        recorder.visited,
+        tuple(recorder.rounds),
     )
 
 
-def environments(setting: RunContext) -> EnvironmentOf:
-    """A function that gives the environment of some of the library's videos; those used last are kept."""
-    library = Library.open(setting.library)
-    tower = library_space(library, setting.space, "text")
-    if setting.detector is None and not setting.choice.model.startswith(LOCAL):
-        _use_one_thread()
+def open_environments(context: RunContext) -> EnvironmentOf:
+    """Open the library, and give a function from some of its videos to their environment; the last used stay open."""
+    library = Library.open(context.library)
+    tower = load_tower(library, context.space, "text")
     rows = {row.video_id: row for row in library.videos()}
     detect = None
-    if setting.detector is not None:
+    if context.detector is not None:
         from jobs.annotate.agent_detector import detect_with
 
-        detect = detect_with(library, setting.detector)
+        detect = detect_with(library, context.detector)
 
     embed_text = _one_by_one(tower.embed_text)
 
     @lru_cache(ENVIRONMENTS)
     def shared(video_ids: tuple[str, ...]) -> Environment:
         videos = [rows[each] for each in video_ids]
-        return Environment.of(library, videos, embed_text, detect, subtitles=setting.subtitles, space=setting.space)
+        return Environment.of(library, videos, embed_text, detect, subtitles=context.subtitles, space=context.space)
 
-    return shared if setting.keep_captions else lambda video_ids: shared(video_ids).without_shared_captions()
+    return shared if context.keep_captions else lambda video_ids: shared(video_ids).without_shared_captions()
 
 
-def _use_one_thread() -> None:
-    """Let numpy and torch compute in one thread: what they are given is small, and more would only wait for each other.
+def _compute_in_one_thread() -> Callable[[], None]:
+    """Limit numpy and torch to one thread: their inputs are small, and more threads only wait for each other.
 
     Questions about an hour of film take three times the CPU otherwise.
     """
-    import torch
     from threadpoolctl import threadpool_limits
 
-    torch.set_num_threads(1)
-    threadpool_limits(1)
+    limits = threadpool_limits(1)
+    torch = sys.modules.get("torch")  # most libraries carry a text tower that runs without it
+    threads = 0 if torch is None else torch.get_num_threads()
+    if torch is not None:
+        torch.set_num_threads(1)
+
+    def restore() -> None:
+        limits.restore_original_limits()
+        if torch is not None:
+            torch.set_num_threads(threads)
+
+    return restore
+
+
+_one_thread = SharedSwitch(_compute_in_one_thread)
 
 
 def _one_by_one(embed_text: EmbedText) -> EmbedText:
-    """Embeds each text by itself: so its vector is the same to the last bit, whatever else is asked beside it."""
+    """Embed each text by itself: so its vector is the same to the last bit, whatever else is embedded beside it."""
 
     @lru_cache(TEXTS)
     def vector_of(text: str) -> NDArray[np.float32]:
@@ -193,7 +181,59 @@ def _one_by_one(embed_text: EmbedText) -> EmbedText:
     return lambda texts: np.stack([vector_of(text) for text in texts])
 
 
-def failed_result(contender: System, asked: SampleInput, error: str) -> SampleResult:
-    """The record of a question that got no answer at all."""
-    line = " ".join(error.split())
-    return SampleResult(contender.name, asked.item_id, None, None, None, "", 0, Ledger(), (), error=line)
+@dataclass(slots=True)
+class SearchRecorder:
+    """Recorder of an agent's events on one sample: the ranges shown, and the rounds for the figures of EEA and VCA."""
+
+    environment: Environment
+    rounds: list[Round] = field(default_factory=list)
+    """The rounds of a search over a tree: each begins with a segment that is divided."""
+    _shown: dict[tuple[str, int], ShownFrame] = field(default_factory=dict)
+    _notes: dict[Note, None] = field(default_factory=dict)
+    _segments: dict[int, Segment] = field(default_factory=dict)
+    _best: int | None = None
+
+    @property
+    def visited(self) -> tuple[Evidence, ...]:
+        """The ranges that frames and notes showed, by video and in time order."""
+        return evidence_ranges(self.environment, (*self._shown.values(), *self._notes), ())
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Exchanged():
+                self._shown |= {(frame.video_id, frame.frame_no): frame for frame in event.request.frames}
+                self._notes |= dict.fromkeys(getattr(event.request, "notes", ()))
+            case Acted():
+                self._notes |= dict.fromkeys(event.notes)
+            case Ranked():
+                self._add_segments(event.segments)
+            case Expanded():
+                self._add_segments((event.parent, *event.children))
+                self.rounds.append(Round(None, None, None, None))
+            case Scored() if self.rounds:
+                self._add_scores(event)
+            case Decided() if self.rounds and event.segment is not None:
+                self.rounds[-1] = replace(
+                    self.rounds[-1], chosen=self._range(event.segment), best=self._range(self._best)
+                )
+            case _:
+                pass  # the figures need nothing of the other events
+
+    def _add_segments(self, segments: Iterable[Segment]) -> None:
+        self._segments |= {segment.number: segment for segment in segments}
+
+    def _add_scores(self, event: Scored) -> None:
+        candidates = event.candidates
+        is_fused = event.entropy is not None
+        fused = reward_entropy([PERCENT * each.fused for each in candidates]) if is_fused else None
+        self.rounds[-1] = replace(self.rounds[-1], intrinsic=_intrinsic_entropy(candidates), fused=fused)
+        self._best = max(candidates, key=lambda each: each.fused).number
+
+    def _range(self, number: int | None) -> Evidence | None:
+        segment = None if number is None else self._segments[number]
+        return None if segment is None else Evidence(segment.video_id, segment.start_s, segment.end_s)
+
+
+def _intrinsic_entropy(candidates: Sequence[CandidateScore]) -> float | None:
+    rewards = [each.reward for each in candidates]
+    return None if all(reward is None for reward in rewards) else reward_entropy(rewards)

@@ -13,9 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from jobs.benchmarks.sample import Missing, Problem, Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.results import Judgement, SampleResult
 from jobs.evaluation.run.run_folder import REPORT, IndexCost, Plan, read_run, write_whole
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import Judgement, SampleResult, System
 from jobs.evaluation.score.scorers import Questions, Scored, by_contender, has_answer
 from jobs.evaluation.score.statistics import Estimate, Spread, estimate, p_value, spread
 
@@ -60,8 +59,8 @@ class Standing:
     be scored, for benchmarks that report it. `unanswered` counts questions without an option (or text), among them
     `invalid`, whose replies could not be used, and `errors`, which got no answer at all. `evidence` is the share of
     questions whose evidence touches a true range, `grounding` the share whose true clip was visited; None where the
-    benchmark does not tell. `costs` are those of `jobs.evaluation.score.aggregate.COSTS` a question. `groups` are accuracies by
-    breakdown and category, "duration" among the breakdowns. `entropy` holds every round's "intrinsic" and "fused" one
+    benchmark does not tell. `costs` are those of `COSTS` a question. `groups` are accuracies by breakdown
+    and category, "duration" among the breakdowns. `entropy` holds every round's "intrinsic" and "fused" one
     (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the segment "chosen" next or
     the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty where there is none.
     `valid_groups` are as `groups` over the answers behind `valid`; empty without it.

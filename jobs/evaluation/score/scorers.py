@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from agent.answer import Evidence
 from jobs.benchmarks.sample import Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.results import Judgement, SampleResult
 from jobs.evaluation.run.run_folder import Plan
+from jobs.evaluation.run.types import Judgement, SampleResult
 
 BEST_JUDGED = 3
 """The most that a judging model gives."""

@@ -29,7 +29,7 @@ from agent.variants.base import Variant, with_settings
 from agent.variants.baselines.uniform import UNIFORM
 from agent.variants.registry import find_variant
 from jobs.evaluation.run.run_folder import read_plan, read_results, trace_file
-from jobs.mcp.ask_tool import Asking
+from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
 from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
@@ -265,7 +265,7 @@ def test_a_client_of_the_server_asks_it_by_name_and_has_no_file_executed(place: 
 
     mark = own.with_name("mark")
     own.with_name("evil.py").write_text(f"open({str(mark)!r}, 'w').close()\n{OWN}")
-    asking = Asking(lambda environment: ScriptedModel(lambda request: ANSWER), {}, find_variant(str(own)), Budget())
+    asking = AskOptions(lambda environment: ScriptedModel(lambda request: ANSWER), {}, find_variant(str(own)), Budget())
 
     async def use() -> list[Any]:
         async with Client(make_server(LibraryTools(Library.open(str(place / "library"))), asking)) as client:

@@ -12,7 +12,7 @@ import pytest
 
 from agent.core.question import Question
 from index.rows import VideoRow
-from jobs.benchmarks.match_videos import match, read_id_map
+from jobs.benchmarks.match_videos import match_videos, read_id_map
 from jobs.benchmarks.sample import Missing, Sample, Target
 from jobs.benchmarks.subset import draw_samples
 from jobs.errors import UsageError
@@ -49,7 +49,7 @@ def row(video_id: str, uri: str, title: str | None = None) -> VideoRow:
 
 def found(video: str, rows: Sequence[VideoRow], id_map: dict[str, str] | None = None, episodes: bool = False) -> object:
     """The ids that one video of a benchmark is, or why it is none."""
-    matching = match([item("1", video)], rows, id_map, episodes)
+    matching = match_videos([item("1", video)], rows, id_map, episodes)
     return matching.videos.get(video) or matching.missing[0].why
 
 
@@ -64,8 +64,8 @@ def test_a_video_goes_by_id_title_and_the_last_parts_of_its_uri(called: str) -> 
 
 def test_a_part_of_a_name_is_not_the_name_and_case_counts() -> None:
     rows = [row("id1", "/x/aBc.mp4")]
-    assert found("abc", rows) == "no video of the library goes by abc"
-    assert found("aB", rows) == "no video of the library goes by aB"
+    assert found("abc", rows) == "no video of the library has the name abc"
+    assert found("aB", rows) == "no video of the library has the name aB"
 
 
 def test_nextqa_files_are_found_by_its_published_map(tmp_path: Path) -> None:
@@ -73,22 +73,22 @@ def test_nextqa_files_are_found_by_its_published_map(tmp_path: Path) -> None:
     rows = [row("id1", "/data/1164/3238737531.mp4"), row("id2", "/data/1165/3238737531.mp4", "77")]
     id_map = read_id_map(tmp_path / "map_vid_vidorID.json")
     assert found("3238737531", rows, id_map) == ("id1",)
-    assert found("2", rows, id_map) == "no video of the library goes by 1000/77"
+    assert found("2", rows, id_map) == "no video of the library has the name 1000/77"
     assert found("77", rows, id_map) == ("id2",)
 
 
 def test_two_videos_of_a_name_are_neither() -> None:
     rows = [row("id1", "/data/1164/323.mp4"), row("id2", "/data/1165/323.mp4")]
-    why = "2 videos of the library go by 323: /data/1164/323.mp4, /data/1165/323.mp4"
+    why = "2 videos of the library have the name 323: /data/1164/323.mp4, /data/1165/323.mp4"
     assert found("323", rows) == why
     assert found("323", rows, {"323": "id2"}) == ("id2",)
 
 
 def test_every_question_of_a_missing_video_is_counted() -> None:
     items = [item("1", "here"), item("2", "gone"), item("3", "gone"), item("4", "lost")]
-    matching = match(items, [row("id1", "here.webm")], None, False)
+    matching = match_videos(items, [row("id1", "here.webm")], None, False)
     assert matching.videos == {"here": ("id1",)}
-    gone, lost = (f"no video of the library goes by {name}" for name in ("gone", "lost"))
+    gone, lost = (f"no video of the library has the name {name}" for name in ("gone", "lost"))
     assert matching.missing == (Missing("gone", gone, 2), Missing("lost", lost, 1))
 
 
@@ -96,7 +96,7 @@ def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:
     names = ["s05e06_seg02_clip_00", "s05e06_seg01_clip_01", "s05e07_seg01_clip_00", "s05e061_seg01_clip_00"]
     rows = [row(name, f"/tvqa/{name}.mp4") for name in names]
     assert found("s05e06", rows, episodes=True) == ("s05e06_seg01_clip_01", "s05e06_seg02_clip_00")
-    assert found("s05e06", rows) == "no video of the library goes by s05e06"
+    assert found("s05e06", rows) == "no video of the library has the name s05e06"
     assert found("s05e06", [*rows, row("whole", "/x/s05e06.mkv")], episodes=True) == ("whole",)
     folders = [row("one", "/tvqa/s05e08/clip_00.mp4"), row("two", "/tvqa/s05e08/clip_01.mp4")]
     assert found("s05e08", folders, episodes=True) == ("one", "two")
@@ -161,7 +161,7 @@ def test_check_counts_and_lists(kinodex: Kinodex, tmp_path: Path) -> None:
     assert "3 questions about 2 videos, 5 options; 3 with a known answer, 0 with the seconds that show it" in ran.out
     assert "line 4: answer: Input should be less than or equal to 4, got '9'" in ran.out
     assert f"{library} has 1 of 2 videos, for 2 of 3 questions" in ran.out
-    assert "333 (1): no video of the library goes by 333" in ran.out
+    assert "333 (1): no video of the library has the name 333" in ran.out
     told = json.loads(kinodex("eval", "check", "nextqa", tmp_path, library, "--json").out)
     assert told["groups"]["C/T/D"] == {"C": 2, "T": 1}
     assert told["files"] == [str(path)]

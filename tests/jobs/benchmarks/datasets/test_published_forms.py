@@ -136,7 +136,7 @@ def test_a_wrong_question_of_lvbench_leaves_the_others_of_its_video(tmp_path: Pa
     assert found["line 1, question 4"] == "the id 3 is there already; the first row of it counts"
     assert found["line 1, question 5"].startswith("qa.question_type: ")
     assert found["line 2"].startswith("type: Field required; ")
-    assert found["line 3"].startswith("no JSON: ")
+    assert found["line 3"].startswith("not JSON: ")
 
 
 def test_video_mme(tmp_path: Path) -> None:

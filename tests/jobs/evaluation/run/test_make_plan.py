@@ -11,7 +11,7 @@ import pytest
 from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
-from jobs.evaluation.run.run_folder import read_plan, read_records, trace_file
+from jobs.evaluation.run.run_folder import read_plan, read_results, trace_file
 from tests.support.command import Kinodex, bad
 from tests.support.eval_runs import write_questions
 from tests.support.stage_models import library_of, tiny_film
@@ -48,7 +48,7 @@ def test_a_run_is_of_one_space_and_says_of_which(place: Path, kinodex: Kinodex, 
     plan, frames = read_plan(there), {f"{film}-0": library.video(film).frames for film in FILMS}
     assert (read_plan(own).space, plan.space) == (str(first), str(other))
     assert plan.index_cost.frames == sum(frames.values())
-    for record in read_records(there):
+    for record in read_results(there):
         assert (record.error, record.ledger.index_frames) == ("", frames[record.item_id])
         with gzip.open(trace_file(there, record.contender, record.item_id)) as lines:
             assert json.loads(lines.readline())["space"] == str(other)

@@ -21,7 +21,7 @@ def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytes
             raise ModelRejected("too late")
 
     async def gone() -> None:
-        call = asyncio.ensure_future(wire_thread._elsewhere(wire, fails_late()))
+        call = asyncio.ensure_future(wire_thread._call_in(wire, fails_late()))
         await asyncio.to_thread(began.wait)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -39,4 +39,4 @@ def test_an_error_comes_to_whoever_waits() -> None:
         raise ModelRejected("no")
 
     with wire_thread._running_loop() as wire, pytest.raises(ModelRejected, match="no"):
-        asyncio.run(wire_thread._elsewhere(wire, fails()))
+        asyncio.run(wire_thread._call_in(wire, fails()))

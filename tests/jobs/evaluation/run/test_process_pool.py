@@ -24,8 +24,8 @@ from index.errors import NotALibrary
 from index.library import Library
 from jobs.errors import UsageError
 from jobs.evaluation.run.process_pool import _serve, process_solver
-from jobs.evaluation.run.solve import RunContext, SampleInput, Solve, SolvedSample, open_solver
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.solve import open_solver
+from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
 from jobs.model_choice import ModelChoice
 from jobs.synthetic.known_answers import read_known
 from tests.support.chat_server import ChatServer, hanging
@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A `library` in two spaces, and `questions.jsonl`."""
     folder = tmp_path_factory.mktemp("eval")
     other = load_space(write_model(folder / "other", TINY), towers="text")
-    caption_library(folder / "library", ("harbour",)).add_space(other.fingerprint)
+    caption_library(folder / "library", ("harbour",)).additions.add_space(other.fingerprint)
     write_questions(folder, ("harbour",))
     return folder
 
@@ -105,8 +105,8 @@ async def all_asked(who_asks: AbstractAsyncContextManager[Solve], asked: Sequenc
 
 
 def without_times(outcome: SolvedSample) -> object:
-    ledger = replace(outcome.record.ledger, seconds=0.0, model_seconds=0.0)
-    return replace(outcome.record, ledger=ledger)
+    ledger = replace(outcome.result.ledger, seconds=0.0, model_seconds=0.0)
+    return replace(outcome.result, ledger=ledger)
 
 
 def space_of(outcome: SolvedSample) -> str:
@@ -119,7 +119,7 @@ def test_the_records_are_those_of_one_process(place: Path, server: ChatServer, p
     shared = processes.all(asked)
     alone = asyncio.run(all_asked(open_solver(setting_of(place, server)), asked))
     assert [*map(without_times, shared)] == [*map(without_times, alone)]
-    assert {each.record.status for each in shared} == {"answered"}
+    assert {each.result.status for each in shared} == {"answered"}
     assert len(server.seen) == 2 * len(asked)
     (_, other) = Library.open(str(place / "library")).spaces()
     assert {space_of(each) for each in shared} == {str(other)}
@@ -184,9 +184,9 @@ def test_questions_of_a_process_that_died_are_records_with_an_error(
         return [first, *lost]
 
     first, *lost = processes.runner.run(run())
-    assert first.record.option == 0
-    assert {(each.record.option, each.record.ledger) for each in lost} == {(None, Ledger())}
-    assert {each.record.error for each in lost} == {"the process that asked ended with status -9 (out of memory?)"}
+    assert first.result.option == 0
+    assert {(each.result.option, each.result.ledger) for each in lost} == {(None, Ledger())}
+    assert {each.result.error for each in lost} == {"the process that asked ended with status -9 (out of memory?)"}
 
 
 def children() -> list[int]:

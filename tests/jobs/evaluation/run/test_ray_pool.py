@@ -14,11 +14,10 @@ from rich.console import Console
 from agent.core.budget import Budget
 from agent.errors import ModelUnknown
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
-from jobs.evaluation.run.results import SampleResult
 from jobs.evaluation.run.run import RunOptions, run
-from jobs.evaluation.run.run_folder import read_records
-from jobs.evaluation.run.solve import RunContext, open_solver
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.run_folder import read_results
+from jobs.evaluation.run.solve import open_solver
+from jobs.evaluation.run.types import RunContext, SampleResult, System
 from jobs.model_choice import ModelChoice
 from tests.support.chat_server import ChatServer
 from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
@@ -60,9 +59,9 @@ def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[
     setting = RunContext(str(place / "library"), choice, Budget())
     plan, items = make_plan(RunRequest("sketch", place / "questions.jsonl", READERS), setting)
     who_asks = ray_solver(setting, 1, None) if ray else open_solver(setting)
-    run(plan, items, who_asks, out, Console(quiet=True), RunOptions(questions=3))
+    run(plan, items, who_asks, out, Console(quiet=True), RunOptions(samples=3))
     timeless = [
-        replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in read_records(out)
+        replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in read_results(out)
     ]
     return {(each.contender, each.item_id): each for each in timeless}
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs.evaluation.run.progress import Tally, asking_progress
-from jobs.evaluation.run.run_folder import ANSWERS, appending, read_items, read_plan, read_records, trace_file
+from jobs.evaluation.run.run import Tally, show_progress
+from jobs.evaluation.run.run_folder import ANSWERS, open_for_append, read_items, read_plan, read_results, trace_file
 from tests.support.chat_server import Behaviour, ChatServer, failing
 from tests.support.command import bad
 from tests.support.eval_runs import EACH, FILMS, caption_library, write_questions
@@ -76,7 +76,7 @@ def test_an_answer_keeps_what_was_looked_at_and_what_it_cost(place, kinodex, ser
     prices = ("--input-price", "1000000", "--output-price", "0")
     model = ("--model", "tester", "--base-url", server.base_url, "--no-cache", *prices)
     kinodex(*command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--no-controls", *model))
-    for record in read_records(tmp_path / "run"):
+    for record in read_results(tmp_path / "run"):
         assert (record.status, record.option, record.rounds, record.error) == ("answered", 0, 1, "")
         assert [(each.start_s, each.end_s) for each in record.visited] == [(8.0, 10.0), (14.0, 16.0), (22.0, 24.0)]
         assert [(each.start_s, each.end_s) for each in record.evidence] == [(8.0, 10.0)]
@@ -87,7 +87,7 @@ def test_replies_from_the_cache_cost_what_they_would_anew(place, kinodex, server
     model = ("--model", "tester", "--base-url", server.base_url, "--input-price", "1000000")
     for name in ("anew", "cached"):
         kinodex(*command(place, tmp_path / name, "--agent", "blind", "--no-controls", *model))
-    anew, cached = read_records(tmp_path / "anew"), read_records(tmp_path / "cached")
+    anew, cached = read_results(tmp_path / "anew"), read_results(tmp_path / "cached")
     assert len(server.seen) == EACH, "no video is shown, so the questions about each are the same"
     assert [each.ledger.cost for each in cached] == [each.ledger.cost for each in anew]
     assert all(each.ledger.cached_calls == each.ledger.calls == 1 and each.ledger.cost > 0 for each in cached)
@@ -97,7 +97,7 @@ def test_uniform_gets_as_many_frames_as_the_first_agent_needed(place, kinodex, s
     options = ("--agent", "videotree", *at(server, tmp_path))
     server.reply = lambda body: {"relevances": [{"cluster": 1, "relevance": 3}]} if "relevance" in str(body) else ANSWER
     kinodex(*command(place, tmp_path / "run", *options, "--limit", "4"))
-    records = read_records(tmp_path / "run")
+    records = read_results(tmp_path / "run")
     of_tree = [each.ledger.frames_with_kept for each in records if each.contender == "videotree"]
     of_uniform = [each for each in records if each.contender == "uniform, as many frames as videotree"]
     assert len(of_tree) == len(of_uniform) == 4
@@ -137,12 +137,12 @@ def test_another_run_does_not_go_into_the_same_folder(place, kinodex, tmp_path, 
 def test_two_processes_do_not_write_the_same_run(place, kinodex, tmp_path):
     options = command(place, tmp_path / "run", "--agent", "random", "--no-controls")
     assert kinodex(*options).code == 0
-    with appending(tmp_path / "run" / ANSWERS):
+    with open_for_append(tmp_path / "run" / ANSWERS):
         bad(kinodex, *options, code=2, says="another process is writing")
 
 
 def test_what_is_refused_while_another_begins_leaves_no_plan(place, kinodex, tmp_path):
-    with appending(tmp_path / "run" / ANSWERS):
+    with open_for_append(tmp_path / "run" / ANSWERS):
         bad(kinodex, *command(place, tmp_path / "run", "--agent", "random"), code=2, says="another process is writing")
     assert [each.name for each in (tmp_path / "run").iterdir()] == [ANSWERS]
 
@@ -169,7 +169,7 @@ def test_a_refused_question_is_a_record_and_can_be_asked_again(place, kinodex, s
     ran = kinodex(*options)
     assert ran.code == 0, ran
     assert "3 without an answer" in ran.out
-    refused = {each.item_id for each in read_records(tmp_path / "run") if each.error}
+    refused = {each.item_id for each in read_results(tmp_path / "run") if each.error}
     assert refused == {f"{film}-2" for film in FILMS}
     server.reply = lambda body: ANSWER
     server.seen.clear()
@@ -177,7 +177,7 @@ def test_a_refused_question_is_a_record_and_can_be_asked_again(place, kinodex, s
     assert server.seen == []
     assert kinodex(*options, "--retry-errors").code == 0
     assert len(server.seen) == len(refused)
-    assert not any(each.error for each in read_records(tmp_path / "run"))
+    assert not any(each.error for each in read_results(tmp_path / "run"))
 
 
 def test_too_many_refusals_end_the_run(place, kinodex, server, tmp_path):
@@ -222,7 +222,7 @@ def test_who_waits_for_others_is_not_begun_after_the_cost(place, kinodex, server
     server.reply = lambda body: tree if "relevance" in str(body) else answering(body)
     options = command(place, tmp_path / "run", "--agent", "videotree", "--no-cache", *model, "--limit", "2")
     bad(kinodex, *options, "--stop-at-cost", "0.5", code=5, says="--stop-at-cost")
-    assert {each.contender for each in read_records(tmp_path / "run")} == {"videotree", "blind", "random"}
+    assert {each.contender for each in read_results(tmp_path / "run")} == {"videotree", "blind", "random"}
 
 
 def test_a_run_that_ends_at_its_cost_is_whole(place, kinodex, server, tmp_path):
@@ -324,17 +324,17 @@ def test_questions_without_known_answers_are_written_as_they_are_submitted(place
     options = ("eval", "egoschema-full", place / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
     assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
     submitted = json.loads((tmp_path / "run" / "submission-random.json").read_text())
-    assert submitted == {each.item_id: each.option for each in read_records(tmp_path / "run")}
+    assert submitted == {each.item_id: each.option for each in read_results(tmp_path / "run")}
     assert set(submitted) == set(FILMS)
 
 
 def test_progress_tells_how_far_each_contender_is_off_a_terminal(place, kinodex, server, tmp_path):
     options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
     assert f"12 of 12 answers; kept in {tmp_path / 'run'}" in kinodex(*options).out
-    first, second, *_ = read_records(tmp_path / "run")
+    first, second, *_ = read_results(tmp_path / "run")
     console = Console(record=True, width=200, force_terminal=False)
     tally = Tally({"blind": 12, "random": 12}, Counter(random=12))
-    with asking_progress(console, tally, every_s=0.0) as tell:
+    with show_progress(console, tally, every_s=0.0) as tell:
         tell(first)
         tell(second)
     lines = console.export_text().splitlines()

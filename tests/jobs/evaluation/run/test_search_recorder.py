@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask import ask, default_parameters
+from agent.ask_questions import ask, default_parameters
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.requests.tree import ScoreSegments
 from agent.trace.events import Decided, Event, Expanded, Scored
-from agent.tree_search.reward_fusion import reward_entropy
-from jobs.evaluation.run.search_recorder import SearchRecorder
+from agent.variants.eea.reward_fusion import reward_entropy
+from jobs.evaluation.run.solve import SearchRecorder
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

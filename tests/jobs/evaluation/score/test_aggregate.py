@@ -11,7 +11,7 @@ import pytest
 from agent.core.budget import Ledger
 from jobs.benchmarks.registry import read_benchmark
 from jobs.errors import UsageError
-from jobs.evaluation.run.results import Judgement, Round
+from jobs.evaluation.run.types import Judgement, Round
 from jobs.evaluation.score.report import COSTS, Depth, as_json, make_report, read_report
 from tests.support.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, spoken
 

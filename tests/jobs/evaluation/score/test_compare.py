@@ -12,9 +12,8 @@ from agent.core.budget import Budget, Ledger
 from jobs.benchmarks.sample import Missing, Problem
 from jobs.errors import UsageError
 from jobs.evaluation.report.tables import Table, fitting
-from jobs.evaluation.run.results import Judgement
 from jobs.evaluation.run.run_folder import REPORT, read_run
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import Judgement, System
 from jobs.evaluation.score.compare import compare
 from jobs.evaluation.score.report import read_report
 from tests.support.command import Kinodex, bad

@@ -14,9 +14,8 @@ from agent.core.question import Question
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer, Verdict
 from jobs.benchmarks.sample import Sample, Scoring, Target
-from jobs.evaluation.run.results import Judgement, SampleResult
-from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, appending, begin_run, read_judgements
-from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, begin_run, open_for_append, read_judgements
+from jobs.evaluation.run.types import Judgement, SampleResult, System
 from tests.support.chat_server import Behaviour, ChatServer, failing
 from tests.support.command import Kinodex, bad
 
@@ -50,7 +49,7 @@ def make_run(folder: Path, scoring: Scoring = "judge") -> Path:
         version="0",
     )
     begin_run(folder, plan, items)
-    with appending(folder / ANSWERS) as append:
+    with open_for_append(folder / ANSWERS) as append:
         for name, text in SAID.items():
             status: Status = "invalid" if text is None else "answered"
             append(SampleResult("blind", name, status, None, text, "", 1, Ledger(), ()))

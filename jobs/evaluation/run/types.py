@@ -1,0 +1,136 @@
+"""Types of a run that cross between processes: systems, samples without their targets, and results."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from agent.answer import Evidence, Status
+from agent.core.budget import Budget, Ledger
+from agent.core.question import Question
+from agent.variants.base import Variant
+from agent.variants.registry import find_variant
+from jobs.model_choice import ModelChoice
+
+CONTROLS = ("uniform", "blind", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """An agent with some of its parameters set, under the name of its row.
+
+    `frames_of` names the system whose mean number of frames this one gets as its parameter `frames`; it starts only
+    when that one is done. `source` is the text of an agent's file if the agent is not kinodex's own: the processes that
+    solve samples run this text, and the plan of the run keeps it.
+    """
+
+    name: str
+    agent: str
+    settings: Mapping[str, str | bool | int | float] = field(default_factory=dict)
+    frames_of: str | None = None
+    source: str | None = None
+
+    def find_variant(self) -> Variant:
+        """Look the agent up; raise as `agent.variants.registry.find_variant` does."""
+        return find_variant(self.agent, self.source)
+
+    @property
+    def code(self) -> str | None:
+        """Short hash of the agent's own file, which tells its versions apart."""
+        return None if self.source is None else hashlib.sha256(self.source.encode()).hexdigest()[:8]
+
+    @property
+    def is_control(self) -> bool:
+        """True for uniform, blind and random."""
+        return self.agent in CONTROLS
+
+
+@dataclass(frozen=True, slots=True)
+class SampleInput:
+    """A sample without its target: the question as an agent gets it, and the library's videos that it is about."""
+
+    item_id: str
+    question: Question
+    video_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """Settings that all samples of a run share; a worker needs no more than this, on whatever machine.
+
+    `space` is one of the library's, by name or digest; None is its own.
+    """
+
+    library: str
+    choice: ModelChoice
+    budget: Budget
+    detector: str | None = None
+    subtitles: bool = True
+    keep_captions: bool = True
+    traces: bool = False
+    space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a tree search, for the figures of EEA and VCA.
+
+    `intrinsic` and `fused` are the normalised entropies, 0 to 1, of the softmax over the candidates' rewards and over
+    their fused scores, both on a scale of 0 to 100; None where the agent has none. `chosen` is the segment that was
+    explored next, `best` the one with the highest score; None where the round ended the search.
+    """
+
+    intrinsic: float | None
+    fused: float | None
+    chosen: Evidence | None
+    best: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleResult:
+    """One sample solved by one system. `error` is one line where no answer came at all; that counts as wrong.
+
+    `visited` are the ranges that were shown or read, in time order, for grounding.
+    """
+
+    contender: str
+    item_id: str
+    status: Status | None
+    option: int | None
+    text: str | None
+    reason: str
+    rounds: int
+    ledger: Ledger
+    evidence: tuple[Evidence, ...]
+    visited: tuple[Evidence, ...] = ()
+    search: tuple[Round, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A judge model's score, 0 to 3, of one free-form answer; None if it returned no valid one."""
+
+    contender: str
+    item_id: str
+    judge: str
+    score: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedSample:
+    """The result of a sample, and its trace as compressed JSON lines if traces are on, else None."""
+
+    result: SampleResult
+    trace: bytes | None = None
+
+
+Solve = Callable[[System, SampleInput], Awaitable[SolvedSample]]
+
+
+def failed_result(system: System, sample: SampleInput, error: str) -> SampleResult:
+    """Make the result of a sample that got no answer at all."""
+    line = " ".join(error.split())
+    return SampleResult(system.name, sample.item_id, None, None, None, "", 0, Ledger(), (), error=line)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 GATHER_S = 0.005
-"""How long a batch waits for more calls."""
+"""The time that a batch waits for more calls."""
 LARGEST_BATCH = 32
 
 

@@ -75,15 +75,17 @@ class OpenAIModel:
     async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
         """The completion, and True if it came from the cache."""
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
-        wanted = CompletionRequest(self._messages(request), request.Reply, temperature, request.form, request.tools)
+        wire_request = CompletionRequest(
+            self._messages(request), request.Reply, temperature, request.form, request.tools
+        )
         if self._cache is None:
-            return await self._endpoint.complete(wanted), False
-        key = self._key(wanted, request.attempt)
+            return await self._endpoint.complete(wire_request), False
+        key = self._key(wire_request, request.attempt)
         async with self._cache.lock(key):
             stored = self._cache.get(key)
             if stored is not None:
                 return TypeAdapter(Completion).validate_python(stored), True
-            completion = await self._endpoint.complete(wanted)
+            completion = await self._endpoint.complete(wire_request)
             self._cache.put(key, asdict(completion))
             return completion, False
 
@@ -99,18 +101,18 @@ class OpenAIModel:
         limit = self.role.image_side_px
         return None if request.full_size else min(limit, request.image_side_px or limit)
 
-    def _key(self, wanted: CompletionRequest, attempt: int) -> str:
+    def _key(self, wire_request: CompletionRequest, attempt: int) -> str:
         """Content key of a request.
 
         The form that the server accepts (the rung, names of parameters) is left out: each process learns it again,
         and the cache must serve a process that never reached the server.
         """
         settings = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
-        messages = hash_pictures(wanted.messages)
-        content: dict[str, object] = {"messages": messages, "schema": strict_schema(wanted.reply)}
-        content |= {"temperature": wanted.temperature, "form": wanted.form}
-        if wanted.tools:
-            content["tools"] = tool_parameters(wanted.tools)
+        messages = hash_pictures(wire_request.messages)
+        content: dict[str, object] = {"messages": messages, "schema": strict_schema(wire_request.reply)}
+        content |= {"temperature": wire_request.temperature, "form": wire_request.form}
+        if wire_request.tools:
+            content["tools"] = tool_parameters(wire_request.tools)
         return cache_key({**settings, **content, "attempt": attempt, "sample": self._sample})
 
     def _parse(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:

@@ -37,7 +37,7 @@ def roles(tmp_path: Path) -> Path:
 
 
 def opened(choice: ModelChoice) -> Any:
-    """What answers about an environment; the choices here do not look at it."""
+    """Open the models of a choice, for an environment at which they do not look."""
 
     async def run() -> Any:
         async with chosen_models(choice) as models_for:

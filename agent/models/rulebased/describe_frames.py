@@ -34,7 +34,7 @@ COUNTED_GROUPS = 8
 SECOND_GROUPS = 40
 """The number of best groups that are tried beside the first."""
 LEAST_GAIN = 0.02
-"""What a second group must add to the cosine to be named."""
+"""The least gain of the cosine for a second group to be named."""
 
 Vector = NDArray[np.float32]
 DescribeRequest = DescribeSegment | ReadFrames | CaptionFrames | OverviewVideo | SkimRange | FocusClip

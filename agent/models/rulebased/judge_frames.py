@@ -26,16 +26,16 @@ MIN_RELEVANT = 1.0
 
 def judge(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Verdict:
     """Choose what the frames show best; without choices, check that they show the subject."""
-    asked = cloze_statements(question)
-    considered = _frames_in_question(environment, asked, frames)
-    texts = asked.options or tuple(text for text in (asked.subject,) if text)
+    statements = cloze_statements(question)
+    considered = _frames_in_question(environment, statements, frames)
+    texts = statements.options or tuple(text for text in (statements.subject,) if text)
     if not considered or not texts:
         return Verdict()
     found = matches(environment, texts, [frames[at] for at in considered])
     scores = found.max(axis=0)
-    ordered = asked.order in ("first", "last") and asked.moment is None
+    ordered = statements.order in ("first", "last") and statements.moment is None
     if ordered:
-        scores = _earliest(found, [frames[at].time_s for at in considered], last=asked.order == "last")
+        scores = _earliest(found, [frames[at].time_s for at in considered], last=statements.order == "last")
     best = int(np.argmax(scores))
     lead = float(scores[best] - np.delete(scores, best).max(initial=0.0))
     if ordered and found.max(axis=0).min() < MIN_VISIBLE:
@@ -51,11 +51,11 @@ def is_settled(verdict: Verdict) -> bool:
     return verdict.score >= MIN_VISIBLE and verdict.lead >= MIN_LEAD
 
 
-def find_moment(environment: Environment, asked: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
+def find_moment(environment: Environment, statements: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
     """Find the frame that shows the moment from which a question measures time, if one does."""
-    if not asked.moment or not frames:
+    if not statements.moment or not frames:
         return None
-    found = matches(environment, [asked.moment], frames)[:, 0]
+    found = matches(environment, [statements.moment], frames)[:, 0]
     best = int(np.argmax(found))
     return frames[best] if found[best] >= MIN_VISIBLE else None
 
@@ -71,14 +71,14 @@ def matches(environment: Environment, texts: Sequence[str], frames: Sequence[Sho
     return found
 
 
-def _frames_in_question(environment: Environment, asked: Statements, frames: Sequence[ShownFrame]) -> list[int]:
+def _frames_in_question(environment: Environment, statements: Statements, frames: Sequence[ShownFrame]) -> list[int]:
     """Indices of frames that can hold the answer: all, or those soon after or before the moment in the question."""
-    if asked.moment is None:
+    if statements.moment is None:
         return list(range(len(frames)))
-    then = find_moment(environment, asked, frames)
+    then = find_moment(environment, statements, frames)
     if then is None:
         return []
-    low, high = (0.0, SOON_S) if asked.order == "after" else (-SOON_S, 0.0)
+    low, high = (0.0, SOON_S) if statements.order == "after" else (-SOON_S, 0.0)
     return [
         at
         for at, frame in enumerate(frames)

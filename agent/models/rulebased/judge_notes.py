@@ -38,14 +38,14 @@ def judge(question: Question, notes: Sequence[Note]) -> Verdict:
 
 
 def _judge_statements(question: Question, notes: Sequence[Note]) -> Verdict:
-    asked = cloze_statements(question)
-    bearing = _bearing(asked, notes)
-    texts = asked.options or tuple(text for text in (asked.subject,) if text)
+    statements = cloze_statements(question)
+    bearing = _bearing(statements, notes)
+    texts = statements.options or tuple(text for text in (statements.subject,) if text)
     if not bearing or not texts:
         return Verdict()
     shares = [[_weighted_share(text, notes[at]) for at in bearing] for text in texts]
-    if asked.order in ("first", "last") and asked.moment is None:
-        return _earliest(shares, [notes[at].start_s for at in bearing], bearing, last=asked.order == "last")
+    if statements.order in ("first", "last") and statements.moment is None:
+        return _earliest(shares, [notes[at].start_s for at in bearing], bearing, last=statements.order == "last")
     best_of = [max(each) for each in shares]
     best = max(range(len(texts)), key=lambda choice: best_of[choice])
     lead = best_of[best] - max((each for choice, each in enumerate(best_of) if choice != best), default=0.0)
@@ -61,8 +61,8 @@ def is_settled(verdict: Verdict) -> bool:
 
 def is_relevant(query: str, text: str) -> bool:
     """True if a text holds enough words of a query to be worth following up."""
-    wanted = cloze_statements(Question(query)).queries or (query,)
-    return any(_word_share(each, text) >= MIN_PARTIAL for each in wanted)
+    queries = cloze_statements(Question(query)).queries or (query,)
+    return any(_word_share(each, text) >= MIN_PARTIAL for each in queries)
 
 
 def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
@@ -81,23 +81,23 @@ def find_moments(text: str, notes: Sequence[Note]) -> list[Note]:
 
 def locate_clip(request: LocateClips) -> list[int]:
     """Find the unvisited clip whose words hold most of the wish or question; none if they hold too little."""
-    wanted = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
+    queries = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
     left = [clip for clip in request.clips if clip.number not in request.visited]
-    shares = [(max((_word_share(text, clip.text) for text in wanted), default=0.0), -clip.number) for clip in left]
+    shares = [(max((_word_share(text, clip.text) for text in queries), default=0.0), -clip.number) for clip in left]
     best, number = max(shares, default=(0.0, 0))
     return [-number] if best >= MIN_BEARING else []
 
 
-def _bearing(asked: Statements, notes: Sequence[Note]) -> list[int]:
+def _bearing(statements: Statements, notes: Sequence[Note]) -> list[int]:
     """Indices of the notes that can hold the answer: those of the subject, or soon after or before the moment."""
-    if asked.moment is None:
-        return [at for at, note in enumerate(notes) if _share(asked.subject, note) >= MIN_BEARING]
-    then = find_moments(asked.moment, notes)
-    return [at for at, note in enumerate(notes) if any(_soon(asked, each, note) for each in then)]
+    if statements.moment is None:
+        return [at for at, note in enumerate(notes) if _share(statements.subject, note) >= MIN_BEARING]
+    then = find_moments(statements.moment, notes)
+    return [at for at, note in enumerate(notes) if any(_soon(statements, each, note) for each in then)]
 
 
-def _soon(asked: Statements, moment: Note, note: Note) -> bool:
-    passed_s = note.start_s - moment.start_s if asked.order == "after" else moment.start_s - note.start_s
+def _soon(statements: Statements, moment: Note, note: Note) -> bool:
+    passed_s = note.start_s - moment.start_s if statements.order == "after" else moment.start_s - note.start_s
     return note.video_id == moment.video_id and 0 < passed_s <= SOON_S
 
 
@@ -129,8 +129,8 @@ def _share(text: str, note: Note) -> float:
 
 def _word_share(text: str, note_text: str) -> float:
     """The share of a text's words that a note holds; 1 for a text without words."""
-    wanted = _words(text)
-    return len(wanted & _words(note_text)) / len(wanted) if wanted else 1.0
+    words = _words(text)
+    return len(words & _words(note_text)) / len(words) if words else 1.0
 
 
 def _words(text: str) -> set[str]:

@@ -91,8 +91,8 @@ class RuleBasedModel:
 
     def _score(self, request: ScoreSegments) -> list[dict[str, Any]]:
         """Score each segment by the best match of a statement with the frames at its borders."""
-        wanted = cloze_statements(request.question).queries or (request.question.text,)
-        matches = judge_frames.matches(self.environment, wanted, request.frames)
+        queries = cloze_statements(request.question).queries or (request.question.text,)
+        matches = judge_frames.matches(self.environment, queries, request.frames)
         scores: list[dict[str, Any]] = []
         for part in request.segments:
             beside = [
@@ -101,10 +101,10 @@ class RuleBasedModel:
                 if frame.video_id == part.video_id and frame.time_s in (part.start_s, part.end_s)
             ]
             at, text = max(
-                ((at, text) for at in beside for text in range(len(wanted))), key=lambda pair: float(matches[pair])
+                ((at, text) for at in beside for text in range(len(queries))), key=lambda pair: float(matches[pair])
             )
             score = round(100 * float(calibrate(matches[at, text])))
-            explanation = f"{wanted[text]!r}, perhaps" if score else ""
+            explanation = f"{queries[text]!r}, perhaps" if score else ""
             scores.append({"segment": part.number, "score": score, "explanation": explanation})
         return scores
 
@@ -119,11 +119,11 @@ class RuleBasedModel:
         self, question: Question, open_ones: Sequence[ScoredSegment], frames: Sequence[ShownFrame]
     ) -> int:
         """The segment with the highest score, or the one beside the moment that the question names."""
-        asked = cloze_statements(question)
-        moment = judge_frames.find_moment(self.environment, asked, frames)
+        statements = cloze_statements(question)
+        moment = judge_frames.find_moment(self.environment, statements, frames)
         if moment is not None:
             for each in open_ones:
-                border_s = each.segment.start_s if asked.order == "after" else each.segment.end_s
+                border_s = each.segment.start_s if statements.order == "after" else each.segment.end_s
                 if each.segment.video_id == moment.video_id and border_s == moment.time_s and not each.divided:
                     return each.segment.number
         # Both sides of an anchor have its score: the longer one has more to show. A part has its parent's frames too.
@@ -172,25 +172,25 @@ def _answer_notes(question: Question, notes: Sequence[Note]) -> dict[str, Any]:
 def _propose(request: ProposeQueries) -> dict[str, Any]:
     """Propose statements that discovery left out: there are no words for anything else in a frame."""
     known = {query.casefold() for query in request.known}
-    asked = cloze_statements(request.question)
-    return {"queries": [text for text in (*asked.queries, *asked.options) if text not in known][:MAX_QUERIES]}
+    statements = cloze_statements(request.question)
+    return {"queries": [text for text in (*statements.queries, *statements.options) if text not in known][:MAX_QUERIES]}
 
 
 def _find_missing(request: FindMissing) -> list[dict[str, Any]]:
     """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
-    asked = cloze_statements(request.question)
-    texts = asked.queries or (request.question.text,)
+    statements = cloze_statements(request.question)
+    texts = statements.queries or (request.question.text,)
     segments = sorted(request.segments, key=lambda each: each.start_s - each.end_s)
-    then = judge_notes.find_moments(asked.moment, request.notes) if asked.moment else []
+    then = judge_notes.find_moments(statements.moment, request.notes) if statements.moment else []
     beside = [
         segment
         for segment in segments
         for note in then
-        if note.start_s == (segment.start_s if asked.order == "after" else segment.end_s)
+        if note.start_s == (segment.start_s if statements.order == "after" else segment.end_s)
         and note.video_id == segment.video_id
     ]
     if beside:
-        texts = asked.options or texts
+        texts = statements.options or texts
         segments = beside[:1] * len(texts)
     return [
         {"segment": segment.number, "description": text}

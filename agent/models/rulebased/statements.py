@@ -51,8 +51,8 @@ class Statements:
     @property
     def queries(self) -> tuple[str, ...]:
         """Texts to search for, the most specific first, each once."""
-        wanted = (self.moment,) if self.moment else (*self.options, self.subject)
-        return tuple(dict.fromkeys(text for text in wanted if text))
+        queries = (self.moment,) if self.moment else (*self.options, self.subject)
+        return tuple(dict.fromkeys(text for text in queries if text))
 
 
 def cloze_statements(question: Question) -> Statements:

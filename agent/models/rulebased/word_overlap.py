@@ -60,8 +60,8 @@ def judge(question: Question, notes: Sequence[Note]) -> Verdict:
 def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
     """Rate notes by the words of question and options that they hold: 3 near the best, 2 for half of it, else 1."""
     words_of_notes = [stems(note.text) for note in notes]
-    share, wanted = _rarity_weighted_share(words_of_notes), stems(" ".join((question.text, *question.options)))
-    shares = [share(wanted, each) for each in words_of_notes]
+    share, words = _rarity_weighted_share(words_of_notes), stems(" ".join((question.text, *question.options)))
+    shares = [share(words, each) for each in words_of_notes]
     best = max(shares, default=0.0) or 1.0
     return [3 if each >= 0.75 * best else 2 if each >= 0.5 * best else 1 for each in shares]
 
@@ -74,7 +74,7 @@ def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:
         # fsum: the same in any order of the words
         return math.fsum(math.log(1 + len(words_of_notes) / max(1, note_counts[word])) for word in words)
 
-    return lambda wanted, held: weight(wanted & held) / weight(wanted) if wanted else 0.0
+    return lambda words, held: weight(words & held) / weight(words) if words else 0.0
 
 
 @lru_cache(maxsize=4096)

@@ -131,7 +131,7 @@ def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> No
 
 
 def asked_together(server: ChatServer, path: Path, cancel_first: bool = False) -> list[Any]:
-    """What three equal requests come to that are under way at once: exchanges, or why there is none."""
+    """Send three equal requests at once; return their exchanges, or the errors instead."""
 
     async def run() -> list[Any]:
         with ResponseCache(path) as cache:

@@ -77,7 +77,7 @@ looking = pytest.mark.parametrize("kind", LOOKING, ids=lambda kind: kind.__name_
 
 
 def sent(request: Request[Any]) -> tuple[list[SentFrame], str]:
-    """What arrives at a server of a request: its frames, and its text."""
+    """Send a request to a server; return the frames and the text that arrive."""
     with ChatServer(lambda body: "no matter") as server:
         ask(server, request, image_side_px=SIDE_PX)
     assert server.problems == []

@@ -7,7 +7,7 @@ from dataclasses import astuple
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from index.annotations.detections import plain_label
+from index.annotations.additions import plain_label
 from index.library import Library
 from index.rows import DetectionRow, StoredFrame
 from jobs.annotate.stage import hub_for

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class Caption(NamedTuple):
-    """A row of captions; see index.annotations.captions.CaptionLike."""
+    """A row of captions; see index.annotations.additions.CaptionLike."""
 
     segment_no: int
     start_s: float
@@ -118,12 +118,12 @@ class Captions:
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:
-            library.discard_addition(self.name, self.model, *rows)
-        library.add_captions(rows, self.model)
+            library.additions.discard(self.name, self.model, *rows)
+        library.additions.add_captions(rows, self.model)
 
     def incomplete_videos(self, library: Library) -> list[str]:
         """Ids of videos that this model captioned but for some segments."""
-        held = library.caption_counts(self.model)
+        held = library.additions.counts("captions", self.model)
         return [row.video_id for row in library.videos() if held.get(row.video_id, row.segments) < row.segments]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.annotate.stage import Made, check_settings, hub_for
+from jobs.annotate.stage import StageRows, check_settings, hub_for
 from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
 from pipeline.prefetch import prefetch
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pipeline.models.detector import Detector
 
 
-class Detected(NamedTuple):
-    """A row of detections; see index.annotations.detections.DetectionLike."""
+class NewDetection(NamedTuple):
+    """A row of detections; see index.annotations.additions.DetectionLike."""
 
     frame_no: int
     time_s: float
@@ -32,19 +32,19 @@ class Detected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """Settings of the stage. With `labels` the detector is one that looks for any words."""
+    """Settings of the stage. With `labels` the detector has to be one that finds any words."""
 
     detector: str
     labels: tuple[str, ...] = ()
     min_score: float = 0.3
     batch: int = 4
-    """Frames that the model sees at once."""
+    """Frames that the model gets at once."""
     device: str = "auto"
     name: str = "detections"
 
     @property
     def model(self) -> str:
-        """The detector's name; what an open one looked for belongs to it, so other labels are another addition."""
+        """The detector's name, with its labels if it has any: other labels are another addition."""
         return f"{self.detector} for {', '.join(sorted(self.labels))}" if self.labels else self.detector
 
     @property
@@ -55,26 +55,26 @@ class Detections:
         check_settings(library, self, "min_score")
         _detector(self.detector, self.labels, self.min_score, self.device)
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         from pipeline.models.tracking import find_tracks
 
         detector = _detector(self.detector, self.labels, self.min_score, self.device)
         frames, found = [], []
         with closing(prefetch(stored_pictures(library, video, self.batch), BATCHES_AHEAD)) as batches:
-            for some in batches:
-                frames += [(frame.frame_no, frame.time_s) for frame, _ in some]
-                found += detector.detect([picture for _, picture in some])
+            for batch in batches:
+                frames += [(frame.frame_no, frame.time_s) for frame, _ in batch]
+                found += detector.detect([picture for _, picture in batch])
         cuts_s = [segment.start_s for segment in library.segments(video.video_id) if segment.kind == "shot"]
-        numbers = find_tracks(found, [time_s for _, time_s in frames], cuts_s)
+        tracks = find_tracks(found, [time_s for _, time_s in frames], cuts_s)
         rows = [
-            Detected(frame_no, time_s, each.label, each.score, each.box, number)
-            for (frame_no, time_s), seen, given in zip(frames, found, numbers, strict=True)
-            for each, number in zip(seen, given, strict=True)
+            NewDetection(frame_no, time_s, each.label, each.score, each.box, track_id)
+            for (frame_no, time_s), boxes, track_ids in zip(frames, found, tracks, strict=True)
+            for each, track_id in zip(boxes, track_ids, strict=True)
         ]
-        return Made(rows, len(rows))
+        return StageRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.add_detections(rows, self.model)
+        library.additions.add_detections(rows, self.model)
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,7 @@
-"""An optional stage on Ray: actors that each load the model once and take a few videos at a time.
+"""Optional stage on Ray: actors that each load the model once and take a few videos at a time.
 
-They write the rows themselves; the driver lets readers see them. What a lost actor had is deleted and done again by
-another one, each video by itself, three times in all; then it is a failure.
+They write the rows themselves; the driver shows them to readers. What a lost actor wrote is deleted and its videos are
+retried by another one, each by itself, three times in all; then they are failures.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.annotate.run import Executor, Held, add_here
-from jobs.annotate.stage import Added, SideBySide, Stage
+from jobs.annotate.run import Executor, LeaseKey, add_in_process
+from jobs.annotate.stage import ConcurrentStage, Stage, VideoOutcome
 from jobs.ray_cluster import actor_of, connected, reraise, total_resources
 
 VIDEOS_A_BUNDLE = 4
@@ -25,42 +25,42 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Videos for one actor, and how many actors were lost over them."""
+    """Videos for one actor, and the number of actors that were lost over them."""
 
     videos: tuple[VideoRow, ...]
     losses: int = 0
 
 
 class AddWorker:
-    """Adds a stage to videos; runs as an actor."""
+    """Worker that adds a stage to videos; runs as an actor."""
 
-    def __init__(self, uri: str, stage: Stage, held: Held) -> None:
+    def __init__(self, uri: str, stage: Stage, lease: LeaseKey) -> None:
         self._library = Library.open(uri)
         self._stage = stage
-        self._held = held
+        self._lease = lease
 
-    def add(self, videos: Sequence[VideoRow]) -> list[Added]:
-        return [outcome for some in add_here(self._library, self._stage, videos, self._held) for outcome in some]
+    def add(self, videos: Sequence[VideoRow]) -> list[VideoOutcome]:
+        return [outcome for some in add_in_process(self._library, self._stage, videos, self._lease) for outcome in some]
 
 
 @contextmanager
 def ray_executor(workers: int | None, address: str | None) -> Iterator[Executor]:
-    """Give a crew of so many actors (None: one a GPU, else one a core) on the cluster at `address`, or started here."""
+    """Connect to the cluster at `address`, or start one, for so many actors (None: one a GPU, else one a core)."""
     with connected(address):
         yield partial(add_on_ray, workers)
 
 
 def add_on_ray(
-    workers: int | None, library: Library, stage: Stage, videos: Sequence[VideoRow], held: Held
-) -> Generator[list[Added], None, None]:
-    """See jobs.annotate.run.add_here; raises the PipelineError or KinodexError that ends an actor's work."""
+    workers: int | None, library: Library, stage: Stage, videos: Sequence[VideoRow], lease: LeaseKey
+) -> Generator[list[VideoOutcome], None, None]:
+    """Add a stage as `add_in_process` does; raises the PipelineError or KinodexError that ends an actor's work."""
     import ray
 
     actors = workers or int(_gpus(stage) or total_resources().get("CPU", 1)) or 1
     waiting = deque(_bundles(videos, actors))
-    if isinstance(stage, SideBySide):
+    if isinstance(stage, ConcurrentStage):
         stage = stage.share(min(actors, len(waiting)) or 1)
-    idle = [_actor(library, stage, held) for _ in range(min(actors, len(waiting)))]
+    idle = [_actor(library, stage, lease) for _ in range(min(actors, len(waiting)))]
     running: dict[Any, tuple[Any, Bundle]] = {}
     try:
         while waiting or running:
@@ -72,9 +72,9 @@ def add_on_ray(
             outcomes = _outcomes(done[0])
             if outcomes is None:
                 ray.kill(actor)  # it may only be out of reach; so it certainly writes nothing more
-                actor = _actor(library, stage, held)
-                waiting += _again(library, stage, bundle)
-                outcomes = _given_up(bundle)
+                actor = _actor(library, stage, lease)
+                waiting += _retries(library, stage, bundle)
+                outcomes = _final_failures(bundle)
             idle.append(actor)
             yield outcomes
     finally:
@@ -82,12 +82,12 @@ def add_on_ray(
             ray.kill(actor)
 
 
-def _outcomes(reference: Any) -> list[Added] | None:
-    """What an actor says of its videos; None if it was lost."""
+def _outcomes(reference: Any) -> list[VideoOutcome] | None:
+    """Outcomes of an actor's videos; None if it was lost."""
     import ray
 
     try:
-        outcomes: list[Added] = ray.get(reference)
+        outcomes: list[VideoOutcome] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         reraise(error)
     except ray.exceptions.RayError:
@@ -95,31 +95,31 @@ def _outcomes(reference: Any) -> list[Added] | None:
     return outcomes
 
 
-def _again(library: Library, stage: Stage, bundle: Bundle) -> list[Bundle]:
-    """The videos of a lost actor each by itself, so that one that kills actors keeps no other from being done."""
-    library.discard_addition(stage.name, stage.model, *(video.video_id for video in bundle.videos))
+def _retries(library: Library, stage: Stage, bundle: Bundle) -> list[Bundle]:
+    """Delete what a lost actor wrote and split its videos, so that one that kills actors stops no other."""
+    library.additions.discard(stage.name, stage.model, *(video.video_id for video in bundle.videos))
     if bundle.losses + 1 >= TRIES:
         return []
     return [Bundle((video,), bundle.losses + 1) for video in bundle.videos]
 
 
-def _given_up(bundle: Bundle) -> list[Added]:
+def _final_failures(bundle: Bundle) -> list[VideoOutcome]:
     if bundle.losses + 1 < TRIES:
         return []
     lost = f"{TRIES} workers were lost over it; look for their ends in Ray's logs (out of memory?), or lower --batch"
-    return [Added(video.video_id, video.uri, video.title, 0, lost, "WorkerLost") for video in bundle.videos]
+    return [VideoOutcome(video.video_id, video.uri, video.title, 0, lost, "WorkerLost") for video in bundle.videos]
 
 
 def _bundles(videos: Sequence[VideoRow], workers: int) -> list[Bundle]:
-    """Bundles small enough that every actor gets two, if there are so many videos."""
+    """Split videos into bundles small enough that every actor gets two, if there are so many videos."""
     size = max(1, min(VIDEOS_A_BUNDLE, len(videos) // (2 * workers)))
     return [Bundle(tuple(videos[first : first + size])) for first in range(0, len(videos), size)]
 
 
-def _actor(library: Library, stage: Stage, held: Held) -> Any:
-    """A new actor, with a GPU where the cluster has any and the model may use one."""
+def _actor(library: Library, stage: Stage, lease: LeaseKey) -> Any:
+    """Start an actor, with a GPU where the cluster has any and the model may use one."""
     options: dict[str, Any] = {"num_gpus": 1} if _gpus(stage) else {"num_cpus": 1}
-    return actor_of(AddWorker).options(max_restarts=0, max_task_retries=0, **options).remote(library.uri, stage, held)
+    return actor_of(AddWorker).options(max_restarts=0, max_task_retries=0, **options).remote(library.uri, stage, lease)
 
 
 def _gpus(stage: Stage) -> float:

@@ -1,4 +1,4 @@
-"""Speech by a local Whisper model: the one stage that goes back to the source, for its sound."""
+"""Speech by a local Whisper model: the one stage that needs the source again, for its sound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.annotate.stage import Made, check_settings, hub_for
+from jobs.annotate.stage import StageRows, check_settings, hub_for
 from jobs.scratch import scratch_folder
 from pipeline.errors import SourceError, SourceMissing
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Settings of the stage; `language` is a code such as "en", None to have it found out for each video."""
+    """Settings of the stage; `language` is a code such as "en", None to detect it for each video."""
 
     model: str
     language: str | None = None
     batch: int = 4
-    """Windows of half a minute that the model hears at once."""
+    """Windows of half a minute that the model gets at once."""
     device: str = "auto"
     name: str = "speech"
 
@@ -38,23 +38,23 @@ class Speech:
         check_settings(library, self, "language")
         _recogniser(self.model, self.device, self.language, self.batch)
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         from pipeline.models.audio_windows import sound_windows
 
         recogniser = _recogniser(self.model, self.device, self.language, self.batch)
         with _source_of(library, video) as path:
             rows = list(recogniser.transcribe(sound_windows(path, video.uri)))
-        return Made(rows, len(rows))
+        return StageRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.add_speech(rows, self.model)
+        library.additions.add_speech(rows, self.model)
 
 
 @contextmanager
 def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
-    """The bytes that the video was made of, from whichever of its sources still has them.
+    """Fetch the bytes of a video from any of its sources that still has them.
 
-    Raises SourceError, of the first one, where they are gone or others by now everywhere.
+    Raises the SourceError of the first source if they are gone or changed everywhere.
     """
     with scratch_folder() as folder:
         try:
@@ -75,8 +75,12 @@ def _fetched(uri: str, video: VideoRow, folder: Path) -> Path:
 
 
 def _fetched_elsewhere(library: Library, video: VideoRow, folder: Path, error: SourceError) -> Path:
-    """From a source that ingest found to be the same video."""
-    same = [row.uri for row in library.sources().values() if row.video_id == video.video_id and row.uri != video.uri]
+    """Fetch from another source that ingest found to be the same video."""
+    same = [
+        row.uri
+        for row in library.ingest_log.sources().values()
+        if row.video_id == video.video_id and row.uri != video.uri
+    ]
     for uri in sorted(same):
         with suppress(SourceError):
             return _fetched(uri, video, folder)

@@ -1,4 +1,4 @@
-"""What an optional stage is, and what it says of its work."""
+"""Protocol of an optional stage, and the types of its results."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NO_COST = Usage()
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What a stage made of one video, before it is written; `problem` says what of it could not be made."""
+class StageRows:
+    """Rows of one video from a stage, before they are written; `problem` says which of them are missing."""
 
     rows: Any
     count: int
@@ -27,56 +27,59 @@ class Made:
     usage: Usage = NO_COST
 
 
-RowsOf = Callable[[Library, VideoRow], Made]
+RowsOf = Callable[[Library, VideoRow], StageRows]
 T = TypeVar("T")
 
 
 class Stage(Protocol):
-    """The settings of an optional stage and the work that they ask for; frozen, and small enough to be sent.
+    """Settings of an optional stage and its work; frozen, and small enough to be sent.
 
     Models are loaded when they are first needed and kept for the process.
     """
 
     @property
     def name(self) -> str:
-        """captions, detections, speech or vectors."""
+        """One of captions, detections, speech, vectors."""
 
     @property
     def model(self) -> str:
-        """What a library calls the model in rows and additions: the same name, the same rows."""
+        """The model's name in rows and additions: the same name, the same rows."""
 
     @property
     def device(self) -> str:
-        """Where its model is to run: auto, cpu, cuda, ..."""
+        """The device of the model: auto, cpu, cuda, ..."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the rows depend on, as JSON can hold it; kept with every addition."""
+        """The settings that the rows depend on, as JSON can hold them; stored with every addition."""
 
     def prepare(self, library: Library) -> None:
-        """Load what rows are made with, and make room for them; raises what makes the whole run senseless."""
+        """Load the models and prepare the library's tables; raises errors that would end the whole run."""
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
-        """The rows of one video; raises a PipelineError or `ModelRejected` if they cannot be had."""
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+        """Make the rows of one video; raises a PipelineError or `ModelRejected` if that fails."""
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         """Append the rows of several videos."""
 
 
 @runtime_checkable
-class SideBySide(Protocol):
-    """A stage that works on several videos together, because it waits for others more than it computes."""
+class ConcurrentStage(Protocol):
+    """Stage that works on several videos together, because it waits for an endpoint more than it computes."""
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """What `work` makes of each video with the function that it is given, in their order. Close it at the end."""
+        """Apply `work` to each video, with the function that makes its rows; yields the results in order.
+
+        Close the generator at the end.
+        """
 
     def share(self, processes: int) -> Stage:
-        """The stage for each of several processes that do its work together."""
+        """Make the stage for each of several processes that share its work."""
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What became of one video: `rows` written, or `error_class` and `problem` saying why there are none.
+class VideoOutcome:
+    """Outcome of one video: `rows` written, or `error_class` and `problem` saying why there are none.
 
     A video that was added with a `problem` is complete but for it.
     """
@@ -96,11 +99,11 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
-    """What a run added, video by video, and the seconds it took."""
+    """Report of a run: its outcomes video by video, and the seconds it took."""
 
     stage: str
     model: str
-    outcomes: Sequence[Added]
+    outcomes: Sequence[VideoOutcome]
     seconds: float
 
     @property
@@ -121,29 +124,29 @@ class AddReport:
 
 
 def check_settings(library: Library, stage: Stage, *names: str) -> None:
-    """Raise `UsageError` where these settings are others than those that the model added the stage with before.
+    """Check that these settings are those with which the model added the stage before, else raise `UsageError`.
 
-    Readers know rows by their model alone: what goes by one name has to be made in one way.
+    Readers know rows by their model alone: rows of one name have to be made in one way.
     """
-    held = library.added_settings(stage.name, stage.model)
-    changed = [name for name in names if name in held and held[name] != stage.settings.get(name)]
+    stored = library.additions.settings(stage.name, stage.model)
+    changed = [name for name in names if name in stored and stored[name] != stage.settings.get(name)]
     if changed:
         raise UsageError(
             f"got {_options(stage.settings, changed)}, but {library.uri} holds {stage.name} by {stage.model} made with "
-            f"{_options(held, changed)}; give that again, or first take out what is there: "
+            f"{_options(stored, changed)}; give that again, or first take out what is there: "
             f"kinodex remove added {shlex.quote(library.uri)} {stage.name} {shlex.quote(stage.model)}"
         )
 
 
 def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Settings as they are given on the command line."""
+    """Settings as options of the command line."""
     options = {name: f"--{name.replace('_', '-')}" for name in names}
-    told = [f"no {options[name]}" if settings[name] is None else f"{options[name]} {settings[name]}" for name in names]
-    return " ".join(told)
+    parts = [f"no {options[name]}" if settings[name] is None else f"{options[name]} {settings[name]}" for name in names]
+    return " ".join(parts)
 
 
 def hub_for(model: str) -> AbstractContextManager[bool]:
-    """What to load a model in: where the hub may be asked for it, the hub or its cache answers soon."""
+    """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
     from index.embedding.hub import quick_hub
 
     return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

@@ -12,7 +12,7 @@ import numpy as np
 
 from index.library import Library
 from index.rows import FrameVectors, VideoRow
-from jobs.annotate.stage import Made
+from jobs.annotate.stage import StageRows
 from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
 from jobs.tokenizer import fetch_or_note
 from pipeline.prefetch import prefetch
@@ -27,7 +27,7 @@ class Vectors:
 
     space: str
     batch: int = 32
-    """Frames that the model sees at once."""
+    """Frames that the model gets at once."""
     device: str = "auto"
     name: str = "vectors"
 
@@ -43,23 +43,23 @@ class Vectors:
     def prepare(self, library: Library) -> None:
         from index.embedding.space import fetch_tokenizer
 
-        library.add_space(_tower(self.space, self.device).fingerprint)
+        library.additions.add_space(_tower(self.space, self.device).fingerprint)
         fetch_or_note(partial(fetch_tokenizer, self.space))
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         tower = _tower(self.space, self.device)
         held = library.vectors(video.video_id)
         prepared = (
-            np.stack([tower.prepare(np.asarray(picture)) for _, picture in some])
-            for some in stored_pictures(library, video, self.batch)
+            np.stack([tower.prepare(np.asarray(picture)) for _, picture in batch])
+            for batch in stored_pictures(library, video, self.batch)
         )
         with closing(prefetch(prepared, BATCHES_AHEAD)) as batches:
             vectors = [tower.embed(batch) for batch in batches]
         made = np.concatenate(vectors) if vectors else np.empty((0, tower.dim), np.float16)
-        return Made(FrameVectors(held.frame_no, held.time_s, made), len(made))
+        return StageRows(FrameVectors(held.frame_no, held.time_s, made), len(made))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.add_vectors(rows, _tower(self.space, self.device).fingerprint)
+        library.additions.add_vectors(rows, _tower(self.space, self.device).fingerprint)
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
+from index.maintenance.refresh import refresh
 from index.rows import Scope
 from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.synthetic_library import Size, make_library, queries, video_id, words
@@ -69,7 +70,7 @@ def bench_search(directory: Path, size: Size, count: int, report: Callable[[int]
     """Make the library in `directory`, or use the one that is there, and put `count` queries of each kind to it."""
     library, write_s = make_library(str(directory), size, report)
     began = time.perf_counter()
-    library.refresh()
+    refresh(library)
     index_s = time.perf_counter() - began
     vectors, texts = queries(count, size), words(count, seed=2)
     in_memory_ms, numpy_ms = _in_memory(library, vectors)
@@ -139,15 +140,15 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[tuple[st
         return texts[n % len(texts)]
 
     return [
-        (f"top {K} in one video", lambda opened, n: opened.search_frames(vector(n), one(n), K), ONE_VIDEO_GOAL_MS),
+        (f"top {K} in one video", lambda opened, n: opened.search.frames(vector(n), one(n), K), ONE_VIDEO_GOAL_MS),
         ("all vectors of a video", lambda opened, n: opened.in_memory(video(n)), None),
-        (f"top {K} of all frames", lambda opened, n: opened.search_frames(vector(n), k=K), whole_goal_ms),
+        (f"top {K} of all frames", lambda opened, n: opened.search.frames(vector(n), k=K), whole_goal_ms),
         (f"{FRAMES_READ} frames of a video by time", lambda opened, n: opened.frames_at(video(n), list(times_s)), None),
-        ("two words in all transcripts", lambda opened, n: opened.search_transcript(text(n)), None),
-        ("two words in one transcript", lambda opened, n: opened.search_transcript(text(n), one(n)), None),
-        ("two words in all captions", lambda opened, n: opened.search_captions(text(n)), None),
-        ("words and vector in all captions", lambda opened, n: opened.search_captions(text(n), vector(n)), None),
-        ("frames, transcript and captions, fused", lambda opened, n: opened.search(text(n), vector(n)), None),
+        ("two words in all transcripts", lambda opened, n: opened.search.transcript(text(n)), None),
+        ("two words in one transcript", lambda opened, n: opened.search.transcript(text(n), one(n)), None),
+        ("two words in all captions", lambda opened, n: opened.search.captions(text(n)), None),
+        ("words and vector in all captions", lambda opened, n: opened.search.captions(text(n), vector(n)), None),
+        ("frames, transcript and captions, fused", lambda opened, n: opened.search.hybrid(text(n), vector(n)), None),
     ]
 
 
@@ -204,6 +205,6 @@ def _recall(library: Library, size: Size, vectors: Floats) -> float:
         keys = np.take_along_axis(np.hstack([keys, numbered]), top, axis=1)
     found = 0
     for vector, exact in zip(vectors, keys.tolist(), strict=True):
-        hits = library.search_frames(vector, k=K)
+        hits = library.search.frames(vector, k=K)
         found += len({int(hit.video_id, 16) * size.frames + (hit.frame_no or 0) for hit in hits} & set(exact))
     return found / keys.size

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from index.library import Library
+from index.maintenance.sweep import sweep
 from index.rows import VideoRow
 
 TOPICS, SCENES = 300, 20
@@ -75,7 +76,7 @@ def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[L
     began = time.perf_counter()
     present = {row.video_id for row in library.videos()}
     missing = [number for number in range(size.videos) if video_id(number) not in present]
-    library.sweep()
+    sweep(library)
     for first in range(0, len(missing), VIDEOS_A_COMMIT):
         _write(library, missing[first : first + VIDEOS_A_COMMIT], size)
         report(size.videos - len(missing) + min(first + VIDEOS_A_COMMIT, len(missing)))
@@ -112,12 +113,12 @@ def frame_vectors(number: int, size: Size) -> Vectors:
 
 def _write(library: Library, numbers: Sequence[int], size: Size) -> None:
     vectors = {number: frame_vectors(number, size) for number in numbers}
-    library.add_frames({video_id(number): _frames(number, size, vectors[number]) for number in numbers})
-    library.add_transcript({video_id(number): list(_lines(number, size)) for number in numbers})
+    library.writer.add_frames({video_id(number): _frames(number, size, vectors[number]) for number in numbers})
+    library.writer.add_transcript({video_id(number): list(_lines(number, size)) for number in numbers})
     captions = {video_id(number): list(_captions(number, size, vectors[number])) for number in numbers}
-    library.complete([_row(number, size) for number in numbers])
-    library.add_captions(captions, MODEL)
-    library.complete_addition("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})
+    library.writer.complete([_row(number, size) for number in numbers])
+    library.additions.add_captions(captions, MODEL)
+    library.additions.complete("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})
 
 
 def _frames(number: int, size: Size, vectors: Vectors) -> list[_Frame]:

@@ -1,4 +1,4 @@
-"""`kinodex add captions|detections|speech|vectors`: what more models have to say about a library's videos."""
+"""`kinodex add captions|detections|speech|vectors`: results of more models for the videos of a library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AddressOption = Annotated[
 
 
 class Sharing(NamedTuple):
-    """Whether Ray does the work, which one, and with how many actors."""
+    """Use of Ray: on or off, its address, and the number of actors."""
 
     ray: bool
     address: str | None
@@ -73,7 +73,7 @@ def captions(
     batch = batch or (REQUESTS_AT_ONCE if base_url else SEGMENTS_AT_ONCE)
     prices = input_price, output_price
     stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices, again=retry_failed)
-    again = stage.with_holes if retry_failed else None
+    again = stage.incomplete_videos if retry_failed else None
     run(library, stage, video, Sharing(ray, ray_address, workers), json, again)
 
 
@@ -140,14 +140,14 @@ def vectors(
     json: JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
-    from index.embedding.names import everywhere
+    from index.embedding.names import absolute_name
     from jobs.annotate.vectors import Vectors
 
-    run(library, Vectors(everywhere(space), batch, device), video, Sharing(ray, ray_address, workers), as_json=json)
+    run(library, Vectors(absolute_name(space), batch, device), video, Sharing(ray, ray_address, workers), as_json=json)
 
 
 def local_name(model: str) -> str:
-    """A folder by its whole path, so that it is the same model wherever the command is given; a hub id as it is."""
+    """Resolve a folder to its whole path, so that it is one model from any working directory; keep a hub id."""
     from pathlib import Path
 
     folder = Path(model).expanduser()
@@ -164,7 +164,7 @@ def run(
 ) -> None:
     """Add a stage, show what was done, and exit with 3 if it could not be done for some videos.
 
-    `again` says which videos that have it are to get it anew.
+    `again` lists the videos that have it and get it again.
     """
     from contextlib import ExitStack
 
@@ -172,25 +172,25 @@ def run(
 
     from index.library import Library
     from jobs.annotate.run import add
-    from jobs.console.add_progress import adding_bar
+    from jobs.console.add_progress import add_progress_bar
     from jobs.errors import OK, SOME_FAILED
 
     library = Library.open(uri)
     ids = _with_frames(library, videos)
     with ExitStack() as stack:
-        crew = None
+        executor = None
         if sharing.ray or sharing.address:
             from jobs.annotate.ray_executor import ray_executor
 
-            crew = stack.enter_context(ray_executor(sharing.workers, sharing.address))
-        watch = stack.enter_context(adding_bar(Console(stderr=True), stage.name))
-        report = add(library, stage, ids, watch, crew, again(library) if again else ())
+            executor = stack.enter_context(ray_executor(sharing.workers, sharing.address))
+        watch = stack.enter_context(add_progress_bar(Console(stderr=True), stage.name))
+        report = add(library, stage, ids, watch, executor, again(library) if again else ())
     _show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
 
 def _with_frames(library: Library, names: list[str] | None) -> list[str] | None:
-    """The ids of videos by name; of all, or None where that is simply all, those that are not known by text alone."""
+    """Ids of the named videos that have frames; of all such videos, or None if all have frames."""
     from jobs.errors import UsageError
 
     rows = library.videos_named(names) if names else library.videos()
@@ -214,7 +214,7 @@ def _show(report: AddReport, as_json: bool) -> None:
 
 
 def report_json(report: AddReport) -> dict[str, Any]:
-    """What was done, as JSON can hold it."""
+    """Make the JSON of a report."""
     from dataclasses import asdict
 
     counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
@@ -222,7 +222,7 @@ def report_json(report: AddReport) -> dict[str, Any]:
 
 
 def show_report(report: AddReport) -> None:
-    """What was done, for people: what went wrong first."""
+    """Show a report to people: problems first."""
     from rich.markup import escape
 
     from jobs.console.escape import visible
@@ -241,5 +241,5 @@ def show_report(report: AddReport) -> None:
     tokens = f", {spent.input_tokens} tokens in, {spent.output_tokens} out" if spent.input_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    what = "lines of speech" if report.stage == "speech" else report.stage
-    out.print(f"added {report.rows} {what} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+    rows = "lines of speech" if report.stage == "speech" else report.stage
+    out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")

@@ -65,7 +65,7 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
 
 
 def _check_packages() -> None:
-    """Say at once that the extra for reading videos is missing, not in a failure row for each of them."""
+    """Check at once that the extra for reading videos is installed, not in a failure row for each of them."""
     from importlib.util import find_spec
 
     from jobs.errors import EXTRAS
@@ -76,7 +76,7 @@ def _check_packages() -> None:
 
 
 def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:
-    """Sources by URI, each once; what a manifest says of one counts more than what lies in a folder."""
+    """List sources by URI, each once; a manifest's row counts more than a file in a folder."""
     from jobs.ingest.manifest import is_manifest, read_manifest
     from pipeline.sources.discover import list_sources
 
@@ -87,12 +87,12 @@ def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:
 
 
 def _failed(library: str) -> list[Source]:
-    """What the library's failures say was no video, or could not be had."""
+    """List the sources in the library's failures that were no video or could not be fetched."""
     from index.library import Library
     from jobs.ingest.commit import READING_STAGES
     from pipeline.sources.discover import named_sources
 
-    failures = Library.open(library).failures()
+    failures = Library.open(library).ingest_log.failures()
     return named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES))
 
 

@@ -1,4 +1,4 @@
-"""The report of a run: kept in the library as numbers, shown to people as a few lines and tables."""
+"""Report of an ingest run on a terminal: a few lines and tables."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from jobs.errors import UsageError
 from jobs.ingest.outcomes import STATES, Report, SourceOutcome, summary
 
 MOST_LINES = 50
-"""Of outcomes; a million lines tell nobody anything, and the failures stand in the library."""
+"""Lines of outcomes at most; nobody reads a million, and the library holds the failures."""
 
 MOST_RUNS = 20
 
 
 def show_report(report: Report, library: Library, as_json: bool) -> None:
-    """What an ingest did: source by source as far as that can be read, then in numbers."""
-    told = summary(report)
+    """Show a report: source by source, up to a number that people read, then in numbers."""
+    numbers = summary(report)
     if as_json:
-        print_json(told | {"library": library.uri, "sources": [asdict(outcome) for outcome in report.outcomes]})
+        print_json(numbers | {"library": library.uri, "sources": [asdict(outcome) for outcome in report.outcomes]})
         return
     out = console()
     _show_outcomes(report.outcomes, out)
     if report.outcomes:
-        _show_numbers(told, out)
+        _show_numbers(numbers, out)
     else:
         failures = library.info().failures
         before = f"; {failures} failed before, --retry-failed tries them again" if failures else ""
@@ -40,12 +40,12 @@ def show_report(report: Report, library: Library, as_json: bool) -> None:
 
 
 def show_runs(library: Library, run_id: str | None, as_json: bool) -> None:
-    """One run of a library, or all of them and the latest in numbers.
+    """Show one run of a library, or all of them and the latest in numbers.
 
     Raises:
         UsageError: no run has that id, or more than one begins with it.
     """
-    runs = library.runs()
+    runs = library.ingest_log.runs()
     if run_id is not None:
         run = _run(runs, run_id, library)
         if as_json:
@@ -93,14 +93,14 @@ def _show_run(run: RunRow, out: Console) -> None:
 
 
 def _show_outcomes(outcomes: Sequence[SourceOutcome], out: Console) -> None:
-    """The failures first, where there are more outcomes than anybody reads."""
-    telling = [outcome for outcome in outcomes if outcome.state != "already there"]
-    if len(telling) > MOST_LINES:
-        telling.sort(key=lambda outcome: outcome.state != "failed")
-    for outcome in telling[:MOST_LINES]:
+    """Show the outcomes; if there are too many to read, the failures first."""
+    new = [outcome for outcome in outcomes if outcome.state != "already there"]
+    if len(new) > MOST_LINES:
+        new.sort(key=lambda outcome: outcome.state != "failed")
+    for outcome in new[:MOST_LINES]:
         out.print(_outcome_line(outcome), soft_wrap=True)
-    if len(telling) > MOST_LINES:
-        out.print(f"and {len(telling) - MOST_LINES:,} more; `kinodex info` lists all videos, and what failed")
+    if len(new) > MOST_LINES:
+        out.print(f"and {len(new) - MOST_LINES:,} more; `kinodex info` lists all videos, and what failed")
 
 
 def _outcome_line(outcome: SourceOutcome) -> str:
@@ -113,37 +113,39 @@ def _outcome_line(outcome: SourceOutcome) -> str:
     return f"[green]indexed[/]        {name}: {frames}{damage}{note}"
 
 
-def _show_numbers(told: Mapping[str, Any], out: Console) -> None:
-    """A report's numbers: what came of the sources, failures by class, where the time went."""
-    seconds = max(told["seconds"], 1e-9)
-    counts = [f"{told['counts'][state]:,} {state}" for state in STATES]
-    if told["left_out"]:
-        counts.append(f"{told['left_out']:,} left out as known")
-    speed = f"{told['video_s'] / 3600:.2f} hours in {duration(seconds)} ({told['video_s'] / seconds:.0f}x real time)"
-    out.print(f"{', '.join(counts)}; {told['frames']:,} frames, {speed}", soft_wrap=True)
-    if told["stopped"]:
-        out.print(f"[red]stopped early[/]: {escape(told['stopped'])}", soft_wrap=True)
-    _show_named("failures by class", told["failures_by_class"], out)
-    _show_named("read by PyAV instead, because", told["fell_back"], out)
-    if told["retried"]:
-        out.print(f"{told['retried']:,} pieces of work were done again because a worker was lost")
-    if told["seconds_by_stage"]:
-        _show_stages(told, out)
+def _show_numbers(numbers: Mapping[str, Any], out: Console) -> None:
+    """Show a report's numbers: sources by outcome, failures by class, where the time went."""
+    seconds = max(numbers["seconds"], 1e-9)
+    counts = [f"{numbers['counts'][state]:,} {state}" for state in STATES]
+    if numbers["left_out"]:
+        counts.append(f"{numbers['left_out']:,} left out as known")
+    speed = (
+        f"{numbers['video_s'] / 3600:.2f} hours in {duration(seconds)} ({numbers['video_s'] / seconds:.0f}x real time)"
+    )
+    out.print(f"{', '.join(counts)}; {numbers['frames']:,} frames, {speed}", soft_wrap=True)
+    if numbers["stopped"]:
+        out.print(f"[red]stopped early[/]: {escape(numbers['stopped'])}", soft_wrap=True)
+    _show_named("failures by class", numbers["failures_by_class"], out)
+    _show_named("read by PyAV instead, because", numbers["fell_back"], out)
+    if numbers["retried"]:
+        out.print(f"{numbers['retried']:,} pieces of work were done again because a worker was lost")
+    if numbers["seconds_by_stage"]:
+        _show_stages(numbers, out)
 
 
-def _show_stages(told: Mapping[str, Any], out: Console) -> None:
-    stages = {stage: seconds for stage, seconds in told["seconds_by_stage"].items() if stage != "total"}
+def _show_stages(numbers: Mapping[str, Any], out: Console) -> None:
+    stages = {stage: seconds for stage, seconds in numbers["seconds_by_stage"].items() if stage != "total"}
     total = max(sum(stages.values()), 1e-9)
     table = plain_table("stage", "seconds", "part")
     for stage, seconds in sorted(stages.items(), key=lambda each: -each[1]):
         table.add_row(stage, f"{seconds:,.1f}", f"{seconds / total:.0%}")
     out.print(table)
-    busy = ", ".join(f"{name} {part:.0%}" for name, part in told["utilisation"].items())
-    hands = f"{told['workers']} workers, {told['embedders']} embedders"
+    busy = ", ".join(f"{name} {part:.0%}" for name, part in numbers["utilisation"].items())
+    hands = f"{numbers['workers']} workers, {numbers['embedders']} embedders"
     out.print(f"{hands}; of the time they were there, busy with: {busy or 'not measured'}")
 
 
 def _show_named(title: str, values: Mapping[str, Any], out: Console) -> None:
-    told = ", ".join(f"{escape(str(name))} {escape(str(each))}" for name, each in values.items() if each is not None)
-    if told:
-        out.print(f"{title}: {told}", soft_wrap=True)
+    text = ", ".join(f"{escape(str(name))} {escape(str(each))}" for name, each in values.items() if each is not None)
+    if text:
+        out.print(f"{title}: {text}", soft_wrap=True)

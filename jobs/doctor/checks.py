@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from index.errors import KinodexError
 from index.library import Library
+from index.maintenance.maintain import health as check_health
 from jobs.doctor import Finding
 from jobs.doctor.decoders import check_decoders
 from jobs.doctor.endpoint import check_endpoint
@@ -62,7 +63,7 @@ def check_library(uri: str) -> list[Finding]:
     section = name = "library"
     try:
         library = Library.open(uri)
-        health = library.health()
+        health = check_health(library)
     except KinodexError as error:
         return [Finding(section, name, "broken", str(error))]
     frames = sum(row.frames for row in library.videos())

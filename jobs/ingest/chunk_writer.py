@@ -96,7 +96,7 @@ class ChunkWriter:
         self._waiting_bytes = 0
         if by_video:
             self._library.check_lease(*self._assignment.lease)
-            self._library.add_frames(by_video)
+            self._library.writer.add_frames(by_video)
 
     def results(self) -> tuple[ChunkResult, ...]:
         """Append the rest and return the result of each chunk; what was appended of failed ones is deleted."""
@@ -110,6 +110,6 @@ class ChunkWriter:
 def discard(library: Library, chunk: Chunk) -> None:
     """Delete what was appended of a chunk; the other parts of its video stay."""
     if chunk.span is None:
-        library.discard(chunk.video.video_id)
+        library.writer.discard(chunk.video.video_id)
     else:
-        library.discard_frames(chunk.video.video_id, chunk.span.first_number, chunk.span.until_number)
+        library.writer.discard_frames(chunk.video.video_id, chunk.span.first_number, chunk.span.until_number)

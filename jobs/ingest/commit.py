@@ -129,20 +129,22 @@ class VideoCommitter:
         videos, self._videos = self._videos, []
         rejected: tuple[str, ...] = ()
         if videos:
-            self.library.add_segments({video.row.video_id: video.segments for video in videos})
-            self.library.add_transcript({video.row.video_id: video.transcript for video in videos if video.transcript})
-            rejected = self.library.complete([video.row for video in videos])
+            self.library.writer.add_segments({video.row.video_id: video.segments for video in videos})
+            self.library.writer.add_transcript(
+                {video.row.video_id: video.transcript for video in videos if video.transcript}
+            )
+            rejected = self.library.writer.complete([video.row for video in videos])
         complete = [video for video in videos if video.row.video_id not in rejected]
         for video in complete:
             self._record_complete(video)
         if self._readable:
-            self.library.clear_failures(self._readable, READING_STAGES)
+            self.library.ingest_log.clear_failures(self._readable, READING_STAGES)
         if complete:
-            self.library.clear_failures([video.row.uri for video in complete])
+            self.library.ingest_log.clear_failures([video.row.uri for video in complete])
         if self._failures:
-            self.library.add_failures(self._failures)
+            self.library.ingest_log.add_failures(self._failures)
         if self._sources:
-            self.library.add_sources(self._sources)
+            self.library.ingest_log.add_sources(self._sources)
         self._sources, self._readable, self._failures = [], [], []
         self._flushed = time.monotonic()
         return complete, [video for video in videos if video.row.video_id in rejected]

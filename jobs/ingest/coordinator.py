@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -53,7 +53,7 @@ from jobs.ingest.messages import (
     SourceFailed,
     WorkDone,
 )
-from jobs.ingest.outcomes import Progress, SourceOutcome
+from jobs.ingest.outcomes import Progress, SourceOutcome, Watch, utilisation
 from pipeline.errors import DecoderDied
 from pipeline.sampling.types import Chunk, IngestSettings
 from pipeline.sources.discover import Source, Stamp
@@ -65,7 +65,6 @@ LOSSES = 3
 
 BUNDLE_BYTES = 1_000_000_000
 TICK_S = 0.5
-READING = ("fetch", "decode", "jpeg", "prepare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class Coordinator:
         sources: Sequence[Source],
         stamps: Mapping[str, Stamp | None],
         limits: RunLimits,
-        watches: Sequence[Callable[[Progress], None]],
+        watches: Sequence[Watch],
     ) -> None:
         self._library, self._lease, self._executor = library, lease, executor
         self._limits, self._watches = limits, watches
@@ -260,7 +259,7 @@ class Coordinator:
             failure = video.failure
             if failure.chunk.span is not None:
                 self._lease.check()
-                self._library.discard(video.fetched.video_id)
+                self._library.writer.discard(video.fetched.video_id)
             if failure.damaged or self._may_succeed_again(failure):
                 self._read_whole(video)
             else:
@@ -342,7 +341,8 @@ class Coordinator:
     def _progress(self) -> Progress:
         committer = self._committer
         frames, video_s = self._executor.counts()  # on Ray, as of a moment ago
-        busy = utilisation(self.seconds, self._executor, time.monotonic() - self._began)
+        readers, embedders = self._executor.readers, self._executor.embedders
+        busy = utilisation(self.seconds, readers, embedders, time.monotonic() - self._began)
         return Progress(
             done=len(committer.outcomes),
             total=self._total,
@@ -358,21 +358,9 @@ class Coordinator:
             failures=dict(committer.failures),
             seconds=dict(self.seconds),
             queues={"identify": len(self._to_identify), "read": len(self._to_read), "running": self._in_flight},
-            workers={"reader": self._executor.readers, "embedder": self._executor.embedders},
+            workers={"reader": readers, "embedder": embedders},
             retried=self.retried,
         )
-
-
-def utilisation(seconds: Mapping[str, float], executor: Executor, wall_s: float) -> dict[str, float]:
-    """Part of the time that workers and embedders were busy, 0 to 1, by stage: decode, embed, write."""
-    wall_s = max(wall_s, 1e-9)
-    decode = sum(seconds.get(stage, 0.0) for stage in READING)
-    embedders = max(executor.embedders, 1)
-    return {
-        "decode": decode / (wall_s * executor.readers),
-        "embed": seconds.get("embed", 0.0) / (wall_s * max(embedders, executor.readers)),
-        "write": seconds.get("write", 0.0) / (wall_s * executor.readers),
-    }
 
 
 def _is_chunk_of(task: Read, video_id: str) -> bool:

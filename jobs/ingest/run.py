@@ -16,17 +16,19 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 
-from index.embedding.names import everywhere
+from index.embedding.names import absolute_name
 from index.embedding.space import Fingerprint
 from index.library import Library
+from index.maintenance.refresh import refresh
+from index.maintenance.sweep import sweep
 from index.rows import RunRow, SourceRow
 from index.store.indexes import DURING_RUN
 from index.store.leases import Lease
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
-from jobs.ingest.coordinator import Coordinator, RunLimits, utilisation
+from jobs.ingest.coordinator import Coordinator, RunLimits
 from jobs.ingest.messages import Assignment, Executor
-from jobs.ingest.outcomes import Report, Watch, summary
+from jobs.ingest.outcomes import Report, Watch, summary, utilisation
 from jobs.tokenizer import fetch_or_note
 from pipeline.errors import SourceError
 from pipeline.sampling.sandbox import Limits
@@ -63,11 +65,11 @@ def run_ingest(
         watches = [each for each in (served, models.watch, watch) if each is not None]
         library = Library.open_or_create(uri, library_settings(settings), models.fingerprint)
         with library.lease(LEASE, "kinodex ingest") as lease:
-            library.sweep()
+            sweep(library)
             _close_broken_runs(library)
             report = _under_lease(config, settings, sources, library, lease, models, watches)
-            library.refresh()
-            library.add_run(_run_row(report, "stopped" if report.stopped else "done"))
+            refresh(library)
+            library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
     return report
 
 
@@ -82,7 +84,7 @@ def _under_lease(
 ) -> Report:
     began, started_at = time.monotonic(), datetime.now(UTC)
     stamps = {source.uri: _stamp(source) for source in sources}
-    before, held = library.sources(), library.video_ids()
+    before, held = library.ingest_log.sources(), library.video_ids()
     todo = [source for source in sources if not _is_known(source, stamps[source.uri], before, held, config)]
     assignment = Assignment(
         library_uri=library.uri,
@@ -100,7 +102,7 @@ def _under_lease(
         settings=config.model_dump(mode="json") | {"space_digest": models.fingerprint.digest},
         versions={name: version(name) for name in MEASURED_WITH} | {"python": platform.python_version()},
     )
-    library.add_run(_run_row(report, RUNNING))
+    library.ingest_log.add_run(_run_row(report, RUNNING))
     if todo:
         with _refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
             bundle = max(1, min(config.bundle, len(todo) // (2 * executor.readers)))
@@ -112,12 +114,13 @@ def _under_lease(
 
 
 def _with_numbers(report: Report, coordinator: Coordinator, executor: Executor, wall_s: float) -> Report:
+    busy = utilisation(coordinator.seconds, executor.readers, executor.embedders, wall_s)
     return replace(
         report,
         outcomes=coordinator.outcomes,
         stopped=coordinator.stopped,
         seconds_by_stage={stage: round(seconds, 3) for stage, seconds in sorted(coordinator.seconds.items())},
-        utilisation={name: round(part, 3) for name, part in utilisation(coordinator.seconds, executor, wall_s).items()},
+        utilisation={name: round(part, 3) for name, part in busy.items()},
         workers=executor.readers,
         embedders=executor.embedders,
         retried=coordinator.retried,
@@ -133,12 +136,12 @@ def _refreshing_indexes(uri: str) -> Iterator[None]:
     """
     over = threading.Event()
 
-    def refresh() -> None:
+    def keep_fresh() -> None:
         while not over.wait(REFRESH_EVERY_S):
-            Library.open(uri).refresh(DURING_RUN)
+            refresh(Library.open(uri), DURING_RUN)
 
     with ThreadPoolExecutor(1, "refresh") as pool:
-        refreshed = pool.submit(refresh)
+        refreshed = pool.submit(keep_fresh)
         try:
             yield
         finally:
@@ -187,7 +190,7 @@ def _load_models(config: IngestConfig) -> Iterator[_Models]:
     from jobs.ray_cluster import connected
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
-    name = everywhere(config.space)
+    name = absolute_name(config.space)
     with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as executor:
         fingerprint = executor.fingerprint()
         fetch_or_note(executor.fetch_tokenizer)
@@ -228,6 +231,6 @@ def _run_row(report: Report, state: str) -> RunRow:
 
 def _close_broken_runs(library: Library) -> None:
     """Mark runs that were killed as interrupted; the lease is held, so no other run goes on."""
-    for run in library.runs():
+    for run in library.ingest_log.runs():
         if run.kind == LEASE and run.state == RUNNING:
-            library.add_run(replace(run, state="interrupted"))
+            library.ingest_log.add_run(replace(run, state="interrupted"))

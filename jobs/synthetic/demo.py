@@ -53,7 +53,7 @@ def run_demo(directory: Path) -> None:
     query = "an orange anchor at sea"
     _step(out, 3, f'kinodex search {place} "{query}" -k 5 --min-gap 5 --only frames')
     text_space = load_space("builtin", towers="text")
-    show_hits(library.search_frames(text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False)
+    show_hits(library.search.frames(text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False)
 
     right = 0
     for number, each in enumerate(_chosen(known), 1):

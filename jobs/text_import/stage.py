@@ -1,4 +1,4 @@
-"""Imported text as an optional stage: what `kinodex add` does with a model's captions or speech, done with a file's."""
+"""Imported text as an optional stage: added as `kinodex add` adds a model's captions or speech."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.captions import Caption, text_tower, text_vectors
-from jobs.annotate.stage import Made
+from jobs.annotate.stage import StageRows
 from jobs.text_import.types import TextLine, VideoText
 
 Kind = Literal["captions", "speech"]
@@ -17,38 +17,38 @@ Kind = Literal["captions", "speech"]
 
 @dataclass(frozen=True, slots=True)
 class ImportedText:
-    """The texts of videos by id. `model` is who wrote them; with `anew` what it wrote before is taken away first.
+    """Texts of videos by id. `model` is their writer; with `replaces` its texts of before are deleted first.
 
-    Captions are given vectors in the library's own space, so that they are found by meaning.
+    Captions get vectors in the library's own space, so that they are found by meaning.
     """
 
     name: Kind
     model: str
     texts: Mapping[str, VideoText]
     settings: Mapping[str, Any]
-    anew: bool = False
+    replaces: bool = False
     device: str = "cpu"
 
     def prepare(self, library: Library) -> None:
         if self.name == "captions":
             library.check_space(text_tower(library.space_name).fingerprint)
-        if self.anew:
-            library.discard_addition(self.name, self.model, *self.texts)
+        if self.replaces:
+            library.additions.discard(self.name, self.model, *self.texts)
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         text = self.texts[video.video_id]
         lines = _within(text.lines, video)
         late = len(text.lines) - len(lines)
         outside = f"{late} of {len(text.lines)} lines begin after its end at {video.duration_s:g} s" if late else None
         problem = "; ".join(filter(None, [text.problem, outside])) or None
         rows: Sequence[Any] = lines if self.name == "speech" else _captions(library, lines)
-        return Made(rows, len(rows), problem)
+        return StageRows(rows, len(rows), problem)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.name == "captions":
-            library.add_captions(rows, self.model)
+            library.additions.add_captions(rows, self.model)
         else:
-            library.add_speech(rows, self.model, "imported")
+            library.additions.add_speech(rows, self.model, "imported")
 
 
 def _captions(library: Library, lines: Sequence[TextLine]) -> list[Caption]:
@@ -60,7 +60,7 @@ def _captions(library: Library, lines: Sequence[TextLine]) -> list[Caption]:
 
 
 def _within(lines: Sequence[TextLine], video: VideoRow) -> list[TextLine]:
-    """Lines in the video's own time, none after its end."""
+    """Shift lines to the video's own time, without those after its end."""
     return [
         replace(line, start_s=video.start_s + line.start_s, end_s=min(video.start_s + line.end_s, video.end_s))
         for line in lines

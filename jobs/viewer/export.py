@@ -84,7 +84,7 @@ def _add_library(api: ViewerApi, number: int, data: dict[str, Any]) -> PictureKe
     library = api.inputs.libraries[number]
     data[f"libraries/{number}"] = api.library(number)
     data[f"libraries/{number}/videos"] = rows = library.videos()[:MOST_VIDEOS]
-    data[f"libraries/{number}/failures"] = library.failures()[:MOST_VIDEOS]
+    data[f"libraries/{number}/failures"] = library.ingest_log.failures()[:MOST_VIDEOS]
     keys: PictureKeys = {}
     for row in rows:
         view = api.video(number, row.video_id)

@@ -40,7 +40,7 @@ def videos_page(library: Library, words: str, start: int) -> dict[str, Any]:
 
 def failures_page(library: Library, words: str, start: int) -> dict[str, Any]:
     """Page of sources that failed, by words of their URIs or reasons."""
-    return _page([row for row in library.failures() if _contains(words, row.uri, row.message)], start)
+    return _page([row for row in library.ingest_log.failures() if _contains(words, row.uri, row.message)], start)
 
 
 def video_view(library: Library, video_id: str) -> dict[str, Any]:
@@ -95,16 +95,16 @@ def _hits(library: Library, request: SearchRequest, embed: EmbedText, space: Fin
     scope, k, text = Scope(ids, request.start_s, request.end_s), min(request.most, MOST_HITS), request.text
     match request.kind:
         case "together":
-            return library.search(text, embed(text), scope, k, MIN_GAP_S, space.digest)
+            return library.search.hybrid(text, embed(text), scope, k, MIN_GAP_S, space.digest)
         case "frames":
-            return library.search_frames(embed(text), scope, k, MIN_GAP_S, space.digest)
+            return library.search.frames(embed(text), scope, k, MIN_GAP_S, space.digest)
         case "transcript":
-            return library.search_transcript(text, scope, k)
+            return library.search.transcript(text, scope, k)
         case "captions":
             in_own = space.digest == library.fingerprint.digest  # the space that captions have vectors in
-            return library.search_captions(text, embed(text) if in_own else None, scope, k)
+            return library.search.captions(text, embed(text) if in_own else None, scope, k)
         case "detections":
-            return library.search_detections(text, 0.0, scope, k, MIN_GAP_S)
+            return library.search.detections(text, 0.0, scope, k, MIN_GAP_S)
     raise QueryError(f"got kind {request.kind!r}; it is together, frames, transcript, captions or detections")
 
 

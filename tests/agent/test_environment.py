@@ -19,7 +19,7 @@ def library(tmp_path_factory):
     line = SimpleNamespace(
         start_s=41.0, end_s=44.0, text="Look at that kite", source="sidecar", language="en", speaker=None
     )
-    library.add_transcript({library.video("second").video_id: [line]})
+    library.writer.add_transcript({library.video("second").video_id: [line]})
     return library
 
 

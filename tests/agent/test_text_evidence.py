@@ -63,7 +63,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     library = text_library(tmp_path_factory.mktemp("text"), captions, lines)
     add_film(library, "film", film(2, 60))
     spoken = TranscriptRow(library.video("film").video_id, 11.0, 13.0, "said at twelve", "sidecar")
-    library.add_transcript({spoken.video_id: [spoken, replace(spoken, start_s=13.0, end_s=17.0, text="said between")]})
+    library.writer.add_transcript(
+        {spoken.video_id: [spoken, replace(spoken, start_s=13.0, end_s=17.0, text="said between")]}
+    )
     return library
 
 

@@ -85,14 +85,14 @@ def fill(library: Library) -> None:
     for video in videos:
         write(library, video)
     write(library, made("cccc", 4, 3, lines=((0.0, 1.0, "nobody sees this"),)), complete=False)
-    library.add_captions({"aaaa": [caption(0, "a kite", videos[0].vectors[0])]}, "captioner")
-    library.add_detections({"aaaa": [detection(2, "kite", 0.9), detection(3, "kite", 0.8)]}, "detector")
-    library.add_detections({"bbbb": [detection(1, "boat", 0.9)]}, "detector")
-    library.add_speech({"aaaa": [spoken(1, "look at it")]}, "whisper")
-    library.add_space(other_space())
-    library.add_vectors({"aaaa": vectors_of(8, 4, OTHER_DIM)}, other_space())
+    library.additions.add_captions({"aaaa": [caption(0, "a kite", videos[0].vectors[0])]}, "captioner")
+    library.additions.add_detections({"aaaa": [detection(2, "kite", 0.9), detection(3, "kite", 0.8)]}, "detector")
+    library.additions.add_detections({"bbbb": [detection(1, "boat", 0.9)]}, "detector")
+    library.additions.add_speech({"aaaa": [spoken(1, "look at it")]}, "whisper")
+    library.additions.add_space(other_space())
+    library.additions.add_vectors({"aaaa": vectors_of(8, 4, OTHER_DIM)}, other_space())
     done = {"captions": "captioner", "detections": "detector", "speech": "whisper", "vectors": other_space().digest}
     for stage, model in done.items():
         count = {"captions": 1, "detections": 2, "speech": 1, "vectors": 8}[stage]
-        assert library.complete_addition(stage, model, {"aaaa": count}, {}) == ()
-    library.add_clips([ClipRow("aaaa", "captioner", 0.0, 2.5, "a kite", None, 2)])
+        assert library.additions.complete(stage, model, {"aaaa": count}, {}) == ()
+    library.clips.add([ClipRow("aaaa", "captioner", 0.0, 2.5, "a kite", None, 2)])

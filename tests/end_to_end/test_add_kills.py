@@ -23,7 +23,7 @@ from index.annotations.additions import rows_held
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.run import add
-from jobs.annotate.stage import Added, Made
+from jobs.annotate.stage import StageRows, VideoOutcome
 from pipeline.errors import PictureError
 from tests.support.random_library import SETTINGS, fingerprint, made
 
@@ -60,18 +60,18 @@ class Counting:
     def prepare(self, library: Library) -> None:
         self._reached("before sweeping")
 
-    def rows_of(self, library: Library, video: VideoRow) -> Made:
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         time.sleep(0.004)
         number = int(video.video_id)
         if number % 20 == 7:
             raise PictureError("nothing to be seen")
         self._reached("making")
         rows = [Row(n, float(n), f"thing {n}", 0.5, (0, 0, 1, 1)) for n in range(number % 5)]
-        return Made(rows, len(rows))
+        return StageRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         self._reached("before writing")
-        library.add_detections(rows, self.model)
+        library.additions.add_detections(rows, self.model)
         self._reached("after writing")
 
     def _reached(self, point: str) -> None:
@@ -88,7 +88,7 @@ POINTS = ("before sweeping", "making", "before writing", "after writing", "befor
 def run(uri: str, die_at: str = "") -> None:
     """What the child process does."""
 
-    def watch(done: int, total: int, last: Added) -> None:
+    def watch(done: int, total: int, last: VideoOutcome) -> None:
         if die_at == "after completing" and done > 8:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -112,14 +112,16 @@ def begun(library: Library, die_at: str = "") -> Iterator[subprocess.Popen[bytes
 def library(tmp_path) -> Library:
     made_library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     videos = [made(f"{number:08d}", 5, number) for number in range(VIDEOS)]
-    made_library.add_frames({video.video_id: video.frame_rows() for video in videos})
-    assert made_library.complete([video.video_row(f"film {number}") for number, video in enumerate(videos)]) == ()
+    made_library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    assert (
+        made_library.writer.complete([video.video_row(f"film {number}") for number, video in enumerate(videos)]) == ()
+    )
     return made_library
 
 
 def check_nothing_half(library: Library) -> int:
     """Every video that readers see has all its rows; returns how many."""
-    waiting = {row.video_id for row in library.pending("detections", "counting")}
+    waiting = {row.video_id for row in library.additions.pending("detections", "counting")}
     for row in library.videos():
         expected = 0 if row.video_id in waiting else int(row.video_id) % 5
         assert [found.frame_no for found in library.detections(row.video_id)] == list(range(expected))
@@ -130,9 +132,9 @@ def check_whole(library: Library) -> None:
     bad = [number for number in range(VIDEOS) if number % 20 == 7]
     assert check_nothing_half(library) == VIDEOS - len(bad)
     ids = [row.video_id for row in library.videos()]
-    held = rows_held(library._tables, "detections", "counting", ids)
+    held = rows_held(library.tables, "detections", "counting", ids)
     assert {id_: held[id_] for id_ in ids} == {id_: 0 if int(id_) in bad else int(id_) % 5 for id_ in ids}
-    assert {failure.uri for failure in library.failures()} == {f"/films/film {number}.mp4" for number in bad}
+    assert {failure.uri for failure in library.ingest_log.failures()} == {f"/films/film {number}.mp4" for number in bad}
 
 
 def test_killed_at_random_it_goes_on_where_it_was(library):
@@ -163,8 +165,10 @@ def test_rows_of_a_process_that_was_taken_for_dead_do_not_double_a_video(library
 
     class Doubling(Counting):
         def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-            library.add_detections(rows, self.model)
-            library.add_detections({id_: some for id_, some in rows.items() if id_ == f"{13:08d}"}, self.model)
+            library.additions.add_detections(rows, self.model)
+            library.additions.add_detections(
+                {id_: some for id_, some in rows.items() if id_ == f"{13:08d}"}, self.model
+            )
 
     rejected = [each.title for each in add(library, Doubling()).outcomes if each.error_class == "Rejected"]
     assert rejected == ["film 13"]

@@ -63,14 +63,14 @@ def test_killed_while_it_writes(name, models, plain, tmp_path):
     add(peaceful, stage)
     kill_when_it_writes(killed, stage, models)
     for row in killed.videos():
-        if row not in killed.pending(name, stage.model):
+        if row not in killed.additions.pending(name, stage.model):
             assert rows_of(killed, name, row.video_id) == rows_of(peaceful, name, row.video_id)
     add(killed, stage)
-    assert killed.pending(name, stage.model) == []
+    assert killed.additions.pending(name, stage.model) == []
     ids = [row.video_id for row in killed.videos()]
     assert any(rows_of(peaceful, name, id_) for id_ in ids)
     assert [rows_of(killed, name, id_) for id_ in ids] == [rows_of(peaceful, name, id_) for id_ in ids]
-    held = [rows_held(library._tables, name, stage.model, ids) for library in (killed, peaceful)]
+    held = [rows_held(library.tables, name, stage.model, ids) for library in (killed, peaceful)]
     assert held[0] == held[1]
 
 
@@ -82,7 +82,7 @@ def kill_when_it_writes(library: Library, stage: Stage, models: Path) -> None:
     ids = [row.video_id for row in library.videos()]
     stage.prepare(library)
     with subprocess.Popen([*command, "--model", place, *options], stdout=subprocess.DEVNULL) as process:
-        while process.poll() is None and not rows_held(library._tables, stage.name, stage.model, ids):
+        while process.poll() is None and not rows_held(library.tables, stage.name, stage.model, ids):
             time.sleep(0.01)
         process.kill()
 

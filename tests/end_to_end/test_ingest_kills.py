@@ -119,4 +119,4 @@ def test_a_node_joins_and_vanishes_and_the_library_is_the_same(corpus: Path, who
         assert finish(run, place) == SOME_FAILED
     library = Library.open(str(place))
     assert_same(library, whole)
-    assert library.runs()[0].report["retried"] > 0
+    assert library.ingest_log.runs()[0].report["retried"] > 0

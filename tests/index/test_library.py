@@ -17,6 +17,8 @@ from index.errors import (
     UnknownVideo,
 )
 from index.library import Library
+from index.maintenance.refresh import refresh
+from index.maintenance.sweep import audit
 from index.rows import FailureRow, RunRow, SegmentRow, SourceRow
 from index.store.indexes import Thresholds
 from index.store.schema import frame_key
@@ -31,12 +33,12 @@ def library(tmp_path) -> Library:
 
 def test_what_is_written_comes_back(library):
     video = made("a1b2c3d4", 30, seed=1, start_s=2.5, lines=((3.0, 4.0, "a dog barks"), (9.0, 11.0, "it stops")))
-    library.add_frames({video.video_id: video.frame_rows()[:20]})
-    library.add_frames({video.video_id: video.frame_rows()[20:]})
+    library.writer.add_frames({video.video_id: video.frame_rows()[:20]})
+    library.writer.add_frames({video.video_id: video.frame_rows()[20:]})
     segments = [SegmentRow("", 0, 2.5, 12.0, "shot"), SegmentRow("", 0, 12.0, 32.5, "window")]
-    library.add_segments({video.video_id: segments})
-    library.add_transcript({video.video_id: video.transcript()})
-    assert library.complete([replace(video.video_row(), segments=2)]) == ()
+    library.writer.add_segments({video.video_id: segments})
+    library.writer.add_transcript({video.video_id: video.transcript()})
+    assert library.writer.complete([replace(video.video_row(), segments=2)]) == ()
 
     again = Library.open(library.uri)
     assert again.videos() == [replace(video.video_row(), segments=2)]
@@ -78,7 +80,7 @@ def test_a_reader_sees_what_another_handle_completes(library):
     assert reader.videos() == []
     write(library, made("aaaa", 4, seed=1))
     assert reader.has_video("aaaa")
-    library.discard("aaaa")
+    library.writer.discard("aaaa")
     assert not reader.has_video("aaaa")
 
 
@@ -92,16 +94,16 @@ def test_leftovers_are_invisible_and_discarded(library):
     assert not library.has_video("bbbb")
     assert [row.video_id for row in library.videos()] == ["aaaa"]
     query = broken.vectors[0].astype(np.float32)
-    assert {hit.video_id for hit in library.search_frames(query, k=5)} == {"aaaa"}
-    assert len(library.search_frames(query, k=10)) == 10
-    assert {hit.video_id for hit in library.search_transcript("kite")} == {"aaaa"}
+    assert {hit.video_id for hit in library.search.frames(query, k=5)} == {"aaaa"}
+    assert len(library.search.frames(query, k=10)) == 10
+    assert {hit.video_id for hit in library.search.transcript("kite")} == {"aaaa"}
     for read in (library.vectors, library.segments, library.transcript):
         with pytest.raises(UnknownVideo):
             read("bbbb")
-    library.discard("bbbb")
+    library.writer.discard("bbbb")
     write(library, broken)
     assert len(library.vectors("bbbb").frame_no) == 50
-    assert library.search_frames(query, k=1)[0].video_id == "bbbb"
+    assert library.search.frames(query, k=1)[0].video_id == "bbbb"
 
 
 def _write_without_end(uri: str) -> None:
@@ -129,10 +131,10 @@ def test_two_runs_on_one_video_are_noticed(library):
     write(library, video, complete=False)
     write(library, video, complete=False)
     write(library, other, complete=False)
-    assert library.complete([video.video_row(), other.video_row()]) == ("aaaa",)
+    assert library.writer.complete([video.video_row(), other.video_row()]) == ("aaaa",)
     assert library.video_ids() == {"bbbb"}
     assert [row.video_id for row in library.videos()] == ["bbbb"]
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
     write(library, video)
     assert len(library.vectors("aaaa").frame_no) == 5
 
@@ -148,36 +150,39 @@ def test_a_video_is_complete_with_exactly_its_rows(library):
         replace(row, transcript_lines=0),
     ):
         write(library, video, complete=False)
-        library.add_segments({"aaaa": segments})
-        assert library.complete([wrong]) == ("aaaa",)
+        library.writer.add_segments({"aaaa": segments})
+        assert library.writer.complete([wrong]) == ("aaaa",)
     rows = video.frame_rows()
-    library.add_frames({"aaaa": [*rows[:4], rows[0]]})  # five rows, though not those five
-    assert library.complete([replace(video.video_row(), transcript_lines=0)]) == ("aaaa",)
-    assert library.complete([]) == ()
+    library.writer.add_frames({"aaaa": [*rows[:4], rows[0]]})  # five rows, though not those five
+    assert library.writer.complete([replace(video.video_row(), transcript_lines=0)]) == ("aaaa",)
+    assert library.writer.complete([]) == ()
     assert library.videos() == []
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_many_videos_in_one_commit(library):
     videos = [made(f"{n:04d}", n + 1, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(9)]
-    library.add_frames({video.video_id: video.frame_rows() for video in videos})
-    library.add_transcript({video.video_id: video.transcript() for video in videos})
-    library.add_segments({video.video_id: [SegmentRow("", 0, 0.0, 1.0, "shot")] * 2 for video in videos})
-    assert library.complete([replace(video.video_row(), segments=2) for video in videos]) == ()
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    library.writer.add_segments({video.video_id: [SegmentRow("", 0, 0.0, 1.0, "shot")] * 2 for video in videos})
+    assert library.writer.complete([replace(video.video_row(), segments=2) for video in videos]) == ()
     for video in videos:
         np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)
         assert [row.segment_no for row in library.segments(video.video_id)] == [0, 1]
-    library.discard(*(video.video_id for video in videos[:5]))
+    library.writer.discard(*(video.video_id for video in videos[:5]))
     assert [row.video_id for row in library.videos()] == ["0005", "0006", "0007", "0008"]
-    assert [hit.video_id for hit in library.search_transcript("line", k=20)] == ["0005", "0006", "0007", "0008"]
+    assert [hit.video_id for hit in library.search.transcript("line", k=20)] == ["0005", "0006", "0007", "0008"]
 
 
 def test_a_range_of_frames_is_taken_out(library):
     video = made("aaaa", 10, seed=1)
-    library.add_frames({"aaaa": video.frame_rows(), "bbbb": video.frame_rows()})
-    library.discard_frames("aaaa", 3, 5)
-    library.discard_frames("aaaa", 8, None)
-    assert library.complete([replace(video.video_row(), frames=6), replace(video.video_row(), video_id="bbbb")]) == ()
+    library.writer.add_frames({"aaaa": video.frame_rows(), "bbbb": video.frame_rows()})
+    library.writer.discard_frames("aaaa", 3, 5)
+    library.writer.discard_frames("aaaa", 8, None)
+    assert (
+        library.writer.complete([replace(video.video_row(), frames=6), replace(video.video_row(), video_id="bbbb")])
+        == ()
+    )
     assert library.vectors("aaaa").frame_no.tolist() == [0, 1, 2, 5, 6, 7]
     assert [frame.frame_no for frame in library.frames_at("aaaa", [4.4, 9.0])] == [5, 7]
 
@@ -188,14 +193,14 @@ def test_no_reader_sees_a_frame_twice(library):
     write(library, video)
     write(library, video, complete=False)
     np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
-    assert len(library.search_frames(video.vectors[2], k=8)) == len(library.frames("aaaa", range(8))) == 8
+    assert len(library.search.frames(video.vectors[2], k=8)) == len(library.frames("aaaa", range(8))) == 8
     assert [frame.frame_no for frame in library.frames_at("aaaa", [0.0, 7.9])] == [0, 7]
 
 
 def test_completing_again_replaces_the_row(library):
     video = made("aaaa", 5, seed=1)
     write(library, video)
-    library.complete([video.video_row(title="renamed")])
+    library.writer.complete([video.video_row(title="renamed")])
     assert [row.title for row in library.videos()] == ["renamed"]
 
 
@@ -238,8 +243,8 @@ def test_videos_by_globs(library):
 def test_frames_by_time(library):
     video = made("aaaa", 10, seed=1, start_s=3.0)
     rows = [row for row in video.frame_rows() if row.frame_no not in (4, 5)]  # a still from 6.0 s on
-    library.add_frames({"aaaa": rows})
-    library.complete([replace(video.video_row(), frames=len(rows))])
+    library.writer.add_frames({"aaaa": rows})
+    library.writer.complete([replace(video.video_row(), frames=len(rows))])
 
     def times(asked, mode):
         return [frame.time_s for frame in library.frames_at("aaaa", asked, mode)]
@@ -277,41 +282,47 @@ def test_frame_keys_are_distinct_int64():
 
 def test_failures_count_attempts_and_clear(library):
     failure = FailureRow("/films/it's.mp4", "open", "NotAVideo", "no video in it", 1, WHEN)
-    library.add_failures([failure])
+    library.ingest_log.add_failures([failure])
     again = replace(failure, message="still none")
-    library.add_failures([again, replace(failure, stage="subtitles"), replace(failure, uri="/films/other.mp4")])
-    assert [(row.uri, row.stage, row.attempts, row.message) for row in library.failures()] == [
+    library.ingest_log.add_failures(
+        [again, replace(failure, stage="subtitles"), replace(failure, uri="/films/other.mp4")]
+    )
+    assert [(row.uri, row.stage, row.attempts, row.message) for row in library.ingest_log.failures()] == [
         ("/films/it's.mp4", "open", 2, "still none"),
         ("/films/it's.mp4", "subtitles", 1, "no video in it"),
         ("/films/other.mp4", "open", 1, "no video in it"),
     ]
-    library.add_failures([failure, failure])
-    assert library.failures()[0].attempts == 4
-    library.clear_failures(["/films/it's.mp4", "/films/other.mp4"], ["open", "decode"])
-    assert [(row.uri, row.stage) for row in library.failures()] == [("/films/it's.mp4", "subtitles")]
-    library.clear_failures(["/films/it's.mp4"])
-    library.clear_failures([])
-    library.add_failures([])
-    assert library.failures() == []
+    library.ingest_log.add_failures([failure, failure])
+    assert library.ingest_log.failures()[0].attempts == 4
+    library.ingest_log.clear_failures(["/films/it's.mp4", "/films/other.mp4"], ["open", "decode"])
+    assert [(row.uri, row.stage) for row in library.ingest_log.failures()] == [("/films/it's.mp4", "subtitles")]
+    library.ingest_log.clear_failures(["/films/it's.mp4"])
+    library.ingest_log.clear_failures([])
+    library.ingest_log.add_failures([])
+    assert library.ingest_log.failures() == []
 
 
 def test_sources_are_remembered(library):
     first = SourceRow("/films/it's.mp4", "aaaa", 1234, "2026-01-02 1234", WHEN)
     copy = SourceRow("s3://films/copy.mp4", "aaaa", None, '"etag"', WHEN)
-    library.add_sources([first, copy])
-    library.add_sources([replace(first, stamp="old"), replace(first, video_id="bbbb")])
-    library.add_sources([])
-    assert library.sources() == {first.uri: replace(first, video_id="bbbb"), copy.uri: copy}
-    library.discard("bbbb")
-    assert library.sources() == {copy.uri: copy}
+    library.ingest_log.add_sources([first, copy])
+    library.ingest_log.add_sources([replace(first, stamp="old"), replace(first, video_id="bbbb")])
+    library.ingest_log.add_sources([])
+    assert library.ingest_log.sources() == {first.uri: replace(first, video_id="bbbb"), copy.uri: copy}
+    library.writer.discard("bbbb")
+    assert library.ingest_log.sources() == {copy.uri: copy}
 
 
 def test_runs_are_kept(library):
     run = RunRow("r1", "ingest", "running", WHEN, None, {})
-    library.add_run(run)
-    library.add_run(replace(run, state="done", ended_at=WHEN, report={"videos": 3, "seconds": {"decode": 0.5}}))
-    library.add_run(RunRow("r2", "add captions", "failed", WHEN + timedelta(hours=1), None, {"stopped": "no model"}))
-    latest, first = library.runs()
+    library.ingest_log.add_run(run)
+    library.ingest_log.add_run(
+        replace(run, state="done", ended_at=WHEN, report={"videos": 3, "seconds": {"decode": 0.5}})
+    )
+    library.ingest_log.add_run(
+        RunRow("r2", "add captions", "failed", WHEN + timedelta(hours=1), None, {"stopped": "no model"})
+    )
+    latest, first = library.ingest_log.runs()
     assert (latest.run_id, first.run_id) == ("r2", "r1")
     assert first == RunRow("r1", "ingest", "done", WHEN, WHEN, {"videos": 3, "seconds": {"decode": 0.5}})
 
@@ -324,7 +335,7 @@ def test_a_library_can_be_sent_to_another_process(library):
 def test_vectors_of_another_size_are_a_programming_error(library):
     row = FrameRow(0, 0.0, 1, 1, b"", np.ones(DIM + 1, np.float16))
     with pytest.raises(ValueError, match="33"):
-        library.add_frames({"aaaa": [row]})
+        library.writer.add_frames({"aaaa": [row]})
 
 
 def _append(uri: str, worker: int) -> None:
@@ -346,13 +357,13 @@ def test_indexes_change_no_result(library):
     for video in videos[:4]:
         write(library, video)
     query = unit_vectors(1, 99)[0].astype(np.float32)
-    library.refresh(soon)
+    refresh(library, soon)
     for video in videos[4:]:
         write(library, video)
-    before = library.search_frames(query, k=10)
-    library.refresh(soon)
-    assert [hit.frame_no for hit in library.search_frames(query, k=10)] == [hit.frame_no for hit in before]
+    before = library.search.frames(query, k=10)
+    refresh(library, soon)
+    assert [hit.frame_no for hit in library.search.frames(query, k=10)] == [hit.frame_no for hit in before]
     for video in videos:
         np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)
         assert library.frames(video.video_id, [42])[0].jpeg == f"jpeg {video.video_id} 42".encode()
-    assert library.search_transcript("line 5")[0].video_id == "0005"
+    assert library.search.transcript("line 5")[0].video_id == "0005"

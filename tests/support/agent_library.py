@@ -23,7 +23,7 @@ from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSe
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
-from pipeline.sampling.settings import FrameRow
+from pipeline.sampling.types import FrameRow
 
 DIM = 256
 NOISE = 0.02
@@ -73,7 +73,7 @@ def make_library(folder: Path, films: Mapping[str, Sequence[str]], jpeg: bytes =
 
 def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes = JPEG) -> None:
     video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
-    library.add_frames({video_id: _rows(captions, jpeg)})
+    library.writer.add_frames({video_id: _rows(captions, jpeg)})
     row = VideoRow(
         video_id=video_id,
         uri=title,
@@ -93,7 +93,7 @@ def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes 
         state="complete",
         ingested_at=datetime.now(UTC),
     )
-    assert library.complete([row]) == ()
+    assert library.writer.complete([row]) == ()
 
 
 def _rows(captions: Sequence[str], jpeg: bytes) -> list[FrameRow]:
@@ -104,7 +104,7 @@ def _rows(captions: Sequence[str], jpeg: bytes) -> list[FrameRow]:
 
 
 def environment_of(library: Library) -> Environment:
-    return Environment(library, library.videos(), lambda texts: embed_words(texts))
+    return Environment.of(library, library.videos(), lambda texts: embed_words(texts))
 
 
 class ScriptedModel:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from index.library import Library
+from index.maintenance.sweep import audit
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 
@@ -64,8 +65,8 @@ def contents(library: Library) -> dict[str, Any]:
             (each.start_s, each.end_s, each.kind) for each in library.segments(row.video_id)
         ]
         found["transcript"][row.video_id] = [(each.start_s, each.text) for each in library.transcript(row.video_id)]
-    found["failures"] = sorted((row.uri, row.stage, row.error_class) for row in library.failures())
-    found["sources"] = sorted((row.uri, row.video_id) for row in library.sources().values())
+    found["failures"] = sorted((row.uri, row.stage, row.error_class) for row in library.ingest_log.failures())
+    found["sources"] = sorted((row.uri, row.video_id) for row in library.ingest_log.sources().values())
     return found
 
 
@@ -78,5 +79,5 @@ def assert_same(one: Library, other: Library) -> None:
         mine, theirs = one.vectors(row.video_id).vectors, other.vectors(row.video_id).vectors
         assert np.allclose(mine.astype(np.float32), theirs.astype(np.float32), atol=2e-3), row.title
     for library in (one, other):
-        audit = library.audit()
-        assert not audit.problems, audit
+        checked = audit(library)
+        assert not checked.problems, checked

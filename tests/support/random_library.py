@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
-from pipeline.sampling.settings import FrameRow
+from pipeline.sampling.types import FrameRow
 
 DIM = 32
 SETTINGS = {"fps": 1.0, "jpeg_side_px": 512}
@@ -80,10 +80,10 @@ def made(video_id: str, count: int, seed: int, **rest) -> MadeVideo:
 
 
 def write(library: Library, video: MadeVideo, title: str | None = None, complete: bool = True) -> None:
-    library.add_frames({video.video_id: video.frame_rows()})
-    library.add_transcript({video.video_id: video.transcript()})
+    library.writer.add_frames({video.video_id: video.frame_rows()})
+    library.writer.add_transcript({video.video_id: video.transcript()})
     if complete:
-        assert library.complete([video.video_row(title)]) == ()
+        assert library.writer.complete([video.video_row(title)]) == ()
 
 
 def numpy_search(

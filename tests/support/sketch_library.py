@@ -40,7 +40,7 @@ def draw_library(folder: Path) -> SketchLibrary:
         said = [
             TranscriptRow(row.video_id, each.start_s, each.end_s, each.text, "sidecar") for each in lines[row.title]
         ]
-        library.add_transcript({row.video_id: said})
+        library.writer.add_transcript({row.video_id: said})
     alone = {Path(row.uri).stem: Environment.of(library, [row], space.embed_text) for row in rows}
     return SketchLibrary(library, alone, Environment.of(library, rows, space.embed_text), read_known(questions))
 

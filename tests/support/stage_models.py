@@ -316,10 +316,10 @@ def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
         distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
         video = join_chunks([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]])], settings, "builtin")
         video_id = video.row.video_id
-        library.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
-        library.add_segments({video_id: video.segments})
-        library.add_transcript({video_id: video.transcript})
-        assert not library.complete([video.row])
+        library.writer.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
+        library.writer.add_segments({video_id: video.segments})
+        library.writer.add_transcript({video_id: video.transcript})
+        assert not library.writer.complete([video.row])
     return library
 
 
@@ -343,7 +343,7 @@ def library_in_two_spaces(folder: Path, seen: str) -> Library:
     library = library_of(folder / "library", [tiny_film(folder / "harbour.mp4", 6, 0)])
     (harbour,) = library.videos()
     words = load_space("builtin", towers="text").embed_text([seen])[0]
-    library.add_captions({harbour.video_id: [caption(0, seen, words)]}, "captioner")
-    assert library.complete_addition("captions", "captioner", {harbour.video_id: 1}, {}) == ()
+    library.additions.add_captions({harbour.video_id: [caption(0, seen, words)]}, "captioner")
+    assert library.additions.complete("captions", "captioner", {harbour.video_id: 1}, {}) == ()
     assert add(library, Vectors(write_model(folder / "other", TINY))).added == 1
     return library

@@ -36,9 +36,11 @@ def text_library(
     library = Library.create(str(folder), {"fps": 1.0}, _fingerprint(space))
     for name in dict.fromkeys([*captions, *said]):
         id_, described = text_video_id(name), captions.get(name, ())
-        library.add_segments({id_: [SimpleNamespace(start_s=s, end_s=e, kind="caption") for s, e, _ in described]})
+        library.writer.add_segments(
+            {id_: [SimpleNamespace(start_s=s, end_s=e, kind="caption") for s, e, _ in described]}
+        )
         end_s = max(end_s for _, end_s, _ in (*described, *said.get(name, ())))
-        assert library.complete([_row(name, end_s, len(described), space)]) == ()
+        assert library.writer.complete([_row(name, end_s, len(described), space)]) == ()
     _add_captions(library, captions, space)
     _add_lines(library, said)
     return library
@@ -57,9 +59,9 @@ def _add_captions(library: Library, videos: Mapping[str, Lines], space: str) -> 
         for name, lines in videos.items()
         if lines
     }
-    library.add_captions(rows, WRITER)
+    library.additions.add_captions(rows, WRITER)
     counts = {video_id: len(each) for video_id, each in rows.items()}
-    assert library.complete_addition("captions", WRITER, counts, {}) == ()
+    assert library.additions.complete("captions", WRITER, counts, {}) == ()
 
 
 def _add_lines(library: Library, videos: Mapping[str, Lines]) -> None:
@@ -69,9 +71,9 @@ def _add_lines(library: Library, videos: Mapping[str, Lines]) -> None:
         ]
         for name, lines in videos.items()
     }
-    library.add_speech(rows, WRITER, "imported")
+    library.additions.add_speech(rows, WRITER, "imported")
     counts = {video_id: len(each) for video_id, each in rows.items()}
-    assert library.complete_addition("speech", WRITER, counts, {}) == ()
+    assert library.additions.complete("speech", WRITER, counts, {}) == ()
 
 
 def _embed(lines: Lines, space: str) -> np.ndarray:

@@ -14,7 +14,7 @@ from index.library import Library
 from index.rows import VideoRow
 from jobs.synthetic.world.scene import draw
 from jobs.synthetic.world.script import HEIGHT_PX, WIDTH_PX, Script
-from pipeline.sampling.settings import FrameRow
+from pipeline.sampling.types import FrameRow
 
 
 def sketch_library(folder: Path, script: Script, space: Space) -> Library:
@@ -22,7 +22,7 @@ def sketch_library(folder: Path, script: Script, space: Space) -> Library:
     library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
     video_id = script.film.encode().hex().ljust(32, "0")[:32]
     rows = _rows(script, space)
-    library.add_frames({video_id: rows})
+    library.writer.add_frames({video_id: rows})
     row = VideoRow(
         video_id=video_id,
         uri=f"{script.film}.mp4",
@@ -42,7 +42,7 @@ def sketch_library(folder: Path, script: Script, space: Space) -> Library:
         state="complete",
         ingested_at=datetime.now(UTC),
     )
-    assert library.complete([row]) == ()
+    assert library.writer.complete([row]) == ()
     return library
 
 

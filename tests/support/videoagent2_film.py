@@ -57,8 +57,8 @@ def kite_library(folder: Path) -> Library:
     video_id = library.video("film").video_id
     rows = [sighting(20, "boat", 0.7, 0.2, 7), sighting(21, "boat", 0.71, 0.21, 7), sighting(24, "boat", 0.6, 0.24, 7)]
     rows += [sighting(24, "house", 0.9, 0.6, 8)]
-    library.add_detections({video_id: rows}, "m")
-    library.complete_addition("detections", "m", {video_id: len(rows)}, {})
+    library.additions.add_detections({video_id: rows}, "m")
+    library.additions.complete("detections", "m", {video_id: len(rows)}, {})
     return library
 
 

@@ -106,14 +106,14 @@ def test_what_was_said_is_kept_by_model_and_no_caption_of_a_stage(library):
     captions(session_of(library, other))
     assert len(other.requests) == 16
     assert library.captions(library.videos()[0].video_id) == []
-    assert library.search_captions("from") == []
-    assert len(library.pending("captions", "scripted")) == 1
+    assert library.search.captions("from") == []
+    assert len(library.additions.pending("captions", "scripted")) == 1
 
 
 def test_captions_that_were_added_are_taken_where_they_speak_of_the_same_part(library):
     (video,) = library.videos()
-    library.add_captions({video.video_id: [Caption(0, 4.0, 8.0, "added", None, None)]}, "other")
-    library.complete_addition("captions", "other", {video.video_id: 1}, {})
+    library.additions.add_captions({video.video_id: [Caption(0, 4.0, 8.0, "added", None, None)]}, "other")
+    library.additions.complete("captions", "other", {video.video_id: 1}, {})
     model = Model()
     assert captions(session_of(library, model))[1].text == "added"
     assert 4.0 not in model.starts_s()
@@ -210,18 +210,18 @@ def test_captions_that_cannot_be_written_are_remembered_and_that_is_said_once(li
         first = captions(session)
         assert captions(session) == first
         assert len(captions(session, 31.0)) == 2
-    assert library.clips(first[0].video_id, "scripted") == []
+    assert library.clips.read(first[0].video_id, "scripted") == []
     assert len(model.requests) == 18
     assert len(problems(events)) == 1
     assert problems(events)[0].startswith("captions are not kept beyond this run: cannot ")
     captions(session, 62.0)  # there is room again
-    assert len(library.clips(first[0].video_id, "scripted")) == 19
+    assert len(library.clips.read(first[0].video_id, "scripted")) == 19
 
 
 def test_a_question_by_itself_finds_no_caption_and_leaves_none(library):
     captions(session_of(library, Model()))
     video_id = library.videos()[0].video_id
-    kept = library.clips(video_id, "scripted")
+    kept = library.clips.read(video_id, "scripted")
     shared = environment_of(library)
     for _ in range(2):
         model = Model()
@@ -230,7 +230,7 @@ def test_a_question_by_itself_finds_no_caption_and_leaves_none(library):
         assert captions(session) == first
         assert len(model.requests) == len(first) == 16
         assert session.account.ledger.frames == session.account.ledger.frames_with_kept
-    assert library.clips(video_id, "scripted") == kept
+    assert library.clips.read(video_id, "scripted") == kept
     assert not shared.unsaved_captions
 
 
@@ -256,7 +256,7 @@ def test_a_replayed_run_writes_nothing(library, tmp_path):
     recorded(library, Model(), tmp_path / "trace")
     elsewhere = make_library(tmp_path / "elsewhere", {"film": film(5, 62)})
     assert len(captions(session_of(elsewhere, ReplayModel(tmp_path / "trace")))) == 16
-    assert elsewhere.clips(elsewhere.videos()[0].video_id, "scripted") == []
+    assert elsewhere.clips.read(elsewhere.videos()[0].video_id, "scripted") == []
 
 
 def test_a_summary_is_kept_for_the_captions_that_it_sums_up(library):

@@ -44,8 +44,8 @@ def library(tmp_path_factory):
     library = make_library(tmp_path_factory.mktemp("detecting"), films, quarters())
     video_id = library.video("film").video_id
     rows = [detection(n, "Red Boat", 0.5 + n / 100, track_id=n // 10) for n in range(5, 15)]
-    library.add_detections({video_id: [*rows, detection(30, "red boat", 0.9)]}, "m")
-    library.complete_addition("detections", "m", {video_id: 11}, {})
+    library.additions.add_detections({video_id: [*rows, detection(30, "red boat", 0.9)]}, "m")
+    library.additions.complete("detections", "m", {video_id: 11}, {})
     return library
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from index.errors import LibraryError
 from index.library import Library
+from index.maintenance.refresh import refresh
 from index.store.indexes import Thresholds
 from tests.support.random_library import (
     SETTINGS,
@@ -32,20 +33,26 @@ def library(tmp_path) -> Library:
     library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
         write(library, made(video_id, 6, seed=number))
-    library.add_space(OTHER)
+    library.additions.add_space(OTHER)
     return library
 
 
 def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, int]:
     """Three rows a video; six vectors. Returns how many."""
     if stage == "captions":
-        library.add_captions({id_: [caption(n, f"{model} says {n}") for n in range(3)] for id_ in video_ids}, model)
+        library.additions.add_captions(
+            {id_: [caption(n, f"{model} says {n}") for n in range(3)] for id_ in video_ids}, model
+        )
     elif stage == "detections":
-        library.add_detections({id_: [detection(n, "Red Kite", 0.5) for n in range(3)] for id_ in video_ids}, model)
+        library.additions.add_detections(
+            {id_: [detection(n, "Red Kite", 0.5) for n in range(3)] for id_ in video_ids}, model
+        )
     elif stage == "speech":
-        library.add_speech({id_: [spoken(n, f"{model} heard {n}") for n in range(3)] for id_ in video_ids}, model)
+        library.additions.add_speech(
+            {id_: [spoken(n, f"{model} heard {n}") for n in range(3)] for id_ in video_ids}, model
+        )
     else:
-        library.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
+        library.additions.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
     return dict.fromkeys(video_ids, 6 if stage == "vectors" else 3)
 
 
@@ -54,30 +61,30 @@ TWO = STAGES[0], STAGES[-1]
 
 
 def pending(library: Library, stage: str, model: str) -> list[str]:
-    return [row.video_id for row in library.pending(stage, model)]
+    return [row.video_id for row in library.additions.pending(stage, model)]
 
 
 @pytest.mark.parametrize(("stage", "model"), STAGES)
 def test_a_stage_is_pending_until_it_is_complete(library, stage, model):
     counts = add(library, stage, model, "aaaa", "cccc")
     assert pending(library, stage, model) == ["aaaa", "bbbb", "cccc"]
-    assert library.complete_addition(stage, model, counts, {"batch": 4}) == ()
+    assert library.additions.complete(stage, model, counts, {"batch": 4}) == ()
     assert pending(library, stage, model) == ["bbbb"]
     if stage != "vectors":
         assert pending(library, stage, "m2") == ["aaaa", "bbbb", "cccc"]
-    library.discard_addition(stage, model, "aaaa")
+    library.additions.discard(stage, model, "aaaa")
     assert pending(library, stage, model) == ["aaaa", "bbbb"]
 
 
 @pytest.mark.parametrize(("stage", "model"), STAGES)
 def test_leftovers_are_deleted_and_what_is_complete_stays(library, stage, model):
     done = add(library, stage, model, "aaaa")
-    library.complete_addition(stage, model, done, {})
+    library.additions.complete(stage, model, done, {})
     add(library, stage, model, "bbbb", "cccc")
-    assert library.discard_leftovers(stage, model) == 2
-    assert library.discard_leftovers(stage, model) == 0
+    assert library.additions.discard_leftovers(stage, model) == 2
+    assert library.additions.discard_leftovers(stage, model) == 0
     again = add(library, stage, model, "bbbb")
-    assert library.complete_addition(stage, model, again, {}) == ()
+    assert library.additions.complete(stage, model, again, {}) == ()
     assert pending(library, stage, model) == ["cccc"]
 
 
@@ -85,48 +92,48 @@ def test_leftovers_are_deleted_and_what_is_complete_stays(library, stage, model)
 def test_two_runs_on_one_video_are_noticed(library, stage, model):
     add(library, stage, model, "aaaa")
     counts = add(library, stage, model, "aaaa", "bbbb")
-    assert library.complete_addition(stage, model, counts, {}) == ("aaaa",)
+    assert library.additions.complete(stage, model, counts, {}) == ("aaaa",)
     assert pending(library, stage, model) == ["aaaa", "cccc"]
-    assert library.complete_addition(stage, model, add(library, stage, model, "aaaa"), {}) == ()
+    assert library.additions.complete(stage, model, add(library, stage, model, "aaaa"), {}) == ()
 
 
 @pytest.mark.parametrize(("stage", "model"), STAGES)
 def test_additions_go_with_their_video(library, stage, model):
     counts = add(library, stage, model, "aaaa", "bbbb")
-    library.complete_addition(stage, model, counts, {})
-    library.discard("aaaa")
+    library.additions.complete(stage, model, counts, {})
+    library.writer.discard("aaaa")
     late = add(library, stage, model, "aaaa")
-    assert library.complete_addition(stage, model, late, {}) == ("aaaa",)
+    assert library.additions.complete(stage, model, late, {}) == ("aaaa",)
     write(library, made("aaaa", 6, seed=0))
     assert pending(library, stage, model) == ["aaaa", "cccc"]
-    assert library.complete_addition(stage, model, add(library, stage, model, "aaaa"), {}) == ()
+    assert library.additions.complete(stage, model, add(library, stage, model, "aaaa"), {}) == ()
 
 
 def test_nothing_found_is_complete_too(library):
-    library.add_detections({"aaaa": []}, "m1")
-    assert library.complete_addition("detections", "m1", {"aaaa": 0}, {}) == ()
+    library.additions.add_detections({"aaaa": []}, "m1")
+    assert library.additions.complete("detections", "m1", {"aaaa": 0}, {}) == ()
     assert pending(library, "detections", "m1") == ["bbbb", "cccc"]
 
 
 def test_what_cannot_be_added(library):
     with pytest.raises(LibraryError, match="'pictures'; it is one of captions, detections, speech, vectors"):
-        library.pending("pictures", "m1")
+        library.additions.pending("pictures", "m1")
     with pytest.raises(LibraryError, match=f"{OTHER.digest}.*; add it first"):
-        library.discard_leftovers("vectors", "nowhere")
+        library.additions.discard_leftovers("vectors", "nowhere")
     with pytest.raises(ValueError, match=r"not \[6, 24\]"):
-        library.add_vectors({"aaaa": vectors_of(6, seed=1, dim=5)}, OTHER)
+        library.additions.add_vectors({"aaaa": vectors_of(6, seed=1, dim=5)}, OTHER)
     with pytest.raises(ValueError, match=r"shape \(5,\)"):
-        library.add_captions({"aaaa": [caption(0, "a kite", vector=np.ones(5, np.float16))]}, "m1")
+        library.additions.add_captions({"aaaa": [caption(0, "a kite", vector=np.ones(5, np.float16))]}, "m1")
 
 
 def test_the_librarys_own_vectors_are_no_addition(library):
     own = fingerprint()
     for refused in (
-        lambda: library.add_space(own),
-        lambda: library.add_vectors({"aaaa": vectors_of(6, seed=1, dim=own.dim)}, own),
-        lambda: library.complete_addition("vectors", own.digest, {"aaaa": 6}, {}),
-        lambda: library.discard_addition("vectors", own.digest, "aaaa"),
-        lambda: library.discard_leftovers("vectors", own.digest),
+        lambda: library.additions.add_space(own),
+        lambda: library.additions.add_vectors({"aaaa": vectors_of(6, seed=1, dim=own.dim)}, own),
+        lambda: library.additions.complete("vectors", own.digest, {"aaaa": 6}, {}),
+        lambda: library.additions.discard("vectors", own.digest, "aaaa"),
+        lambda: library.additions.discard_leftovers("vectors", own.digest),
     ):
         with pytest.raises(LibraryError, match=f"{own.digest}.* own: every frame has its vector"):
             refused()
@@ -137,20 +144,20 @@ def _ingest(uri: str) -> None:
     library = Library.open(uri)
     for number in range(5):
         write(library, made(f"new{number:02d}", 6, seed=number))
-        library.refresh(OFTEN)
+        refresh(library, OFTEN)
 
 
 def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
     """What `kinodex add` does, until so many videos have the stage."""
     library = Library.open(uri)
     done = 0
-    library.discard_leftovers(stage, model)
+    library.additions.discard_leftovers(stage, model)
     while done < videos:
-        for row in library.pending(stage, model)[:2]:
+        for row in library.additions.pending(stage, model)[:2]:
             counts = add(library, stage, model, row.video_id)
-            assert library.complete_addition(stage, model, counts, {}) == ()
+            assert library.additions.complete(stage, model, counts, {}) == ()
             done += 1
-        library.refresh(OFTEN)
+        refresh(library, OFTEN)
 
 
 def rows_of(library: Library, stage: str, video_id: str) -> int:

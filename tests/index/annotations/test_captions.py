@@ -7,6 +7,7 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
+from index.maintenance.refresh import refresh
 from index.rows import CaptionRow, Hit, Scope, SegmentRow
 from index.search.fusion import fuse
 from index.store.indexes import Thresholds
@@ -26,9 +27,9 @@ def library(tmp_path) -> Library:
 
 def add(library: Library, model: str, *video_ids: str, texts=TEXTS, meanings=MEANINGS, complete: bool = True) -> None:
     rows = [caption(n, text, meanings[n]) for n, text in enumerate(texts)]
-    library.add_captions(dict.fromkeys(video_ids, rows), model)
+    library.additions.add_captions(dict.fromkeys(video_ids, rows), model)
     if complete:
-        assert library.complete_addition("captions", model, dict.fromkeys(video_ids, len(rows)), {}) == ()
+        assert library.additions.complete("captions", model, dict.fromkeys(video_ids, len(rows)), {}) == ()
 
 
 def texts(hits: list[Hit]) -> list[str | None]:
@@ -37,7 +38,7 @@ def texts(hits: list[Hit]) -> list[str | None]:
 
 def test_segments_carry_the_captions_of_the_newest_model(library):
     segments = [SegmentRow("", n, 10.0 * n, 10.0 * n + 10.0, "shot") for n in range(3)]
-    library.add_segments({"aaaa": segments})
+    library.writer.add_segments({"aaaa": segments})
     assert [segment.caption for segment in library.segments("aaaa")] == [None, None, None]
     add(library, "small", "aaaa")
     add(library, "large", "aaaa", texts=("A kite", "Dogs", "Sand"))
@@ -53,7 +54,7 @@ def test_captions_are_counted_as_they_are_read(library):
     add(library, "small", "aaaa", "bbbb")
     add(library, "large", "aaaa", texts=("A kite", "Dogs"), meanings=MEANINGS[:2])
     add(library, "broken", "bbbb", "cccc", texts=("never",), meanings=MEANINGS[:1], complete=False)
-    counts = library.caption_counts()
+    counts = library.additions.counts("captions")
     assert counts == {"aaaa": 2, "bbbb": 3}
     assert all(len(library.captions(video_id)) == count for video_id, count in counts.items())
 
@@ -61,55 +62,55 @@ def test_captions_are_counted_as_they_are_read(library):
 def test_captions_by_words(library):
     add(library, "m", "aaaa", "bbbb")
     add(library, "m", "cccc", complete=False)
-    hits = library.search_captions("red kite")
+    hits = library.search.captions("red kite")
     assert {(hit.video_id, hit.time_s, hit.end_s, hit.frame_no, hit.source) for hit in hits} == {
         ("aaaa", 0.0, 10.0, None, "caption"),
         ("bbbb", 0.0, 10.0, None, "caption"),
     }
-    assert len(library.search_captions("kite", k=1)) == 1
-    assert texts(library.search_captions('"boat dogs"')) == []
-    assert texts(library.search_captions("desert", scope=Scope(("bbbb",)))) == ["An empty desert"]
-    assert library.search_captions("desert", scope=Scope(None, 0.0, 20.0)) == []
-    assert len(library.search_captions("desert", scope=Scope(None, 19.0, 21.0))) == 2
+    assert len(library.search.captions("kite", k=1)) == 1
+    assert texts(library.search.captions('"boat dogs"')) == []
+    assert texts(library.search.captions("desert", scope=Scope(("bbbb",)))) == ["An empty desert"]
+    assert library.search.captions("desert", scope=Scope(None, 0.0, 20.0)) == []
+    assert len(library.search.captions("desert", scope=Scope(None, 19.0, 21.0))) == 2
 
 
 def test_only_the_newest_captions_are_found_however_many_older_there_are(library):
     for number in range(6):
         add(library, f"old {number}", "aaaa", texts=("a zebra", "a zebra", "a zebra"))
     add(library, "new", "aaaa", texts=("nothing", "nothing", "one zebra, far away, behind a very long fence"))
-    assert texts(library.search_captions("zebra", k=1)) == ["one zebra, far away, behind a very long fence"]
+    assert texts(library.search.captions("zebra", k=1)) == ["one zebra, far away, behind a very long fence"]
 
 
 def test_captions_by_meaning(library):
     add(library, "m", "aaaa")
     add(library, "m", "bbbb", meanings=[None, None, MEANINGS[2]])
-    hits = library.search_captions("zebra", MEANINGS[2].astype(np.float32), k=2)
+    hits = library.search.captions("zebra", MEANINGS[2].astype(np.float32), k=2)
     assert [(hit.video_id, hit.time_s) for hit in hits] == [("aaaa", 20.0), ("bbbb", 20.0)]
-    both = library.search_captions("dogs", MEANINGS[1].astype(np.float32), Scope(("aaaa",)))
+    both = library.search.captions("dogs", MEANINGS[1].astype(np.float32), Scope(("aaaa",)))
     assert both[0].text == "Two dogs on a boat"
     assert both[0].score == pytest.approx(2 / 61)
     with pytest.raises(QueryError, match=r"shape \(5,\)"):
-        library.search_captions("dogs", np.ones(5))
+        library.search.captions("dogs", np.ones(5))
 
 
 def test_searches_of_captions_that_cannot_be_run(library):
     with pytest.raises(QueryError, match="empty query"):
-        library.search_captions(" ")
+        library.search.captions(" ")
     with pytest.raises(UnknownVideo, match="nobody"):
-        library.search_captions("kite", scope=Scope(("nobody",)))
+        library.search.captions("kite", scope=Scope(("nobody",)))
 
 
 def test_speech_of_the_newest_model_joins_the_subtitles(library):
     for model in ("tiny", "large"):
-        library.add_speech({"aaaa": [spoken(4, f"{model} heard a kite")]}, model)
-        library.complete_addition("speech", model, {"aaaa": 1}, {})
-    library.add_speech({"aaaa": [spoken(5, "half a kite")]}, "broken")
+        library.additions.add_speech({"aaaa": [spoken(4, f"{model} heard a kite")]}, model)
+        library.additions.complete("speech", model, {"aaaa": 1}, {})
+    library.additions.add_speech({"aaaa": [spoken(5, "half a kite")]}, "broken")
     lines = library.transcript("aaaa")
     assert [(line.text, line.source, line.model) for line in lines] == [
         ("Look, a kite!", "sidecar", None),
         ("large heard a kite", "asr", "large"),
     ]
-    found = texts(library.search_transcript("kite", Scope(("aaaa",))))
+    found = texts(library.search.transcript("kite", Scope(("aaaa",))))
     assert sorted(map(str, found)) == ["Look, a kite!", "large heard a kite"]
 
 
@@ -117,7 +118,7 @@ def test_frames_lines_and_captions_are_fused(library):
     """A moment that all three find comes before one that two find."""
     add(library, "m", "aaaa", "bbbb")
     video = made("aaaa", 30, seed=0)
-    best = library.search("kite", video.vectors[3].astype(np.float32), k=5)[0]
+    best = library.search.hybrid("kite", video.vectors[3].astype(np.float32), k=5)[0]
     assert (best.video_id, best.frame_no, best.end_s, best.source) == ("aaaa", 3, 10.0, "both")
     assert best.text == "Look, a kite!"
     assert best.score > 2 / 61
@@ -142,12 +143,12 @@ def test_fusion_of_three_by_hand():
 
 def test_indexes_of_captions_change_no_result(library):
     add(library, "wordless", "aaaa", "bbbb", texts=["kite"] * 60, meanings=[None] * 60)
-    library.refresh(Thresholds(scalar_rows=10, vector_rows=100, stale_lines=0))  # 120 captions without a vector
+    refresh(library, Thresholds(scalar_rows=10, vector_rows=100, stale_lines=0))  # 120 captions without a vector
     meanings = unit_vectors(60, seed=51)
     add(library, "m", "aaaa", "bbbb", texts=[f"kite {n}" for n in range(60)], meanings=meanings)
-    before = library.search_captions("7 kite", meanings[7].astype(np.float32), k=3)
+    before = library.search.captions("7 kite", meanings[7].astype(np.float32), k=3)
     for _ in range(2):
-        library.refresh(Thresholds(scalar_rows=10, vector_rows=100, stale_rows=0, stale_lines=0, fragments=1))
-    assert library.search_captions("7 kite", meanings[7].astype(np.float32), k=3) == before
+        refresh(library, Thresholds(scalar_rows=10, vector_rows=100, stale_rows=0, stale_lines=0, fragments=1))
+    assert library.search.captions("7 kite", meanings[7].astype(np.float32), k=3) == before
     assert [h.text for h in before[:2]] == ["kite 7", "kite 7"]
     assert meanings.shape == (60, DIM)

@@ -11,6 +11,8 @@ import pytest
 
 from index.annotations.clip_captions import MANY_FRAGMENTS
 from index.library import Library
+from index.maintenance.refresh import refresh
+from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
 from index.store.connection import connect
 from index.store.indexes import Thresholds
@@ -38,76 +40,76 @@ def tables_of(library: Library) -> Tables:
 
 
 def test_a_library_without_the_table_is_read_and_kept_as_before(library):
-    assert library.clips("aaaa", "m") == []
-    library.add_clips([])
-    library.refresh(OFTEN)
-    assert library.sweep() == 0
-    library.discard("bbbb")
+    assert library.clips.read("aaaa", "m") == []
+    library.clips.add([])
+    refresh(library, OFTEN)
+    assert sweep(library) == 0
+    library.writer.discard("bbbb")
     assert "clips" not in tables_of(library).names()
 
 
 def test_clips_come_back_by_video_and_model_in_order_of_time(library):
     rows = [clip("aaaa", 1), clip("aaaa", 0), clip("bbbb", 0), clip("aaaa", 0, "other")]
-    library.add_clips(rows)
+    library.clips.add(rows)
     again = Library.open(library.uri)
-    assert again.clips("aaaa", "m") == [rows[1], rows[0]]
-    assert again.clips("aaaa", "other") == [rows[3]]
-    assert again.clips("bbbb", "other") == []
+    assert again.clips.read("aaaa", "m") == [rows[1], rows[0]]
+    assert again.clips.read("aaaa", "other") == [rows[3]]
+    assert again.clips.read("bbbb", "other") == []
     assert again.info().videos == 2
 
 
 def test_the_first_of_a_part_stays_and_others_of_other_lengths_stand_beside_it(library):
     first = clip("aaaa", 0)
-    library.add_clips([first])
+    library.clips.add([first])
     longer = replace(first, end_s=8.0)
-    library.add_clips([replace(first, text="later"), replace(first, end_s=4.0 + 1e-9, text="later"), longer])
-    assert library.clips("aaaa", "m") == [first, longer]
+    library.clips.add([replace(first, text="later"), replace(first, end_s=4.0 + 1e-9, text="later"), longer])
+    assert library.clips.read("aaaa", "m") == [first, longer]
 
 
 def test_clips_are_neither_captions_nor_searched(library):
-    library.add_clips([clip("aaaa", 0)])
+    library.clips.add([clip("aaaa", 0)])
     assert library.captions("aaaa") == []
-    assert library.search_captions("said") == []
-    assert len(library.pending("captions", "m")) == 2
-    assert library.discard_leftovers("captions", "m") == 0
-    assert len(library.clips("aaaa", "m")) == 1
+    assert library.search.captions("said") == []
+    assert len(library.additions.pending("captions", "m")) == 2
+    assert library.additions.discard_leftovers("captions", "m") == 0
+    assert len(library.clips.read("aaaa", "m")) == 1
 
 
 def test_clips_go_with_their_video_and_are_not_taken_of_others(library):
-    library.add_clips([clip("aaaa", 0), clip("bbbb", 0), clip("cccc", 0)])
+    library.clips.add([clip("aaaa", 0), clip("bbbb", 0), clip("cccc", 0)])
     assert tables_of(library).count("clips") == 2
-    library.discard("aaaa")
-    library.add_clips([clip("aaaa", 1)])
+    library.writer.discard("aaaa")
+    library.clips.add([clip("aaaa", 1)])
     assert tables_of(library).count("clips") == 1
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_a_sweep_finds_clips_that_were_written_while_their_video_went(library):
-    library.add_clips([clip("aaaa", 0), clip("bbbb", 0)])
+    library.clips.add([clip("aaaa", 0), clip("bbbb", 0)])
     tables = tables_of(library)
     tables.append(
         "clips", [dict(zip(tables["clips"].schema.names, ("dddd", "m", "0-4", 0, 4, "x", 1, 4), strict=True))]
     )
-    assert library.audit().orphans == ("dddd",)
-    assert library.sweep() == 1
-    assert library.audit().orphans == ()
-    assert len(library.clips("aaaa", "m")) == 1
+    assert audit(library).orphans == ("dddd",)
+    assert sweep(library) == 1
+    assert audit(library).orphans == ()
+    assert len(library.clips.read("aaaa", "m")) == 1
 
 
 def test_a_table_whose_making_was_interrupted_is_made_again(library):
     Path(library.uri, "clips.lance").mkdir()
-    assert library.clips("aaaa", "m") == []
+    assert library.clips.read("aaaa", "m") == []
     assert library.info().stored_bytes > 0
-    library.refresh(OFTEN)
-    library.add_clips([clip("aaaa", 0)])
-    assert library.clips("aaaa", "m") == [clip("aaaa", 0)]
+    refresh(library, OFTEN)
+    library.clips.add([clip("aaaa", 0)])
+    assert library.clips.read("aaaa", "m") == [clip("aaaa", 0)]
 
 
 def test_many_small_writes_are_joined_without_a_refresh(library):
     for number in range(MANY_FRAGMENTS + 2):
-        library.add_clips([clip("aaaa", number)])
+        library.clips.add([clip("aaaa", number)])
     assert tables_of(library)["clips"].stats()["fragment_stats"]["num_small_fragments"] < 5
-    assert len(library.clips("aaaa", "m")) == MANY_FRAGMENTS + 2
+    assert len(library.clips.read("aaaa", "m")) == MANY_FRAGMENTS + 2
 
 
 def keep(uri: str, number: int, start: Barrier) -> None:
@@ -115,8 +117,8 @@ def keep(uri: str, number: int, start: Barrier) -> None:
     library = Library.open(uri)
     start.wait()
     for first in range(0, 24, 4):
-        library.add_clips([clip("aaaa", n, text=f"by {number}") for n in range(first, first + 8)])
-        library.add_clips([clip("aaaa", n, f"own {number}") for n in range(first, first + 4)])
+        library.clips.add([clip("aaaa", n, text=f"by {number}") for n in range(first, first + 8)])
+        library.clips.add([clip("aaaa", n, f"own {number}") for n in range(first, first + 4)])
 
 
 def ingest(uri: str, number: int, start: Barrier) -> None:
@@ -126,9 +128,9 @@ def ingest(uri: str, number: int, start: Barrier) -> None:
     for n in range(3):
         video = made(f"v{number}{n}", 6, seed=n)
         write(library, video)
-        library.add_clips([clip(video.video_id, 0)])
-        library.refresh(OFTEN)
-        library.discard(video.video_id)
+        library.clips.add([clip(video.video_id, 0)])
+        refresh(library, OFTEN)
+        library.writer.discard(video.video_id)
 
 
 def test_several_processes_keep_at_once_beside_an_ingest(library):
@@ -136,8 +138,8 @@ def test_several_processes_keep_at_once_beside_an_ingest(library):
     start = spawn.Barrier(WRITERS + 1)
     works = [*(keep for _ in range(WRITERS)), ingest]
     run_together([spawn.Process(target=work, args=(library.uri, n, start)) for n, work in enumerate(works)])
-    assert [row.start_s for row in library.clips("aaaa", "m")] == [4.0 * n for n in range(28)]
+    assert [row.start_s for row in library.clips.read("aaaa", "m")] == [4.0 * n for n in range(28)]
     for number in range(WRITERS):
-        assert len(library.clips("aaaa", f"own {number}")) == 24
+        assert len(library.clips.read("aaaa", f"own {number}")) == 24
     assert tables_of(library).count("clips") == 28 + WRITERS * 24
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()

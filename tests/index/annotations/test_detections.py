@@ -6,6 +6,7 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
+from index.maintenance.refresh import refresh
 from index.rows import DetectionRow, Scope
 from index.store.indexes import Thresholds
 from tests.support.random_library import SETTINGS, detection, fingerprint, made, write
@@ -24,13 +25,13 @@ def library(tmp_path) -> Library:
     )
     add(library, "closed", "bbbb", [detection(9, "dog", 0.875)])
     add(library, "open", "aaaa", [detection(4, "dog", 0.625), detection(12, "  Red  kite", 0.5)])
-    library.add_detections({"cccc": [detection(1, "dog", 1.0)]}, "closed")
+    library.additions.add_detections({"cccc": [detection(1, "dog", 1.0)]}, "closed")
     return library
 
 
 def add(library: Library, model: str, video_id: str, rows) -> None:
-    library.add_detections({video_id: rows}, model)
-    assert library.complete_addition("detections", model, {video_id: len(rows)}, {}) == ()
+    library.additions.add_detections({video_id: rows}, model)
+    assert library.additions.complete("detections", model, {video_id: len(rows)}, {}) == ()
 
 
 def found(hits):
@@ -53,30 +54,30 @@ def test_detections_of_a_video(library):
 
 
 def test_frames_with_a_label_best_first(library):
-    hits = library.search_detections("DOG")
+    hits = library.search.detections("DOG")
     assert found(hits) == [("bbbb", 9, 0.875), ("aaaa", 4, 0.75), ("aaaa", 3, 0.5)]
     best = hits[0]
     assert (best.time_s, best.end_s, best.text, best.source) == (9.0, 10.0, "dog", "detection")
-    assert found(library.search_detections("dog", k=1)) == [("bbbb", 9, 0.875)]
-    assert found(library.search_detections("dog", min_score=0.8)) == [("bbbb", 9, 0.875)]
-    assert found(library.search_detections("dog", scope=Scope(("aaaa",), end_s=4.0))) == [("aaaa", 3, 0.5)]
-    assert found(library.search_detections("dog", min_gap_s=2.0)) == [("bbbb", 9, 0.875), ("aaaa", 4, 0.75)]
-    assert library.search_detections("zebra") == []
+    assert found(library.search.detections("dog", k=1)) == [("bbbb", 9, 0.875)]
+    assert found(library.search.detections("dog", min_score=0.8)) == [("bbbb", 9, 0.875)]
+    assert found(library.search.detections("dog", scope=Scope(("aaaa",), end_s=4.0))) == [("aaaa", 3, 0.5)]
+    assert found(library.search.detections("dog", min_gap_s=2.0)) == [("bbbb", 9, 0.875), ("aaaa", 4, 0.75)]
+    assert library.search.detections("zebra") == []
 
 
 def test_indexes_change_no_result(library):
-    library.discard_leftovers("detections", "closed")
+    library.additions.discard_leftovers("detections", "closed")
     add(library, "closed", "cccc", [detection(n % 20, ("dog", "cat", "cow")[n % 3], n / 512) for n in range(400)])
     labels = ("dog", "cat", "cow", "red kite")
-    before = [library.search_detections(label, k=7) for label in labels]
-    library.refresh(Thresholds(scalar_rows=100, fragments=1))
-    assert [library.search_detections(label, k=7) for label in labels] == before
+    before = [library.search.detections(label, k=7) for label in labels]
+    refresh(library, Thresholds(scalar_rows=100, fragments=1))
+    assert [library.search.detections(label, k=7) for label in labels] == before
     assert before[2][0].score == 398 / 512
     assert len(library.detections("cccc", label="cow")) == 133
 
 
 def test_searches_that_cannot_be_run(library):
     with pytest.raises(QueryError, match="empty query"):
-        library.search_detections("")
+        library.search.detections("")
     with pytest.raises(UnknownVideo, match="nobody"):
-        library.search_detections("dog", scope=Scope(("nobody",)))
+        library.search.detections("dog", scope=Scope(("nobody",)))

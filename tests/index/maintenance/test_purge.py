@@ -12,7 +12,11 @@ import pytest
 
 from index.errors import LibraryBusy
 from index.library import Library
-from index.maintenance.purge import holds_deleted, purge
+from index.maintenance.maintain import maintain
+from index.maintenance.purge import holds_deleted, purge_table
+from index.maintenance.refresh import refresh
+from index.maintenance.remove import remove_videos
+from index.maintenance.sweep import audit
 from index.rows import ClipRow, SourceRow
 from index.store.connection import connect
 from index.store.indexes import Thresholds
@@ -41,17 +45,17 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = Library.create(str(tmp_path_factory.mktemp("original") / "library"), SETTINGS, fingerprint())
     ids = [id_of(number) for number in range(VIDEOS)]
     videos = [made(id_, FRAMES, n, lines=((0.0, 1.0, words_of(n)),)) for n, id_ in enumerate(ids)]
-    library.add_frames({video.video_id: video.frame_rows() for video in videos})
-    library.add_transcript({video.video_id: video.transcript() for video in videos})
-    assert library.complete([video.video_row(words_of(n)) for n, video in enumerate(videos)]) == ()
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.writer.add_transcript({video.video_id: video.transcript() for video in videos})
+    assert library.writer.complete([video.video_row(words_of(n)) for n, video in enumerate(videos)]) == ()
     vectors = unit_vectors(VIDEOS, 5)
-    library.add_captions({id_: [caption(0, words_of(n), vectors[n])] for n, id_ in enumerate(ids)}, "m")
-    library.complete_addition("captions", "m", dict.fromkeys(ids, 1), {})
-    library.add_detections({id_: [detection(0, "kite", 0.9)] for id_ in ids}, "m")
-    library.complete_addition("detections", "m", dict.fromkeys(ids, 1), {})
-    library.add_clips([ClipRow(id_, "m", 0.0, 1.0, words_of(n), None, 2) for n, id_ in enumerate(ids)])
-    library.add_sources([SourceRow(words_of(n), id_, None, "", WHEN) for n, id_ in enumerate(ids)])
-    library.refresh(EAGER)
+    library.additions.add_captions({id_: [caption(0, words_of(n), vectors[n])] for n, id_ in enumerate(ids)}, "m")
+    library.additions.complete("captions", "m", dict.fromkeys(ids, 1), {})
+    library.additions.add_detections({id_: [detection(0, "kite", 0.9)] for id_ in ids}, "m")
+    library.additions.complete("detections", "m", dict.fromkeys(ids, 1), {})
+    library.clips.add([ClipRow(id_, "m", 0.0, 1.0, words_of(n), None, 2) for n, id_ in enumerate(ids)])
+    library.ingest_log.add_sources([SourceRow(words_of(n), id_, None, "", WHEN) for n, id_ in enumerate(ids)])
+    refresh(library, EAGER)
     return Path(library.uri)
 
 
@@ -77,10 +81,11 @@ def traces(library: Library, number: int) -> list[str]:
 KILLED = """
 import os, sys
 from index.library import Library
-def tell(step):
+from index.maintenance.maintain import maintain
+def on_step(step):
     if step.startswith("writing"):
         os.kill(os.getpid(), 9)
-Library.open(sys.argv[1]).maintain(0.0, purge=True, tell=tell)
+maintain(Library.open(sys.argv[1]), 0.0, purge=True, on_step=on_step)
 """
 
 
@@ -95,30 +100,30 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, library: Librar
     assert traces(library, GONE) == []
     assert {row.video_id for row in library.videos()} == {*kept}
     assert library.frames(kept[5], [3])[0].jpeg == f"jpeg {kept[5]} 3".encode()
-    assert [hit.video_id for hit in library.search_transcript(words_of(5), k=1)] == [kept[5]]
+    assert [hit.video_id for hit in library.search.transcript(words_of(5), k=1)] == [kept[5]]
 
 
 @pytest.mark.parametrize("number", [0, GONE, VIDEOS - 1])
 def test_wherever_it_was_in_its_file(library: Library, tables: Tables, number: int) -> None:
     """At a file's end nothing is seen to be missing."""
     before = {each.name for each in tables["captions"].list_indices()}
-    library.remove_videos(id_of(number))
+    remove_videos(library, id_of(number))
     for name in ("captions", "frames"):
         assert holds_deleted(tables, name)
-        purge(tables, name)
+        purge_table(tables, name)
         assert not holds_deleted(tables, name)
-    library.refresh(EAGER)
+    refresh(library, EAGER)
     now = {each.name for each in tables["captions"].list_indices()}
     assert now == before == {"by_text", "by_vector", "by_video_id"}
     query = unit_vectors(VIDEOS, 5)[9].astype(np.float32)
-    assert library.search_captions("nothing", query, k=1)[0].video_id == id_of(9)
-    assert library.audit().problems == ()
+    assert library.search.captions("nothing", query, k=1)[0].video_id == id_of(9)
+    assert audit(library).problems == ()
 
 
 def test_indexes_are_made_anew(library: Library, tables: Tables) -> None:
     """They keep words and vectors of rows that are gone, as long as the table has files that stay."""
     before = {each.name: each.index_uuid for each in tables["captions"].list_indices()}
-    purge(tables, "captions")
+    purge_table(tables, "captions")
     now = {each.name: each.index_uuid for each in tables["captions"].list_indices()}
     assert sorted(before) == ["by_text", "by_vector", "by_video_id"]
     assert sorted(now) == ["by_text", "by_video_id"]
@@ -129,7 +134,7 @@ def test_without_older_states_only_alone(monkeypatch, capsys, library: Library) 
     kinodex: Kinodex = runner(monkeypatch, capsys)
     with library.lease("add captions", "a run"):
         with pytest.raises(LibraryBusy):
-            library.maintain(0.0)
+            maintain(library, 0.0)
         bad(kinodex, "maintain", library.uri, "--keep-minutes", "0", code=4, says="add captions is at work")
         assert kinodex("maintain", library.uri, "--purge").code == 0
     bad(kinodex, "maintain", library.uri, "--keep-minutes", "0.5", code=2, says="or 0 if nobody")

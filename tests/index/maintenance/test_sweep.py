@@ -13,6 +13,7 @@ import pytest
 from lancedb.expr import col, lit
 
 from index.library import Library
+from index.maintenance.sweep import audit, sweep
 from index.rows import SegmentRow, SourceRow
 from index.store.connection import connect
 from index.store.filters import equal
@@ -34,46 +35,46 @@ def tables(library) -> Tables:
 
 
 def test_nothing_to_sweep(library):
-    assert library.sweep() == 0
-    assert library.audit().problems == ()
+    assert sweep(library) == 0
+    assert audit(library).problems == ()
     write(library, made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),)))
-    assert library.sweep() == 0
-    assert library.audit().videos == 1
+    assert sweep(library) == 0
+    assert audit(library).videos == 1
 
 
 def test_leftovers_of_every_table_go(library):
     kept = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
     write(library, kept)
-    library.add_frames({"frames only": kept.frame_rows()})
-    library.add_segments({"segments only": [SegmentRow("", 0, 0.0, 1.0, "shot")]})
-    library.add_transcript({"lines only": kept.transcript()})
+    library.writer.add_frames({"frames only": kept.frame_rows()})
+    library.writer.add_segments({"segments only": [SegmentRow("", 0, 0.0, 1.0, "shot")]})
+    library.writer.add_transcript({"lines only": kept.transcript()})
     write(library, made("all", 7, seed=2, lines=((0.0, 1.0, "hello"),)), complete=False)
     left = ("all", "frames only", "lines only", "segments only")
-    assert library.audit().orphans == left
-    assert library.audit().problems == tuple(f"video {name} has rows but is not complete" for name in left)
-    assert library.sweep() == 4
-    assert library.audit().problems == ()
+    assert audit(library).orphans == left
+    assert audit(library).problems == tuple(f"video {name} has rows but is not complete" for name in left)
+    assert sweep(library) == 4
+    assert audit(library).problems == ()
     assert len(library.vectors("aaaa").frame_no) == len(library.frames("aaaa", range(5))) == 5
-    assert [hit.video_id for hit in library.search_transcript("hello")] == ["aaaa"]
-    assert library.sweep() == 0
+    assert [hit.video_id for hit in library.search.transcript("hello")] == ["aaaa"]
+    assert sweep(library) == 0
 
 
 def test_a_discarded_source_is_looked_into_again(library):
     write(library, made("aaaa", 5, seed=1))
-    library.add_sources([SourceRow("/films/a.mp4", "aaaa", 1, "", WHEN)])
-    library.discard("aaaa")
-    assert library.sources() == {}
+    library.ingest_log.add_sources([SourceRow("/films/a.mp4", "aaaa", 1, "", WHEN)])
+    library.writer.discard("aaaa")
+    assert library.ingest_log.sources() == {}
 
 
 def test_rows_that_a_zombie_wrote_again_go(library, tables):
     video, other = made("aaaa", 40, seed=1), made("bbbb", 40, seed=2)
     write(library, video)
     write(library, other)
-    library.add_frames({"aaaa": video.frame_rows()[10:]})  # by a run that was taken for dead
-    library.add_frames({"bbbb": other.frame_rows()[:5]})
-    assert library.audit().doubled == ("aaaa", "bbbb")
-    assert library.sweep() == 2
-    assert library.audit().problems == ()
+    library.writer.add_frames({"aaaa": video.frame_rows()[10:]})  # by a run that was taken for dead
+    library.writer.add_frames({"bbbb": other.frame_rows()[:5]})
+    assert audit(library).doubled == ("aaaa", "bbbb")
+    assert sweep(library) == 2
+    assert audit(library).problems == ()
     assert tables.count("frames") == tables.count(VECTORS) == 80
     np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
     assert library.frames("aaaa", [12])[0].jpeg == b"jpeg aaaa 12"
@@ -84,14 +85,14 @@ def test_lost_rows_are_reported_and_left(library, tables):
         write(library, made(video_id, 5, seed=1))
     tables.delete("frames", equal("video_id", "aaaa") & (col("frame_no") == lit(3)))
     tables.delete(VECTORS, equal("video_id", "bbbb"))
-    library.add_frames({"bbbb": made("bbbb", 6, seed=1).frame_rows()[5:]})
-    audit = library.audit()
-    assert (audit.orphans, audit.doubled, audit.broken) == ((), (), ("aaaa", "bbbb"))
-    assert audit.problems == (
+    library.writer.add_frames({"bbbb": made("bbbb", 6, seed=1).frame_rows()[5:]})
+    checked = audit(library)
+    assert (checked.orphans, checked.doubled, checked.broken) == ((), (), ("aaaa", "bbbb"))
+    assert checked.problems == (
         "video aaaa has other rows than its own row promises",
         "video bbbb has other rows than its own row promises",
     )
-    assert library.sweep() == 0
+    assert sweep(library) == 0
     assert len(library.videos()) == 3
 
 
@@ -100,9 +101,9 @@ def test_speech_that_was_added_is_not_counted(library, tables):
     write(library, video)
     heard = asdict(video.transcript()[0]) | {"source": "asr", "model": "whisper"}
     tables.append("transcript", [heard, heard])
-    assert library.audit().problems == ("video aaaa has speech by whisper without its addition",)
-    assert library.sweep() == 0
-    assert library.complete([video.video_row()]) == ()
+    assert audit(library).problems == ("video aaaa has speech by whisper without its addition",)
+    assert sweep(library) == 0
+    assert library.writer.complete([video.video_row()]) == ()
 
 
 WRITE = """
@@ -130,8 +131,8 @@ def test_killed_writers_leave_nothing_that_a_sweep_does_not_find(library):
             time.sleep(random.uniform(0.0, 0.4))
             writer.kill()
         with library.lease("ingest", "the next run"):
-            library.sweep()
-        assert library.audit().problems == ()
+            sweep(library)
+        assert audit(library).problems == ()
     for row in library.videos():
         assert library.vectors(row.video_id).frame_no.tolist() == list(range(20))
 
@@ -146,7 +147,7 @@ def test_a_large_library_is_swept_quickly(library, tables):
     swept_s = measured(library.sweep, 1)
     clean_s = measured(library.sweep, 0)
     began = time.monotonic()
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
     print(f"sweep {swept_s:.2f} s, of nothing {clean_s:.3f} s, audit {time.monotonic() - began:.2f} s")
     assert clean_s < 1
     assert swept_s < 5

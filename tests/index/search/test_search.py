@@ -9,8 +9,9 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
+from index.maintenance.refresh import refresh
 from index.rows import Hit, Scope
-from index.search.fusion import fuse, shares_words, spaced
+from index.search.fusion import fuse, shares_words, suppress_neighbours
 from index.store.indexes import Thresholds
 from tests.support.random_library import DIM, SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 
@@ -44,10 +45,10 @@ def library(tmp_path_factory) -> Library:
 def test_frames_as_numpy_finds_them(library, query, min_gap_s, chosen):
     videos = [VIDEOS[number] for number in chosen]
     ids = tuple(video.video_id for video in videos)
-    hits = library.search_frames(query, Scope(ids), k=12, min_gap_s=min_gap_s)
+    hits = library.search.frames(query, Scope(ids), k=12, min_gap_s=min_gap_s)
     assert found(hits) == numpy_search(videos, query, 12, min_gap_s)
     if len(chosen) == 3:
-        assert library.search_frames(query, k=12, min_gap_s=min_gap_s) == hits
+        assert library.search.frames(query, k=12, min_gap_s=min_gap_s) == hits
 
 
 @pytest.mark.parametrize("min_gap_s", [0.0, 2.5])
@@ -55,7 +56,7 @@ def test_in_memory_as_in_the_library(library, min_gap_s):
     in_memory = library.in_memory("bbbb")
     for query in QUERIES:
         near = in_memory.search(3 * query, k=12, min_gap_s=min_gap_s)
-        hits = library.search_frames(query, Scope(("bbbb",)), k=12, min_gap_s=min_gap_s)
+        hits = library.search.frames(query, Scope(("bbbb",)), k=12, min_gap_s=min_gap_s)
         assert [(n.frame_no, n.time_s) for n in near] == [(hit.frame_no, hit.time_s) for hit in hits]
         np.testing.assert_allclose([n.cosine for n in near], [hit.score for hit in hits], atol=1e-5)
     assert len(in_memory.search(QUERIES[0], k=999)) == 200
@@ -65,20 +66,20 @@ def test_in_memory_as_in_the_library(library, min_gap_s):
 
 
 def test_scores_are_cosines_and_hits_say_when(library):
-    hit = library.search_frames(VIDEOS[1].vectors[17].astype(np.float32), k=1)[0]
+    hit = library.search.frames(VIDEOS[1].vectors[17].astype(np.float32), k=1)[0]
     assert (hit.video_id, hit.frame_no, hit.time_s, hit.end_s, hit.source) == ("bbbb", 17, 24.25, 25.25, "frame")
     assert hit.score == pytest.approx(1.0, abs=1e-3)
-    last = library.search_frames(VIDEOS[1].vectors[199], Scope(("bbbb",)), k=1)[0]
+    last = library.search.frames(VIDEOS[1].vectors[199], Scope(("bbbb",)), k=1)[0]
     assert (last.time_s, last.end_s) == (206.25, 207.25)
 
 
 def test_a_time_range_is_half_open(library):
     for start_s, end_s in ((10.0, 20.0), (10.5, 10.9), (100.0, math.inf)):
-        hits = library.search_frames(QUERIES[0], Scope(None, start_s, end_s), k=50)
+        hits = library.search.frames(QUERIES[0], Scope(None, start_s, end_s), k=50)
         assert found(hits) == numpy_search(VIDEOS, QUERIES[0], 50, 0.0, start_s, end_s)
-    assert [h.time_s for h in library.search_frames(QUERIES[0], Scope(("aaaa",), 3.0, 5.0), k=9)] in ([3, 4], [4, 3])
-    assert library.search_frames(QUERIES[0], Scope(("aaaa",), start_s=500.0)) == []
-    open_ended = library.search_frames(QUERIES[0], Scope(("aaaa",), end_s=1.0), k=9)
+    assert [h.time_s for h in library.search.frames(QUERIES[0], Scope(("aaaa",), 3.0, 5.0), k=9)] in ([3, 4], [4, 3])
+    assert library.search.frames(QUERIES[0], Scope(("aaaa",), start_s=500.0)) == []
+    open_ended = library.search.frames(QUERIES[0], Scope(("aaaa",), end_s=1.0), k=9)
     assert found(open_ended) == [("aaaa", 0)]
 
 
@@ -90,9 +91,9 @@ def test_k_is_reached_however_many_hits_crowd(tmp_path):
     video.vectors[:] = np.concatenate([crowd, rest])
     write(library, video)
     query = crowd[0].astype(np.float32)
-    hits = library.search_frames(query, k=8, min_gap_s=100.0)
+    hits = library.search.frames(query, k=8, min_gap_s=100.0)
     assert found(hits) == numpy_search([video], query, 8, 100.0)
-    assert len(library.search_frames(query, k=499, min_gap_s=1.0)) == 499
+    assert len(library.search.frames(query, k=499, min_gap_s=1.0)) == 499
 
 
 def test_an_index_finds_the_same(tmp_path):
@@ -100,33 +101,33 @@ def test_an_index_finds_the_same(tmp_path):
     videos = [made(f"{n:04d}", 60, seed=n) for n in range(30)]
     for video in videos:
         write(library, video)
-    library.refresh(Thresholds(scalar_rows=100, vector_rows=100, stale_rows=10))
+    refresh(library, Thresholds(scalar_rows=100, vector_rows=100, stale_rows=10))
     for query in QUERIES:
-        assert found(library.search_frames(query, k=10)) == numpy_search(videos, query, 10)
+        assert found(library.search.frames(query, k=10)) == numpy_search(videos, query, 10)
         some = Scope(tuple(video.video_id for video in videos[:25]), 10.0, 50.0)
         expected = numpy_search(videos[:25], query, 10, 3.0, 10.0, 50.0)
-        assert found(library.search_frames(query, some, k=10, min_gap_s=3.0)) == expected
+        assert found(library.search.frames(query, some, k=10, min_gap_s=3.0)) == expected
 
 
 def test_a_scope_of_many_videos(tmp_path):
     library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     videos = [made(f"{n:04d}", 3, seed=n) for n in range(620)]
-    library.add_frames({video.video_id: video.frame_rows() for video in videos})
-    library.complete([video.video_row() for video in videos[:610]])
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    library.writer.complete([video.video_row() for video in videos[:610]])
     ids = tuple(video.video_id for video in videos)
     reader = Library.open(library.uri)
     for query in QUERIES:
-        assert found(reader.search_frames(query, k=10)) == numpy_search(videos[:610], query, 10)
-        assert found(reader.search_frames(query, Scope(ids[:600]), k=10)) == numpy_search(videos[:600], query, 10)
+        assert found(reader.search.frames(query, k=10)) == numpy_search(videos[:610], query, 10)
+        assert found(reader.search.frames(query, Scope(ids[:600]), k=10)) == numpy_search(videos[:600], query, 10)
     with pytest.raises(UnknownVideo, match="0610"):
-        reader.search_frames(QUERIES[0], Scope(ids[:611]))
-    library.complete([video.video_row() for video in videos[610:]])
-    assert found(reader.search_frames(QUERIES[0], k=10)) == numpy_search(videos, QUERIES[0], 10)
+        reader.search.frames(QUERIES[0], Scope(ids[:611]))
+    library.writer.complete([video.video_row() for video in videos[610:]])
+    assert found(reader.search.frames(QUERIES[0], k=10)) == numpy_search(videos, QUERIES[0], 10)
 
 
 def test_words_in_any_script(library):
     def texts(query, **rest):
-        return [hit.text for hit in library.search_transcript(query, **rest)]
+        return [hit.text for hit in library.search.transcript(query, **rest)]
 
     assert texts("dog", k=1, scope=Scope(("aaaa",))) == ["A dog barks at the red boat."]
     assert texts("SOBAKA собака") == ["Собака лает"]
@@ -137,48 +138,48 @@ def test_words_in_any_script(library):
 
 
 def test_a_transcript_hit_says_where_it_is(library):
-    hit = library.search_transcript('"red boat"')[0]
+    hit = library.search.transcript('"red boat"')[0]
     assert (hit.video_id, hit.time_s, hit.end_s, hit.frame_no, hit.source) == ("aaaa", 2.0, 5.0, None, "transcript")
     assert hit.text == "A dog barks at the red boat."
-    assert library.search_transcript('"boat red"') == []
-    assert {h.time_s for h in library.search_transcript("red boat", k=9)} == {2.0, 5.0}
+    assert library.search.transcript('"boat red"') == []
+    assert {h.time_s for h in library.search.transcript("red boat", k=9)} == {2.0, 5.0}
 
 
 def test_transcript_within_a_scope(library):
-    assert {hit.video_id for hit in library.search_transcript("dog", k=9)} == {"aaaa", "cccc"}
-    assert {hit.video_id for hit in library.search_transcript("dog", Scope(("cccc",)), k=9)} == {"cccc"}
-    in_range = library.search_transcript("dog", Scope(None, 4.0, 7.0), k=9)
+    assert {hit.video_id for hit in library.search.transcript("dog", k=9)} == {"aaaa", "cccc"}
+    assert {hit.video_id for hit in library.search.transcript("dog", Scope(("cccc",)), k=9)} == {"cccc"}
+    in_range = library.search.transcript("dog", Scope(None, 4.0, 7.0), k=9)
     assert {(hit.video_id, hit.time_s) for hit in in_range} == {("aaaa", 2.0), ("cccc", 6.0)}
-    assert len(library.search_transcript("dog", k=2)) == 2
+    assert len(library.search.transcript("dog", k=2)) == 2
 
 
 @pytest.mark.parametrize(
     "text", ['"', "(((", "dog^2 OR", "text:dog", "'; drop table", "\\", "~", "*", "-dog", "🐟", "a" * 5000]
 )
 def test_any_text_is_a_fair_query(library, text):
-    assert all(isinstance(hit, Hit) for hit in library.search_transcript(text))
+    assert all(isinstance(hit, Hit) for hit in library.search.transcript(text))
 
 
 def test_searches_that_cannot_be_run(library):
     query = QUERIES[0]
     bad = [
-        (lambda: library.search_transcript("  "), "empty query"),
-        (lambda: library.search_frames(query, k=0), "k=0"),
-        (lambda: library.search_frames(query, min_gap_s=-1.0), "-1.0 s"),
-        (lambda: library.search_frames(query, min_gap_s=math.nan), "nan s"),
-        (lambda: library.search_frames(query, Scope(None, 5.0, 5.0)), "from 5.0 to 5.0 s"),
-        (lambda: library.search_frames(query, Scope(None, math.nan)), "no number"),
-        (lambda: library.search_frames(query, Scope(())), "no video"),
-        (lambda: library.search_frames(np.ones(DIM + 1)), r"shape \(33,\); this library's space has 32"),
-        (lambda: library.search_frames(np.zeros(DIM)), "zeros"),
-        (lambda: library.search_frames(np.full(DIM, np.nan)), "not finite"),
+        (lambda: library.search.transcript("  "), "empty query"),
+        (lambda: library.search.frames(query, k=0), "k=0"),
+        (lambda: library.search.frames(query, min_gap_s=-1.0), "-1.0 s"),
+        (lambda: library.search.frames(query, min_gap_s=math.nan), "nan s"),
+        (lambda: library.search.frames(query, Scope(None, 5.0, 5.0)), "from 5.0 to 5.0 s"),
+        (lambda: library.search.frames(query, Scope(None, math.nan)), "no number"),
+        (lambda: library.search.frames(query, Scope(())), "no video"),
+        (lambda: library.search.frames(np.ones(DIM + 1)), r"shape \(33,\); this library's space has 32"),
+        (lambda: library.search.frames(np.zeros(DIM)), "zeros"),
+        (lambda: library.search.frames(np.full(DIM, np.nan)), "not finite"),
     ]
     for run, message in bad:
         with pytest.raises(QueryError, match=message):
             run()
     for unknown in ("dddd", "nobody"):  # dddd was never completed
         with pytest.raises(UnknownVideo, match=unknown):
-            library.search_frames(query, Scope((unknown,)))
+            library.search.frames(query, Scope((unknown,)))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_a_line_that_shares_only_small_words_is_not_fused(query, line, shares):
 def test_fused_hits(library):
     """A line and the frame shown while it is said are one hit, ahead of what only one search found."""
     query = VIDEOS[0].vectors[3].astype(np.float32)
-    hits = library.search("dog barks", query, k=10)
+    hits = library.search.hybrid("dog barks", query, k=10)
     best = hits[0]
     assert (best.video_id, best.frame_no, best.time_s, best.source) == ("aaaa", 3, 3.0, "both")
     assert best.text == "A dog barks at the red boat."
@@ -208,7 +209,7 @@ def test_fused_hits(library):
     assert len(hits) == 10
     assert {"frame", "both"} <= {hit.source for hit in hits}
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    apart = library.search("dog barks", query, Scope(("aaaa",)), k=10, min_gap_s=5.0)
+    apart = library.search.hybrid("dog barks", query, Scope(("aaaa",)), k=10, min_gap_s=5.0)
     times = sorted(hit.time_s for hit in apart)
     assert len(times) == 10
     assert min(np.diff(times)) >= 5.0
@@ -241,5 +242,5 @@ def test_a_line_joins_a_frame_within_three_seconds(time_s, joins):
 
 def test_spacing_counts_each_video_apart():
     hits = [frame(5.0), frame(6.0), frame(5.5, "b"), frame(7.0)]
-    assert spaced(hits, 2.0) == [frame(5.0), frame(5.5, "b"), frame(7.0)]
-    assert spaced(hits, 0.0) == hits
+    assert suppress_neighbours(hits, 2.0) == [frame(5.0), frame(5.5, "b"), frame(7.0)]
+    assert suppress_neighbours(hits, 0.0) == hits

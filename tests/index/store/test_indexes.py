@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from index.library import Library
+from index.maintenance.refresh import refresh
+from index.maintenance.sweep import audit
 from index.rows import SourceRow
 from index.store.indexes import DURING_RUN, Thresholds
 from tests.support.random_library import SETTINGS, fingerprint, made, unit_vectors, write
@@ -35,12 +37,12 @@ def _write(uri: str, worker: int) -> None:
     for number in range(ROUNDS):
         videos = [made(f"w{worker}r{number}v{v}", 10, seed=v, lines=((0.0, 1.0, "hello"),)) for v in range(VIDEOS)]
         write(library, videos[0], complete=False)
-        library.discard(videos[0].video_id)
+        library.writer.discard(videos[0].video_id)
         for video in videos:
             write(library, video, complete=False)
-        assert library.complete([video.video_row() for video in videos]) == ()
+        assert library.writer.complete([video.video_row() for video in videos]) == ()
         now = datetime.now(UTC)
-        library.add_sources([SourceRow(f"/{v.video_id}.mp4", v.video_id, None, "", now) for v in videos])
+        library.ingest_log.add_sources([SourceRow(f"/{v.video_id}.mp4", v.video_id, None, "", now) for v in videos])
         time.sleep(0.05)
 
 
@@ -52,7 +54,7 @@ def _read(uri: str, ended: Event) -> None:
             assert library.vectors(row.video_id).frame_no.tolist() == list(range(10))
             assert library.frames(row.video_id, [9])[0].jpeg == f"jpeg {row.video_id} 9".encode()
             assert library.transcript(row.video_id)[0].text == "hello"
-        assert len(library.search_frames(query, k=10)) in (0, 10)
+        assert len(library.search.frames(query, k=10)) in (0, 10)
 
 
 def test_beside_writers_and_readers(library):
@@ -64,7 +66,7 @@ def test_beside_writers_and_readers(library):
         process.start()
     rounds = 0
     while any(writer.is_alive() for writer in writers):
-        library.refresh(EAGER)
+        refresh(library, EAGER)
         rounds += 1
         time.sleep(0.1)
     ended.set()
@@ -72,8 +74,8 @@ def test_beside_writers_and_readers(library):
         process.join()
         assert process.exitcode == 0
     assert rounds > 2
-    assert len(library.videos()) == len(library.sources()) == 2 * ROUNDS * VIDEOS
-    assert library.audit().problems == ()
+    assert len(library.videos()) == len(library.ingest_log.sources()) == 2 * ROUNDS * VIDEOS
+    assert audit(library).problems == ()
 
 
 def files(library: Library, table: str) -> int:
@@ -87,11 +89,11 @@ def test_what_is_outdated_goes(library):
             lease.check()
         before = {table: files(library, table) for table in ("frames", "videos")}
         time.sleep(0.2)
-        library.refresh(Thresholds(fragments=2, picture_fragments=2, keep_s=0.1))
+        refresh(library, Thresholds(fragments=2, picture_fragments=2, keep_s=0.1))
         for table, count in before.items():
             assert files(library, table) < count / 2
         lease.check()
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
     assert library.frames("0003", [4])[0].jpeg == b"jpeg 0003 4"
 
 
@@ -99,15 +101,15 @@ def test_what_old_readers_may_need_stays(library):
     for number in range(4):
         write(library, made(f"{number:04d}", 5, seed=number))
     before = files(library, "frames")
-    library.refresh(Thresholds(fragments=2, picture_fragments=2))
+    refresh(library, Thresholds(fragments=2, picture_fragments=2))
     assert files(library, "frames") > before
 
 
 def test_beside_an_ingest_no_graph_is_built(library):
     for number in range(3):
         write(library, made(f"{number:04d}", 200, seed=number))
-    library.refresh(DURING_RUN)
+    refresh(library, DURING_RUN)
     vectors = next(path for path in Path(library.uri).iterdir() if path.name.startswith("vectors_"))
     assert not (vectors / "_indices").exists()
-    library.refresh(EAGER)
+    refresh(library, EAGER)
     assert (vectors / "_indices").exists()

@@ -13,6 +13,8 @@ import pytest
 
 from index.errors import LeaseLost, LibraryBusy, StorageError, UnsafeStore
 from index.library import Library
+from index.maintenance.refresh import refresh
+from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
 from index.store.indexes import Thresholds
 from tests.support.random_library import (
@@ -55,16 +57,16 @@ def test_a_library_is_written_and_searched(library):
     for video in videos:
         write(library, video)
     write(library, made("left", 10, seed=9), complete=False)
-    assert library.sweep() == 1
+    assert sweep(library) == 1
     query = unit_vectors(1, 99)[0].astype(np.float32)
     for _ in range(2):
         again = pickle.loads(pickle.dumps(library))
-        assert found(again.search_frames(query, k=8)) == numpy_search(videos, query, k=8)
-        assert [hit.video_id for hit in again.search_transcript("3")] == ["0003"]
+        assert found(again.search.frames(query, k=8)) == numpy_search(videos, query, k=8)
+        assert [hit.video_id for hit in again.search.transcript("3")] == ["0003"]
         assert again.frames("0002", [7])[0].jpeg == b"jpeg 0002 7"
-        library.refresh(SOON)
-    library.discard("0001")
-    assert library.audit().problems == ()
+        refresh(library, SOON)
+    library.writer.discard("0001")
+    assert audit(library).problems == ()
     assert [row.video_id for row in library.videos()] == ["0000", "0002", "0003"]
 
 
@@ -75,13 +77,13 @@ def test_agents_keep_captions_there_too(library):
     def keep(first: int) -> None:
         again = Library.open(library.uri)
         for n in range(first, first + 3):
-            again.add_clips(rows[n : n + 2])
+            again.clips.add(rows[n : n + 2])
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(keep, (0, 1, 2)))
-    assert library.clips("aaaa", "m") == rows
-    library.discard("aaaa")
-    assert library.audit().problems == ()
+    assert library.clips.read("aaaa", "m") == rows
+    library.writer.discard("aaaa")
+    assert audit(library).problems == ()
 
 
 def test_a_lease_holds_there_too(library):
@@ -103,7 +105,7 @@ def test_two_write_at_once(library):
     context = get_context("spawn")
     run_together([context.Process(target=_ingest, args=(library.uri, worker)) for worker in range(2)])
     assert len(library.videos()) == 6
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_a_store_that_loses_commits_is_refused(address, monkeypatch):

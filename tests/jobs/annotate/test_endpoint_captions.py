@@ -77,8 +77,8 @@ def test_what_is_under_way_is_not_waited_for_once_the_run_is_over(kinodex, libra
         assert ran.code == 5
         assert waited_out == []
         over.set()
-    assert library.pending("captions", "tester") == library.videos()
-    assert library.failures() == []
+    assert library.additions.pending("captions", "tester") == library.videos()
+    assert library.ingest_log.failures() == []
 
 
 @pytest.mark.parametrize("bad", [cut_off("{"), {"caption": " ", "confidence": 1}, failing(400, "no such picture")])
@@ -98,7 +98,7 @@ def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, b
         assert len(server.seen) == before + 1
         assert "nothing to do" in kinodex(*arguments, "--video", first.title, "--retry-failed").out
         assert [each.text for each in library.captions(first.video_id)] == ["a boat"] * first.segments
-        assert library.failures() == []
+        assert library.ingest_log.failures() == []
         assert json.loads(kinodex(*arguments, "--retry-failed", "--json").out)["added"] == len(library.videos()) - 1
 
 

@@ -69,17 +69,17 @@ def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, libra
         assert [s.caption for s in library.segments(row.video_id)] == [c.text for c in captions]
 
     wanted = library.captions(library.videos()[1].video_id)[1]
-    by_words = library.search_captions(wanted.text, k=segments)
+    by_words = library.search.captions(wanted.text, k=segments)
     assert (wanted.video_id, wanted.start_s, wanted.text) in [(hit.video_id, hit.time_s, hit.text) for hit in by_words]
     vector = load_space("builtin", towers="text").embed_text([wanted.text])[0]
-    fused = library.search(wanted.text, vector, Scope((wanted.video_id,)), k=20)
+    fused = library.search.hybrid(wanted.text, vector, Scope((wanted.video_id,)), k=20)
     assert any(hit.text == wanted.text for hit in fused)
 
     again = kinodex("add", "captions", library.uri, "--model", model, "--frames-a-segment", 2, "--max-new-tokens", 8)
     assert again.code == 0
     assert "nothing to do: every video has captions by" in again.out
-    assert library.runs()[0].kind == "add captions"
-    assert library.runs()[0].report["rows"] == segments
+    assert library.ingest_log.runs()[0].kind == "add captions"
+    assert library.ingest_log.runs()[0].report["rows"] == segments
 
 
 def test_detections_have_boxes_and_tracks_and_are_found_by_label(kinodex, library, models):
@@ -95,7 +95,7 @@ def test_detections_have_boxes_and_tracks_and_are_found_by_label(kinodex, librar
     tracks = {(row.track_id, row.label) for row in rows}
     assert len(tracks) == len({track for track, _ in tracks}) < len(rows)
     label = rows[0].label
-    hits = library.search_detections(label, 0.5, Scope((video.video_id,)), k=50)
+    hits = library.search.detections(label, 0.5, Scope((video.video_id,)), k=50)
     assert {hit.time_s for hit in hits} == {row.time_s for row in rows if row.label == label}
 
 
@@ -109,7 +109,7 @@ def test_an_open_vocabulary_is_an_addition_of_its_own(kinodex, library, models):
     assert {row.label for row in rows} <= {"red kite", "boat", "cat"}
     assert {row.model.partition(" for ")[2] for row in rows} == {"boat, red kite", "cat"}
     assert library.detections(library.video("film-0").video_id) == []
-    assert library.search_detections("cat", 0.02)
+    assert library.search.detections("cat", 0.02)
 
 
 def test_speech_is_heard_where_there_is_sound(kinodex, library, models):
@@ -122,7 +122,7 @@ def test_speech_is_heard_where_there_is_sound(kinodex, library, models):
     }
     lines = library.transcript(library.video("film-0").video_id)
     assert {(line.source, line.language, line.model) for line in lines} == {("asr", "de", str(models / "whisper"))}
-    hits = library.search_transcript(lines[0].text)
+    hits = library.search.transcript(lines[0].text)
     assert (lines[0].video_id, lines[0].start_s) in [(hit.video_id, hit.time_s) for hit in hits]
 
 
@@ -136,19 +136,21 @@ def test_a_source_that_is_gone_or_another_by_now_is_a_failure_until_it_is_back(k
         assert ran.code == 3
         assert "film-0.mp4: nothing is there" in ran.out
         assert "film-2.mp4: holds another video by now" in ran.out
-        failures = [(row.uri, row.stage, row.error_class, row.attempts) for row in library.failures()]
+        failures = [(row.uri, row.stage, row.error_class, row.attempts) for row in library.ingest_log.failures()]
         gone, other = str(films[0]), str(films[2])
         assert failures == [(name, "speech", "SourceMissing", attempt) for name in (gone, other)]
     away.rename(films[0])
     films[2].write_bytes(was)
     assert told(kinodex, *command[1:])["added"] == 2
-    assert library.failures() == []
+    assert library.ingest_log.failures() == []
 
 
 def test_a_copy_that_ingest_knew_serves_where_the_first_source_is_gone(library, films, models):
     copy = films[0].rename(films[0].with_suffix(".copy"))
     video = library.video("film-0")
-    library.add_sources([SourceRow(str(copy), video.video_id, copy.stat().st_size, "stamp", video.ingested_at)])
+    library.ingest_log.add_sources(
+        [SourceRow(str(copy), video.video_id, copy.stat().st_size, "stamp", video.ingested_at)]
+    )
     report = add(library, Speech(str(models / "whisper")), [video.video_id])
     assert (report.added, report.rows > 0) == (1, True)
 
@@ -164,7 +166,7 @@ def test_another_space_gives_every_frame_a_second_vector(kinodex, library, model
     pictures = [stage_kit.rgb_of(frame.jpeg) for frame in frames]
     expected = space.embed(np.stack([space.prepare(picture) for picture in pictures]))
     assert np.allclose(vectors.vectors.astype(float), expected.astype(float), atol=2e-3)
-    best = library.search_frames(expected[2], Scope((video.video_id,)), k=1, space=name)[0]
+    best = library.search.frames(expected[2], Scope((video.video_id,)), k=1, space=name)[0]
     assert best.frame_no == vectors.frame_no[2]
     own = kinodex("add", "vectors", library.uri, "--space", "builtin")
     assert own.code == 4
@@ -188,7 +190,7 @@ def test_captions_of_an_endpoint_with_their_price(kinodex, library):
     assert {len(seen.frames) for seen in server.seen} <= {1, 2, 3, 4}
     assert server.seen[0].schema == "Description"
     assert "from 0.0 s to" in server.seen[0].text
-    assert library.search_captions("kite")[0].text in {c.text for c in captions}
+    assert library.search.captions("kite")[0].text in {c.text for c in captions}
 
 
 def test_a_segment_without_a_usable_reply_is_told_and_the_rest_is_there(kinodex, library):
@@ -205,7 +207,7 @@ def test_a_segment_without_a_usable_reply_is_told_and_the_rest_is_there(kinodex,
     assert ran.code == 0
     assert f"1 of {video.segments} segments got no caption" in ran.out
     assert [c.segment_no for c in library.captions(video.video_id)] == list(range(1, video.segments))
-    assert [(row.stage, row.error_class) for row in library.failures()] == [("captions", "Incomplete")]
+    assert [(row.stage, row.error_class) for row in library.ingest_log.failures()] == [("captions", "Incomplete")]
 
 
 BOAT = {"caption": "a boat", "confidence": 50}
@@ -236,12 +238,12 @@ def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex,
         ran = kinodex("add", *arguments)
         assert ran.code == 3
         assert "no such pictures" in ran.out
-        assert [(row.uri, row.error_class) for row in library.failures()] == [(first.uri, "ModelRejected")]
-        assert library.pending("captions", "tester") == [first]
+        assert [(row.uri, row.error_class) for row in library.ingest_log.failures()] == [(first.uri, "ModelRejected")]
+        assert library.additions.pending("captions", "tester") == [first]
         assert all(len(library.captions(row.video_id)) == row.segments for row in others)
         server.reply = lambda _: BOAT
         assert told(kinodex, *arguments)["added"] == 1
-    assert (library.failures(), library.pending("captions", "tester")) == ([], [])
+    assert (library.ingest_log.failures(), library.additions.pending("captions", "tester")) == ([], [])
 
 
 def test_a_wrong_key_or_model_ends_the_run(kinodex, library):
@@ -252,7 +254,7 @@ def test_a_wrong_key_or_model_ends_the_run(kinodex, library):
         server.key = None
         ran = kinodex("add", *arguments, "--model", "other")
         assert (ran.code, "has no model 'other'" in ran.error_line) == (5, True)
-    assert library.failures() == []
+    assert library.ingest_log.failures() == []
 
 
 def test_an_endpoint_that_is_not_there_ends_the_run(kinodex, library):
@@ -262,7 +264,7 @@ def test_an_endpoint_that_is_not_there_ends_the_run(kinodex, library):
     ran = kinodex("add", "captions", library.uri, "--model", "m", "--base-url", "https://api.example.com/v1")
     assert ran.code == 5
     assert "no key for api.example.com" in ran.error_line
-    assert library.failures() == []
+    assert library.ingest_log.failures() == []
 
 
 def test_models_that_cannot_be_used_end_the_run_in_one_line(kinodex, library, models):
@@ -272,7 +274,7 @@ def test_models_that_cannot_be_used_end_the_run_in_one_line(kinodex, library, mo
     ran = kinodex("add", "detections", library.uri, "--model", f"{models}/nothing")
     assert ran.code == 2
     assert "where there is no folder" in ran.error_line
-    assert library.pending("captions", str(models / "rt_detr")) == library.videos()
+    assert library.additions.pending("captions", str(models / "rt_detr")) == library.videos()
 
 
 def test_a_model_of_the_hub_where_there_is_no_network(kinodex, library):
@@ -287,11 +289,11 @@ def test_a_picture_that_cannot_be_read_fails_its_video_alone(library, models, fi
     video = broken.videos()[0]
     frame = stage_kit.stored_row(broken, video.video_id)
     other = replace(video, video_id="f" * 32, title="broken", uri="/films/broken.mp4", frames=1, segments=0)
-    broken.add_frames({other.video_id: [replace(frame, jpeg=b"no picture")]})
-    assert broken.complete([other]) == ()
+    broken.writer.add_frames({other.video_id: [replace(frame, jpeg=b"no picture")]})
+    assert broken.writer.complete([other]) == ()
     report = add(broken, Detections(str(models / "rt_detr")))
     assert (report.added, report.failed) == (1, 1)
-    failure = broken.failures()[0]
+    failure = broken.ingest_log.failures()[0]
     assert (failure.uri, failure.stage, failure.error_class) == (other.uri, "detections", "PictureError")
 
 
@@ -307,7 +309,7 @@ def test_one_run_a_stage_at_a_time_and_videos_that_come_meanwhile(library, films
 
     with library.lease("ingest", "an ingest that goes on"):
         assert add(library, stage, watch=ingest_one_more).added == 3
-    assert [row.title for row in library.pending("detections", stage.model)] == ["new"]
+    assert [row.title for row in library.additions.pending("detections", stage.model)] == ["new"]
     assert add(library, stage).added == 1
 
 

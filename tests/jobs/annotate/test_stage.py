@@ -30,7 +30,7 @@ def library(tmp_path: Path) -> Library:
     for number, video_id in enumerate(("aaaa", "bbbb")):
         write(library, made(video_id, 3, seed=number))
     for stage in (HEARD, DETECTED, ASKED, CAPTIONED):
-        assert library.complete_addition(stage.name, stage.model, {"aaaa": 0}, stage.settings) == ()
+        assert library.additions.complete(stage.name, stage.model, {"aaaa": 0}, stage.settings) == ()
     return library
 
 
@@ -53,7 +53,7 @@ def test_other_settings_are_refused_until_what_is_there_was_taken_out(
     assert f"made with {held};" in ran.error_line
     remedy = shlex.split(ran.error_line.partition("take out what is there: kinodex ")[2])
     assert kinodex(*remedy, "--yes").code == 0
-    assert library.added_settings(stage, remedy[-1]) == {}
+    assert library.additions.settings(stage, remedy[-1]) == {}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from index.errors import SettingsMismatch
 from index.library import Library
+from index.maintenance.sweep import audit
 from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.search import bench_search, table
 from jobs.bench.synthetic_library import Size, frame_vectors, make_library, queries, video_id, words
@@ -21,14 +22,14 @@ def test_a_made_library_is_whole_and_made_once(tmp_path):
     told: list[int] = []
     library, _ = make_library(str(tmp_path / "library"), SIZE, told.append)
     assert told == [10, 12]
-    assert not library.audit().problems
+    assert not audit(library).problems
     assert (library.info().videos, library.info().frames) == (12, 360)
     np.testing.assert_array_equal(library.vectors(video_id(11)).vectors, frame_vectors(11, SIZE))
     pictures = {frame.jpeg for frame in library.frames(video_id(3), range(30))}
     assert {len(jpeg) for jpeg in pictures} == {50}
     assert len(pictures) == 30
     assert len(library.captions(video_id(3))) == len(library.transcript(video_id(3))) == 5
-    library.discard(video_id(4))
+    library.writer.discard(video_id(4))
     make_library(str(tmp_path / "library"), SIZE, told.append)
     assert told[2:] == [12]
     assert Library.open(library.uri).has_video(video_id(4))
@@ -38,10 +39,10 @@ def test_a_made_library_is_whole_and_made_once(tmp_path):
 
 def test_questions_have_answers(tmp_path):
     library, _ = make_library(str(tmp_path / "library"), SIZE._replace(lines=200), lambda done: None)
-    hits = [library.search_frames(query, k=1)[0] for query in queries(20, SIZE)]
+    hits = [library.search.frames(query, k=1)[0] for query in queries(20, SIZE)]
     assert min(hit.score for hit in hits) > 0.5
-    assert any(library.search_transcript(text) for text in words(20, seed=2))
-    assert any(library.search_captions(text) for text in words(20, seed=2))
+    assert any(library.search.transcript(text) for text in words(20, seed=2))
+    assert any(library.search.captions(text) for text in words(20, seed=2))
 
 
 def test_forgotten_files_are_still_there(tmp_path):

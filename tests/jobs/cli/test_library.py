@@ -41,8 +41,8 @@ def test_a_part_has_all_its_frames_wherever_it_begins(kinodex, tmp_path):
     times_s = (0.0, 0.96, 2.0, 2.96, 4.0, 4.96)  # as a film of 25 frames a second is sampled
     library, video = Library.create(str(tmp_path / "made"), SETTINGS, fingerprint()), made("aaaa", 6, seed=1)
     rows = [replace(row, time_s=time_s) for row, time_s in zip(video.frame_rows(), times_s, strict=True)]
-    library.add_frames({"aaaa": rows})
-    assert library.complete([video.video_row()]) == ()
+    library.writer.add_frames({"aaaa": rows})
+    assert library.writer.complete([video.video_row()]) == ()
     ran = kinodex("frames", library.uri, "--video", "aaaa", "--from", 0.97, "--out", tmp_path / "out", "--json")
     assert [each["time_s"] for each in json.loads(ran.out)] == list(times_s[1:])
 

@@ -8,6 +8,8 @@ import pytest
 
 from index.errors import LibraryBusy
 from index.library import Library
+from index.maintenance.remove import remove_videos
+from index.maintenance.sweep import audit
 from index.rows import ClipRow, FailureRow, SourceRow
 from tests.support.agent_library import make_library
 from tests.support.command import bad
@@ -22,9 +24,9 @@ def library(tmp_path) -> Library:
     library = make_library(tmp_path / "library", FILMS)
     ids = [row.video_id for row in library.videos()]
     for model in ("m1", "m2"):
-        library.add_captions({video_id: [caption(0, f"by {model}")] for video_id in ids}, model)
-        assert library.complete_addition("captions", model, dict.fromkeys(ids, 1), {}) == ()
-    library.add_clips([ClipRow(video_id, "m1", 0.0, 4.0, "a clip", None, 4) for video_id in ids])
+        library.additions.add_captions({video_id: [caption(0, f"by {model}")] for video_id in ids}, model)
+        assert library.additions.complete("captions", model, dict.fromkeys(ids, 1), {}) == ()
+    library.clips.add([ClipRow(video_id, "m1", 0.0, 4.0, "a clip", None, 4) for video_id in ids])
     return library
 
 
@@ -38,16 +40,18 @@ def test_videos_go_with_all_that_was_added(library, kinodex):
     assert "2 videos removed, 1 left" in ran.out
     assert [row.title for row in library.videos()] == ["three.mp4"]
     assert held(library) == {("captions", "m1"): (1, 1), ("captions", "m2"): (1, 1), ("clips", "m1"): (1, 1)}
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_so_does_what_failed_in_them(library, kinodex):
     """But not what failed in a source that was theirs and holds something else by now."""
     uris = {row.title: row.uri for row in library.videos()}
-    library.add_sources([SourceRow(uris["two.mp4"], "", 10, "later", datetime.now(UTC))])
-    library.add_failures([FailureRow(uri, "speech", "Bad", "no sound", 1, datetime.now(UTC)) for uri in uris.values()])
+    library.ingest_log.add_sources([SourceRow(uris["two.mp4"], "", 10, "later", datetime.now(UTC))])
+    library.ingest_log.add_failures(
+        [FailureRow(uri, "speech", "Bad", "no sound", 1, datetime.now(UTC)) for uri in uris.values()]
+    )
     assert kinodex("remove", "videos", library.uri, "one.mp4", "two.mp4", "--yes").code == 0
-    assert [row.uri for row in library.failures()] == sorted([uris["two.mp4"], uris["three.mp4"]])
+    assert [row.uri for row in library.ingest_log.failures()] == sorted([uris["two.mp4"], uris["three.mp4"]])
 
 
 @pytest.mark.parametrize("stage", ["captions", "clips"])
@@ -57,7 +61,7 @@ def test_what_one_model_added_goes_alone(library, kinodex, stage):
     assert (ran.code, ran.out.strip()) == (0, f"3 {stage} removed")
     assert held(library) == {key: counts for key, counts in before.items() if key != (stage, "m1")}
     assert len(library.videos()) == 3
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_of_one_video(library, kinodex):
@@ -80,12 +84,12 @@ def test_without_a_terminal_it_has_to_be_said(library, kinodex):
 
 def test_beside_an_ingest_it_waits_for_another_time(library):
     with library.lease("ingest", "an ingest"), pytest.raises(LibraryBusy):
-        library.remove_videos(library.videos()[0].video_id)
+        remove_videos(library, library.videos()[0].video_id)
     assert len(library.videos()) == 3
 
 
 def test_a_video_whose_file_holds_another_by_now_is_pointed_out(library, kinodex):
-    library.add_sources([SourceRow("one.mp4", "f" * 32, 10, "later", datetime.now(UTC))])
+    library.ingest_log.add_sources([SourceRow("one.mp4", "f" * 32, 10, "later", datetime.now(UTC))])
     old = library.video("one.mp4").video_id[:12]
     assert f"{old}: one.mp4 holds another video by now" in kinodex("info", library.uri).out
     assert kinodex("remove", "videos", library.uri, "o*", "--yes").code == 0

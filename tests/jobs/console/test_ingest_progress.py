@@ -15,9 +15,9 @@ from rich.console import Console
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import RunRow
-from jobs.annotate.stage import Added
-from jobs.console.add_progress import adding_bar
-from jobs.console.ingest_progress import described, duration, part_done, progress_bar
+from jobs.annotate.stage import VideoOutcome
+from jobs.console.add_progress import add_progress_bar
+from jobs.console.ingest_progress import duration, fraction_done, progress_bar, progress_line
 from jobs.console.ingest_report import MOST_LINES, show_report, show_runs
 from jobs.errors import UsageError
 from jobs.ingest.outcomes import Progress, Report, SourceOutcome, summary
@@ -37,18 +37,18 @@ HALF = Progress(
 
 
 def test_a_run_in_one_line() -> None:
-    assert described(HALF, 900.0) == (
+    assert progress_line(HALF, 900.0) == (
         "1,200 of 4,000 videos, 25.0 hours, 100 frames/s, 100x real time, 15 min left, 3 failed, "
         "decode is the slowest (93% busy)"
     )
     start = replace(HALF, done=0, failed=0, frames=0, video_s=0.0, bytes_done=0, bottleneck=None)
-    assert described(start, 0.0) == "0 of 4,000 videos, 0.0 hours, 0 frames/s, 0x real time"
+    assert progress_line(start, 0.0) == "0 of 4,000 videos, 0.0 hours, 0 frames/s, 0x real time"
 
 
 def test_time_left_goes_by_bytes_and_else_by_count() -> None:
-    assert part_done(HALF) == 0.5
-    assert part_done(replace(HALF, bytes_total=None)) == 0.3
-    assert part_done(replace(HALF, bytes_total=None, total=0)) == 0.0
+    assert fraction_done(HALF) == 0.5
+    assert fraction_done(replace(HALF, bytes_total=None)) == 0.3
+    assert fraction_done(replace(HALF, bytes_total=None, total=0)) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_on_a_terminal_a_bar_that_goes_away() -> None:
     assert out.getvalue().endswith("\x1b[2K")
 
 
-ADDED = Added("a", "/a.mp4", "a", 12)
-IN_PART = Added("b", "/b.mp4", "b", 1_000, "2 of 9 segments got no caption")
-FAILED = Added("c", "/c.mp4", "c", 0, "nothing is there", "SourceMissing")
+ADDED = VideoOutcome("a", "/a.mp4", "a", 12)
+IN_PART = VideoOutcome("b", "/b.mp4", "b", 1_000, "2 of 9 segments got no caption")
+FAILED = VideoOutcome("c", "/c.mp4", "c", 0, "nothing is there", "SourceMissing")
 
 
 def test_what_is_added_is_told_in_lines_too_with_what_failed() -> None:
     out = io.StringIO()
-    with adding_bar(Console(file=out, width=20), "captions", every_s=0.0) as watch:
+    with add_progress_bar(Console(file=out, width=20), "captions", every_s=0.0) as watch:
         for done, last in enumerate((ADDED, IN_PART, FAILED), start=1):
             watch(done, 3, last)
     lines = [re.sub(r", [^,]+ left$", ", LEFT", line) for line in out.getvalue().splitlines()]
@@ -96,14 +96,14 @@ def test_what_is_added_is_told_in_lines_too_with_what_failed() -> None:
         "adding captions: 3 of 3 videos, 1,012 rows, 1 failed, 1 in part",
     ]
     quiet = io.StringIO()
-    with adding_bar(Console(file=quiet), "captions", every_s=30.0) as watch:
+    with add_progress_bar(Console(file=quiet), "captions", every_s=30.0) as watch:
         watch(1, 2, ADDED)
     assert quiet.getvalue() == ""
 
 
 def test_what_is_added_is_told_by_a_bar_on_a_terminal() -> None:
     out = io.StringIO()
-    with adding_bar(
+    with add_progress_bar(
         Console(file=out, force_terminal=True, width=200, color_system=None), "captions", every_s=0.0
     ) as watch:
         watch(2, 4, FAILED)
@@ -176,9 +176,9 @@ def test_runs_are_read_back_from_the_library(library: Library, capsys: pytest.Ca
     assert "no run" in capsys.readouterr().out
     told = json.loads(json.dumps(summary(report(3, 1)), default=str))
     began = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    library.add_run(RunRow("aaaa1111", "ingest", "stopped", began, began + timedelta(seconds=50), told))
+    library.ingest_log.add_run(RunRow("aaaa1111", "ingest", "stopped", began, began + timedelta(seconds=50), told))
     later = began + timedelta(hours=1)
-    library.add_run(RunRow("aaaa2222", "add captions", "done", later, later, {"added": 12}))
+    library.ingest_log.add_run(RunRow("aaaa2222", "add captions", "done", later, later, {"added": 12}))
 
     show_runs(library, None, as_json=False)
     both = capsys.readouterr().out

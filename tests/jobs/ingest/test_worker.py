@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from index.library import Library
+from index.maintenance.sweep import sweep
 from jobs.ingest.messages import Assignment
 from jobs.ingest.worker import Worker
 from jobs.synthetic.world.render import render_film
@@ -44,4 +45,4 @@ def test_an_error_of_the_model_reaches_the_caller_and_ends_the_threads(tmp_path:
         assert threading.active_count() == threads
         worker.close()
         assert worker.frames == BATCH * good_batches
-        assert library.sweep() == bool(good_batches), "what was written before is left over, and nothing else"
+        assert sweep(library) == bool(good_batches), "what was written before is left over, and nothing else"

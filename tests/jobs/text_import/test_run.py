@@ -10,11 +10,13 @@ import pytest
 
 from index.errors import LibraryBusy, SpaceMismatch
 from index.library import Library
+from index.maintenance.refresh import refresh
+from index.maintenance.sweep import audit, sweep
 from index.rows import Scope
 from jobs.annotate.captions import text_tower
 from jobs.text_import.captions import read_captions
-from jobs.text_import.run import Imported, import_text
-from jobs.text_import.types import Read, TextLine, VideoText
+from jobs.text_import.run import ImportResult, import_text
+from jobs.text_import.types import ReadResult, TextLine, VideoText
 from pipeline.sampling.types import FrameRow
 from tests.jobs.text_import.test_transcripts import written
 from tests.support.agent_library import make_library
@@ -32,7 +34,7 @@ def told(kinodex: Kinodex, *arguments: object, code: int = 0) -> dict:
     return printed
 
 
-def texts(videos: Mapping[str, Sequence[str]]) -> list[Read]:
+def texts(videos: Mapping[str, Sequence[str]]) -> list[ReadResult]:
     return [
         VideoText(name, tuple(TextLine(float(at), at + 1.0, each) for at, each in enumerate(said)))
         for name, said in videos.items()
@@ -43,7 +45,7 @@ def said(library: Library, name: str) -> list[tuple[float, float, str]]:
     return [(row.start_s, row.end_s, row.text) for row in library.transcript(library.video(name).video_id)]
 
 
-def bring(library: Library, videos: Mapping[str, Sequence[str]], model: str = "someone", **rest) -> Imported:
+def bring(library: Library, videos: Mapping[str, Sequence[str]], model: str = "someone", **rest) -> ImportResult:
     return import_text(library, "speech", model, "here", texts(videos), {}, **rest)
 
 
@@ -68,12 +70,12 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
     assert kept.frame_no.tolist() == [0, 1]
     assert kept.time_s.tolist() == [0.0, 1.0]
     np.testing.assert_allclose(kept.vectors, tower.embed_text(CAPTIONS["q-1"]), atol=1e-3)
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
     facts = told(kinodex, "info", uri)
     assert facts["added"] == [{"stage": "captions", "model": "lavila", "videos": 2, "rows": 3}]
     assert "captions by lavila: 3 in 2 videos" in kinodex("info", uri).out
     assert "none, only text" in kinodex("info", uri).out
-    hit = library.search("blue car", tower.embed_text(["blue car"])[0])[0]
+    hit = library.search.hybrid("blue car", tower.embed_text(["blue car"])[0])[0]
     assert (hit.text, hit.time_s, hit.source) == ("a blue car in snow", 1.0, "caption")
     bad(kinodex, "frames", uri, "--video", "q-1", "--at", 0, code=2, says="was imported as text and has no frames")
 
@@ -91,7 +93,7 @@ def test_new_videos_are_added_and_old_ones_replaced_when_asked(kinodex, tmp_path
     assert (replaced["added"], replaced["rows"], replaced["left_out"]) == (2, 4, 0)
     assert [row.text for row in library.captions(library.video("q-1").video_id)] == ["one", "two", "three"]
     assert library.video("q-1").duration_s == 3.0
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
@@ -107,7 +109,7 @@ def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
     assert "in part c: c_cap.json: 1 left out: c at 1 s: got None" in ran.out
     assert "added 2 captions to 2 videos" in ran.out
     library = Library.open(str(uri))
-    failures = [(row.uri, row.stage, row.error_class) for row in library.failures()]
+    failures = [(row.uri, row.stage, row.error_class) for row in library.ingest_log.failures()]
     assert failures == [
         (f"{tmp_path}/caps#b_cap.json", "captions", "UnreadableText"),
         ("imported:c", "captions", "Incomplete"),
@@ -116,7 +118,7 @@ def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
     for name in "bcd":
         written(tmp_path / "caps" / f"{name}_cap.json", {"0": "fine now"})
     assert told(kinodex, *common, "--replace")["added"] == 4
-    assert library.failures() == []
+    assert library.ingest_log.failures() == []
 
 
 def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
@@ -130,9 +132,9 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     assert [(each.start_s, each.end_s) for each in library.segments(row.video_id)] == [(0, 10), (10, 20), (20, 30)]
     (first, second) = library.transcript(row.video_id)
     assert (first.text, first.source, first.model, second.start_s) == ("Hello", "imported", "imported", 20.0)
-    assert library.search_transcript("bye")[0].time_s == 20.0
+    assert library.search.transcript("bye")[0].time_s == 20.0
     assert library.caption_vectors(row.video_id).vectors.shape == (0, text_tower("builtin").dim)
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_what_cannot_be_imported_makes_no_library(kinodex, tmp_path):
@@ -154,7 +156,7 @@ def test_text_goes_to_the_videos_that_are_there(tmp_path):
     (late,) = [each.problem for each in done.report.outcomes if each.problem]
     assert late == "2 of 5 lines begin after its end at 3 s"
     assert library.video("one").frames == 3
-    assert library.audit().problems == ()
+    assert audit(library).problems == ()
 
 
 def test_a_name_of_two_videos_and_two_texts_of_one_are_failures(tmp_path):
@@ -175,7 +177,7 @@ def test_the_newest_writer_is_read_and_captions_of_other_ranges_do_not_pass_for_
     bring(library, {"a": ["first"]}, "one")
     bring(library, {"a": ["second"]}, "two")
     assert said(library, "a") == [(0.0, 1.0, "second")]
-    bring(library, {"a": ["third"]}, "one", anew=True)
+    bring(library, {"a": ["third"]}, "one", replaces=True)
     assert said(library, "a") == [(0.0, 1.0, "third")]
     assert [each.caption for each in library.segments(video_id)] == ["a red boat", "a blue car"]
 
@@ -190,10 +192,10 @@ def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         bring(broken, videos, watch=stop)
-    assert 0 < len(broken.pending("speech", "someone")) < 20
+    assert 0 < len(broken.additions.pending("speech", "someone")) < 20
     rest = bring(broken, videos)
     assert (rest.made, rest.left_out + rest.report.added) == (0, 20)
-    assert broken.audit().problems == ()
+    assert audit(broken).problems == ()
     for row in whole.videos():
         assert said(broken, row.title) == said(whole, row.title)
         assert broken.segments(row.video_id) == whole.segments(row.video_id)
@@ -214,18 +216,18 @@ def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
     film = made("film", 3, 0)
     vectors = tower.embed_text(["a red boat", "a green tree", "a blue car"]).astype(np.float16)
     rows = [FrameRow(n, float(n), 8, 8, b"jpeg", vector) for n, vector in enumerate(vectors)]
-    library.add_frames({"film": rows})
-    assert library.complete([film.video_row("film")]) == ()
+    library.writer.add_frames({"film": rows})
+    assert library.writer.complete([film.video_row("film")]) == ()
     import_text(library, "captions", "m", "here", texts(CAPTIONS), {})
-    library.refresh()
+    refresh(library)
 
     text_id = text_video_id("q-1")
     assert len(library.vectors(text_id).frame_no) == 0
     assert library.in_memory(text_id).search(vectors[0].astype(np.float32), 3) == []
-    assert library.search_frames(vectors[0], Scope((text_id,))) == []
-    assert {hit.video_id for hit in library.search("a red boat", vectors[0], k=20)} >= {"film", text_id}
-    assert library.audit().problems == ()
-    assert library.sweep() == 0
+    assert library.search.frames(vectors[0], Scope((text_id,))) == []
+    assert {hit.video_id for hit in library.search.hybrid("a red boat", vectors[0], k=20)} >= {"film", text_id}
+    assert audit(library).problems == ()
+    assert sweep(library) == 0
     ran = kinodex("add", "detections", library.uri, "--model", tmp_path, "--video", "q-1")
     assert (ran.code, "has no frames; leave it out" in ran.error_line) == (2, True)
 
@@ -235,7 +237,7 @@ def test_further_spaces_and_stages_leave_out_videos_without_frames(kinodex, tmp_
     ran = kinodex("add", "vectors", library.uri, "--space", "builtin")
     assert (ran.code, ran.err.strip()) == (0, "1 video that was imported as text is left out: it has no frames")
     space = text_tower("builtin")
-    assert library.search_frames(space.embed_text(["boat"])[0], Scope((text_video_id("a"),)), space="builtin") == []
+    assert library.search.frames(space.embed_text(["boat"])[0], Scope((text_video_id("a"),)), space="builtin") == []
     assert library.vectors(text_video_id("a"), "builtin").vectors.shape == (0, space.dim)
 
 

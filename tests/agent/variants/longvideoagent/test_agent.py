@@ -50,15 +50,15 @@ def library_of(folder, spoken=(), captioned=()):
     library = make_library(folder, films, frame(1, size=(8, 8)).jpeg)
     for row in library.videos():
         parts = [SegmentRow(row.video_id, n, 10.0 * n, 10.0 * n + 10, "shot") for n in range(6)]
-        library.add_segments({row.video_id: parts})
+        library.writer.add_segments({row.video_id: parts})
         if row.title in spoken:
             lines = [TranscriptRow(row.video_id, *line, "sidecar", "en") for line in LINES]
             lines[0] = replace(lines[0], speaker="Ann")
-            library.add_transcript({row.video_id: lines})
+            library.writer.add_transcript({row.video_id: lines})
         if row.title in captioned:
             captions = [caption(n, f"scene {n}") for n in range(6)]
-            library.add_captions({row.video_id: captions}, "captioner")
-            assert library.complete_addition("captions", "captioner", {row.video_id: 6}, {}) == ()
+            library.additions.add_captions({row.video_id: captions}, "captioner")
+            assert library.additions.complete("captions", "captioner", {row.video_id: 6}, {}) == ()
     return library
 
 

@@ -44,7 +44,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     films = {"film": film(1, 900, {EVENT_S.start: ("red kite desert", len(EVENT_S))}), "other": film(2, 120)}
     library = make_library(tmp_path_factory.mktemp("seek"), films, frame(1, size=(8, 8)).jpeg)
     first = library.video("film").video_id
-    library.add_transcript({first: [TranscriptRow(first, *line, source="subtitles") for line in SAID]})
+    library.writer.add_transcript({first: [TranscriptRow(first, *line, source="subtitles") for line in SAID]})
     return environment_of(library)
 
 

@@ -1,4 +1,4 @@
-"""Frames as a library holds them, made pictures again for a model."""
+"""Frames of a library, decoded to pictures for a model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 BATCHES_AHEAD = 2
-"""Batches of frames that are read, and made what a model takes, while it computes."""
+"""Batches of frames that are read and prepared while the model computes."""
 
 
 def stored_pictures(
     library: Library, video: VideoRow, batch: int
 ) -> Generator[list[tuple[StoredFrame, Image]], None, None]:
-    """All frames of a video in time order, `batch` at a time; raises PictureError."""
+    """Read all frames of a video in time order, `batch` at a time; raises PictureError."""
     numbers = library.vectors(video.video_id).frame_no.tolist()
     for first in range(0, len(numbers), batch):
         frames = library.frames(video.video_id, numbers[first : first + batch])
@@ -30,7 +30,7 @@ def stored_pictures(
 def frames_between(
     library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
 ) -> list[list[StoredFrame]]:
-    """For each `[start_s, end_s)` what is on screen in the middle of each of `count` equal parts; no frame twice."""
+    """Read for each `[start_s, end_s)` the frame shown in the middle of each of `count` equal parts; no frame twice."""
     times_s = [start_s + (end_s - start_s) * (n + 0.5) / count for start_s, end_s in spans_s for n in range(count)]
     latest_s = video.end_s - 1e-6  # a segment may end by rounding a little after the video
     frames = library.frames_at(video.video_id, [min(time_s, latest_s) for time_s in times_s], mode="shown")
@@ -39,7 +39,7 @@ def frames_between(
 
 
 def picture_of(frame: StoredFrame) -> Image:
-    """A frame as an RGB picture."""
+    """Decode a frame to an RGB picture."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -47,7 +47,7 @@ def picture_of(frame: StoredFrame) -> Image:
             return picture.convert("RGB")
     except (OSError, UnidentifiedImageError) as error:
         where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
-        raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video anew") from error
+        raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again") from error
 
 
 def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Captions by a model behind an OpenAI-compatible endpoint, kept full of requests: those of several videos together."""
+"""Captions by an OpenAI-compatible endpoint, which is kept full with requests of several videos together."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from agent.models.role_config import Role
 
 ATTEMPTS = 2
-PORTIONS_AHEAD = 2
-"""Portions of a video's segments that wait for the endpoint, so that it has the next ones when it ends the first."""
+BATCHES_AHEAD = 2
+"""Batches of a video's segments that wait for the endpoint, so that the next is there when it ends the first."""
 VIDEOS_AHEAD = 2
-"""Long videos worked on together, so that the end of one is filled with another; of short ones there are more."""
+"""Long videos worked on together, so that the end of one is filled with another; more if they are short."""
 
 T = TypeVar("T")
 
 
 class Text(NamedTuple):
-    """What a model says of a segment; `confidence` is 0 to 1."""
+    """Description of a segment by a model; `confidence` is 0 to 1."""
 
     caption: str
     confidence: float
 
 
-class Said(NamedTuple):
-    """What an endpoint says of a segment and what that cost; without a text, `refused` says why if it would not."""
+class CaptionReply(NamedTuple):
+    """Reply of an endpoint for one segment, and its usage; `refused` is the error if it rejected the request."""
 
     text: Text | None
     usage: Usage
@@ -46,8 +46,8 @@ class Said(NamedTuple):
 
 
 @dataclass(slots=True)
-class Told:
-    """A text for each segment, None where none could be had, what they cost, and refusals of single requests."""
+class CaptionBatch:
+    """A text for each segment, None where there is none; their usage; requests that the endpoint rejected."""
 
     texts: list[Text | None] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -55,145 +55,147 @@ class Told:
 
 
 @dataclass(slots=True)
-class Asker:
-    """A model that any thread may ask: its client lives in an event loop of its own."""
+class ModelThread:
+    """A model that any thread may use: its client lives in an event loop of its own."""
 
     model: OpenAIModel
     loop: asyncio.AbstractEventLoop
-    at_end: asyncio.Event
+    closing: asyncio.Event
     lock: Lock = field(default_factory=Lock)
-    is_ended: bool = False
+    is_closed: bool = False
 
-    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        with self.lock:  # what comes after the end would be waited for, and nothing runs it
-            if not self.is_ended:
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        with self.lock:  # work that comes after the end would be waited for, and nothing would run it
+            if not self.is_closed:
                 return asyncio.run_coroutine_threadsafe(work, self.loop)
         work.close()
         raise CancelledError
 
-    def end(self) -> None:
+    def close(self) -> None:
         with self.lock:
-            self.is_ended = True
-        self.loop.call_soon_threadsafe(self.at_end.set)
+            self.is_closed = True
+        self.loop.call_soon_threadsafe(self.closing.set)
 
 
 @contextmanager
-def asker_of(role: Role) -> Iterator[Asker]:
-    """The asker of a role; what it is asked when the context ends is cancelled."""
-    ready: Future[Asker] = Future()
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        served = thread.submit(asyncio.run, _serve(role, ready))
-        both: list[Future[Any]] = [ready, served]
+def open_model_thread(role: Role) -> Iterator[ModelThread]:
+    """Open the model of a role in a thread of its own; requests in flight at the end are cancelled."""
+    ready: Future[ModelThread] = Future()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ended = pool.submit(asyncio.run, _serve(role, ready))
+        both: list[Future[Any]] = [ready, ended]
         wait(both, return_when=FIRST_COMPLETED)
         if not ready.done():
-            served.result()  # raises why there is none
-        asker = ready.result()
+            ended.result()  # raises the error of opening it
+        thread = ready.result()
         try:
-            yield asker
+            yield thread
         finally:
-            asker.end()
+            thread.close()
 
 
-async def _serve(role: Role, ready: Future[Asker]) -> None:
+async def _serve(role: Role, ready: Future[ModelThread]) -> None:
     from agent.models.openai_compatible import OpenAIModel
     from agent.models.response_cache import ResponseCache
     from jobs.model_choice import cache_file
 
-    at_end = asyncio.Event()
+    closing = asyncio.Event()
     with ResponseCache(cache_file()) as cache:
         async with OpenAIModel(role, cache=cache) as model:
-            ready.set_result(Asker(model, asyncio.get_running_loop(), at_end))
-            await at_end.wait()
+            ready.set_result(ModelThread(model, asyncio.get_running_loop(), closing))
+            await closing.wait()
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def in_order(
+def map_in_order(
     pool: Executor, work: Callable[[VideoRow], T], videos: Iterable[VideoRow], at_once: int
 ) -> Generator[T, None, None]:
-    """What is made of each video, in their order, of so many together that their segments fill an endpoint.
+    """Apply `work` to each video and yield the results in order, with enough videos at once to fill an endpoint.
 
-    What fails is raised where it stands.
+    An error is raised at its place in the order.
     """
-    under_way: deque[tuple[Future[T], int]] = deque()
+    in_flight: deque[tuple[Future[T], int]] = deque()
     for video in videos:
-        size = min(max(video.segments, 1), PORTIONS_AHEAD * at_once)
-        total_resources = VIDEOS_AHEAD * PORTIONS_AHEAD * at_once - size
-        while len(under_way) == videos_ahead(at_once) or sum(each for _, each in under_way) > total_resources:
-            yield under_way.popleft()[0].result()
-        under_way.append((pool.submit(work, video), size))
-    while under_way:
-        yield under_way.popleft()[0].result()
+        size = min(max(video.segments, 1), BATCHES_AHEAD * at_once)
+        total_resources = VIDEOS_AHEAD * BATCHES_AHEAD * at_once - size
+        while len(in_flight) == videos_at_once(at_once) or sum(each for _, each in in_flight) > total_resources:
+            yield in_flight.popleft()[0].result()
+        in_flight.append((pool.submit(work, video), size))
+    while in_flight:
+        yield in_flight.popleft()[0].result()
 
 
-def videos_ahead(at_once: int) -> int:
-    """The most videos under way together: those of a segment each."""
+def videos_at_once(at_once: int) -> int:
+    """The largest number of videos in flight together: if each has one segment."""
     return VIDEOS_AHEAD * at_once
 
 
-def ask(asker: Asker, library: Library, video: VideoRow, segments: Sequence[SegmentRow], frames_a_segment: int) -> Told:
-    """What an endpoint says of a video's segments.
+def describe_segments(
+    thread: ModelThread, library: Library, video: VideoRow, segments: Sequence[SegmentRow], frames_a_segment: int
+) -> CaptionBatch:
+    """Describe a video's segments with an endpoint.
 
-    Raises `ModelRejected` once it has refused a portion before it described anything.
+    Raises `ModelRejected` once it has rejected a request before it described anything.
     """
-    told = Told()
-    waiting: deque[Future[list[Said]]] = deque()
-    size = asker.model.role.at_once
+    captions = CaptionBatch()
+    waiting: deque[Future[list[CaptionReply]]] = deque()
+    size = thread.model.role.at_once
     try:
         for first in range(0, len(segments), size):
             batch = segments[first : first + size]
             shown = frames_between(library, video, [(each.start_s, each.end_s) for each in batch], frames_a_segment)
-            waiting.append(asker.begin(_describe_all(asker.model, batch, shown)))
-            if len(waiting) == PORTIONS_AHEAD:
-                _take(told, waiting.popleft().result())
+            waiting.append(thread.submit(_describe_all(thread.model, batch, shown)))
+            if len(waiting) == BATCHES_AHEAD:
+                _collect(captions, waiting.popleft().result())
         while waiting:
-            _take(told, waiting.popleft().result())
+            _collect(captions, waiting.popleft().result())
     finally:
         for future in waiting:
             future.cancel()
-    return told
+    return captions
 
 
-def _take(told: Told, portion: Sequence[Said]) -> None:
-    for said in portion:
-        told.texts.append(said.text)
-        told.usage += said.usage
-        told.refused += filter(None, [said.refused])
-    if told.refused and not any(told.texts):
-        raise told.refused[-1]
+def _collect(captions: CaptionBatch, replies: Sequence[CaptionReply]) -> None:
+    for reply in replies:
+        captions.texts.append(reply.text)
+        captions.usage += reply.usage
+        captions.refused += filter(None, [reply.refused])
+    if captions.refused and not any(captions.texts):
+        raise captions.refused[-1]
 
 
 async def _describe_all(
     model: OpenAIModel, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
-) -> list[Said]:
+) -> list[CaptionReply]:
     from agent.session import gather_all
 
     pairs = zip(segments, shown, strict=True)
     return await gather_all([_describe(model, segment, frames) for segment, frames in pairs])
 
 
-async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> Said:
-    """The description of one segment, asked for twice at most, besides what the cache holds of unusable replies."""
+async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> CaptionReply:
+    """Describe one segment in at most two requests, not counting unusable replies in the cache."""
     from agent.core.question import Segment
     from agent.requests.describe import DescribeSegment
 
     part = Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s)
     request = DescribeSegment(segment=part, frames=tuple(ShownFrame(**asdict(frame)) for frame in frames))
-    usage, asked = Usage(), 0
-    while asked < ATTEMPTS:
+    usage, attempts = Usage(), 0
+    while attempts < ATTEMPTS:
         try:
             exchange = await model.ask(request)
         except AllRejected:
             raise
-        except ModelRejected as error:  # of what these frames show: the others may do
-            return Said(None, usage, error)
+        except ModelRejected as error:  # for what these frames show: other segments may succeed
+            return CaptionReply(None, usage, error)
         usage += exchange.usage
-        asked += not exchange.cached
+        attempts += not exchange.cached
         reply = exchange.reply
         if reply is not None and (reply.caption.strip() or not exchange.cached):
-            return Said(Text(reply.caption, reply.confidence / 100), usage)
-        wrong = exchange.invalid or "the caption is empty"
-        request = replace(request, attempt=request.attempt + 1, complaint=wrong, bad_reply=exchange.raw)
-    return Said(None, usage)
+            return CaptionReply(Text(reply.caption, reply.confidence / 100), usage)
+        complaint = exchange.invalid or "the caption is empty"
+        request = replace(request, attempt=request.attempt + 1, complaint=complaint, bad_reply=exchange.raw)
+    return CaptionReply(None, usage)

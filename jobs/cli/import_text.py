@@ -1,4 +1,4 @@
-"""`kinodex import captions|transcript`: text made elsewhere, for videos of a library or in their place."""
+"""`kinodex import captions|transcript`: text made elsewhere, for videos of a library or instead of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
     from index.library import Library
-    from jobs.text_import.run import Imported
+    from jobs.text_import.run import ImportResult
     from jobs.text_import.stage import Kind
-    from jobs.text_import.types import Read
+    from jobs.text_import.types import ReadResult
 
 app = typer.Typer(
     help="Bring captions or transcripts that were made elsewhere into a library. A video that it lacks is made of its "
@@ -38,12 +38,12 @@ ReplaceOption = Annotated[
 
 
 class _Into(NamedTuple):
-    """Where text goes: the library, and what makes it and its videos if they are not there."""
+    """Target of an import: the library, and settings to make it and its videos if they do not exist."""
 
     uri: str
     space: str | None
     duration_s: float | None
-    anew: bool
+    replaces: bool
 
 
 @app.command()
@@ -74,7 +74,7 @@ def transcript(
         float,
         typer.Option(
             min=0.001,
-            help="Length of LongTVQA's clips: their subtitles tell no times, so lines are spread evenly over it.",
+            help="Length of LongTVQA's clips: their subtitles hold no times, so lines are spread evenly over it.",
         ),
     ] = 60.0,
     cuts: Annotated[
@@ -97,30 +97,36 @@ def transcript(
 
 
 def _run(
-    kind: Kind, model: str, source: Path, read: Iterable[Read], settings: dict[str, Any], into: _Into, as_json: bool
+    kind: Kind,
+    model: str,
+    source: Path,
+    read: Iterable[ReadResult],
+    settings: dict[str, Any],
+    into: _Into,
+    as_json: bool,
 ) -> None:
     from rich.console import Console
 
-    from jobs.console.add_progress import adding_bar
+    from jobs.console.add_progress import add_progress_bar
     from jobs.errors import OK, SOME_FAILED
     from jobs.text_import.run import import_text
 
     texts = _checked(list(read), into.duration_s)
     library = _library(into.uri, into.space)
-    with adding_bar(Console(stderr=True), kind) as watch:
-        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, into.anew, watch)
+    with add_progress_bar(Console(stderr=True), kind) as watch:
+        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, into.replaces, watch)
     _show(imported, as_json)
     raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
 
 
-def _checked(texts: list[Read], duration_s: float | None) -> list[Read]:
-    """Texts of which at least one can be used, of the length that was asked for."""
+def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResult]:
+    """Check that a text can be used, and set the duration if one is given."""
     from dataclasses import replace
 
     from jobs.errors import UsageError
-    from jobs.text_import.types import Unread, VideoText
+    from jobs.text_import.types import ReadFailure, VideoText
 
-    bad = [each for each in texts if isinstance(each, Unread)]
+    bad = [each for each in texts if isinstance(each, ReadFailure)]
     if len(bad) == len(texts):
         raise UsageError(bad[0].message)
     if duration_s is None:
@@ -144,7 +150,7 @@ def _library(uri: str, space: str | None) -> Library:
     return Library.create(uri, library_settings(IngestSettings()), fingerprint)
 
 
-def _show(imported: Imported, as_json: bool) -> None:
+def _show(imported: ImportResult, as_json: bool) -> None:
     from jobs.cli.add import report_json, show_report
     from jobs.console.output import console, print_json
 

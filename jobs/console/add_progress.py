@@ -1,4 +1,4 @@
-"""What a person sees while a stage is added to videos: how many are done, failures, time left."""
+"""Progress of `kinodex add` on a terminal: videos that are done, failures, time left."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from jobs.annotate.run import Watch
-from jobs.annotate.stage import Added
-from jobs.console.ingest_progress import LINE_EVERY_S, duration, now_and_then
+from jobs.annotate.stage import VideoOutcome
+from jobs.console.ingest_progress import LINE_EVERY_S, duration, print_every
 
 
 @contextmanager
-def adding_bar(console: Console, stage_name: str, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
-    """Give a function that shows how far a run is: a bar on a terminal, else a line every `every_s` seconds."""
-    so_far = SoFar(stage_name)
+def add_progress_bar(console: Console, stage_name: str, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
+    """Show the progress of a run: a bar on a terminal, else a line every `every_s` seconds."""
+    counts = AddCounts(stage_name)
     if not console.is_terminal:
-        print_line = now_and_then(console, every_s)
+        print_line = print_every(console, every_s)
 
-        def line(done: int, total: int, last: Added) -> None:
-            so_far.count(done, total, last)
-            print_line(so_far.told)
+        def line(done: int, total: int, last: VideoOutcome) -> None:
+            counts.count(done, total, last)
+            print_line(counts.line)
 
         yield line
         return
@@ -32,31 +32,31 @@ def adding_bar(console: Console, stage_name: str, every_s: float = LINE_EVERY_S)
         began = time.monotonic()
         task = bar.add_task(f"adding {stage_name}", total=None, text="")
 
-        def draw(done: int, total: int, last: Added) -> None:
-            so_far.count(done, total, last)
-            bar.update(task, completed=done, total=total, text=so_far.counts(time.monotonic() - began))
+        def draw(done: int, total: int, last: VideoOutcome) -> None:
+            counts.count(done, total, last)
+            bar.update(task, completed=done, total=total, text=counts.text(time.monotonic() - began))
 
         yield draw
 
 
-class SoFar:
-    """What became of the videos of a run until now."""
+class AddCounts:
+    """Counts of the videos of a run so far."""
 
     def __init__(self, stage_name: str) -> None:
         self._stage_name = stage_name
         self._done = self._total = self._rows = self._failed = self._in_part = 0
 
-    def count(self, done: int, total: int, last: Added) -> None:
+    def count(self, done: int, total: int, last: VideoOutcome) -> None:
         self._done, self._total = done, total
         self._rows += last.rows
         self._failed += last.is_failed
         self._in_part += bool(last.problem) and not last.is_failed
 
-    def told(self, seconds: float) -> str:
-        """A run in one line, `seconds` after it began."""
-        return f"adding {self._stage_name}: {self.counts(seconds)}"
+    def line(self, seconds: float) -> str:
+        """Describe the run in one line, `seconds` after it began."""
+        return f"adding {self._stage_name}: {self.text(seconds)}"
 
-    def counts(self, seconds: float) -> str:
+    def text(self, seconds: float) -> str:
         parts = [f"{self._done:,} of {self._total:,} videos", f"{self._rows:,} rows"]
         if self._failed:
             parts.append(f"{self._failed:,} failed")

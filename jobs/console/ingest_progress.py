@@ -1,4 +1,4 @@
-"""What a person sees while videos are indexed: videos and hours done, rate, time left, failures, what holds it up."""
+"""Progress of `kinodex ingest` on a terminal: videos and hours done, rate, time left, failures, the slowest stage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("
 
 @contextmanager
 def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
-    """Give a function that shows each progress: a bar on a terminal, else a line every `every_s` seconds."""
+    """Show each progress: a bar on a terminal, else a line every `every_s` seconds."""
     with _bar(console) if console.is_terminal else _lines(console, every_s) as watch:
         yield watch
 
@@ -33,8 +33,8 @@ def _bar(console: Console) -> Iterator[Watch]:
         began = time.monotonic()
 
         def draw(progress: Progress) -> None:
-            text = escape(described(progress, time.monotonic() - began))
-            part, title = part_done(progress), escape(visible(progress.current[:24]))
+            text = escape(progress_line(progress, time.monotonic() - began))
+            part, title = fraction_done(progress), escape(visible(progress.current[:24]))
             bar.update(task, total=1.0, completed=part, description=title, text=text)
 
         yield draw
@@ -42,14 +42,14 @@ def _bar(console: Console) -> Iterator[Watch]:
 
 @contextmanager
 def _lines(console: Console, every_s: float) -> Iterator[Watch]:
-    print_line = now_and_then(console, every_s)
-    yield lambda progress: print_line(lambda seconds: described(progress, seconds))
+    print_line = print_every(console, every_s)
+    yield lambda progress: print_line(lambda seconds: progress_line(progress, seconds))
 
 
-def now_and_then(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Callable[[float], str]], None]:
-    """Where there is no terminal: a function that prints the line it is offered if `every_s` went by since the last.
+def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Callable[[float], str]], None]:
+    """Make a function that prints a line if `every_s` went by since the last one, for output that is no terminal.
 
-    A line is asked for by the seconds since the beginning, only when it is printed.
+    It gets a function from the seconds since the beginning to the line, called only when the line is printed.
     """
     began = shown = time.monotonic()
 
@@ -63,8 +63,8 @@ def now_and_then(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[C
     return offer
 
 
-def described(progress: Progress, seconds: float) -> str:
-    """A run in one line, `seconds` after it began."""
+def progress_line(progress: Progress, seconds: float) -> str:
+    """Describe a run in one line, `seconds` after it began."""
     rate = progress.frames / max(seconds, 1e-3)
     speed = progress.video_s / max(seconds, 1e-3)
     parts = [
@@ -73,7 +73,7 @@ def described(progress: Progress, seconds: float) -> str:
         f"{rate:.0f} frames/s",
         f"{speed:.0f}x real time",
     ]
-    part = part_done(progress)
+    part = fraction_done(progress)
     if part > 0:
         parts.append(f"{duration(seconds * (1 - part) / part)} left")
     if progress.failed:
@@ -83,15 +83,15 @@ def described(progress: Progress, seconds: float) -> str:
     return ", ".join(parts)
 
 
-def part_done(progress: Progress) -> float:
-    """How much of a run is done, 0 to 1: of its bytes, or of its sources where not all tell their size."""
+def fraction_done(progress: Progress) -> float:
+    """Fraction of a run that is done, 0 to 1: of its bytes, or of its sources if some sizes are unknown."""
     if progress.bytes_total:
         return min(progress.bytes_done / progress.bytes_total, 1.0)
     return progress.done / progress.total if progress.total else 0.0
 
 
 def duration(seconds: float) -> str:
-    """About how long, for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
+    """Format a duration for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
     unit, size = next((unit, size) for unit, size, most in UNITS if seconds < most * size)
     count = seconds / size
     return f"{count:.1f} {unit}" if count < 10 else f"{count:.0f} {unit}"

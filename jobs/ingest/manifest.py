@@ -38,7 +38,7 @@ def read_manifest(manifest: str) -> list[Source]:
 
     Raises:
         UsageError: it cannot be parsed, or rows are wrong; the first few are named by number (1: the first of data).
-        SourceError: it cannot be had.
+        SourceError: it cannot be fetched.
     """
     if not is_manifest(manifest):
         raise UsageError(f"got manifest {manifest}; its name must end in {', '.join(SUFFIXES)}")
@@ -71,7 +71,7 @@ def _rows(path: Path, manifest: str) -> Rows:
     try:
         yield from enumerate(reader(path, manifest), start=1)
     except (UnicodeDecodeError, csv.Error, ArrowException) as error:
-        raise UsageError(f"{manifest}: cannot be read ({' '.join(str(error).split())}); make it anew") from error
+        raise UsageError(f"{manifest}: cannot be read ({' '.join(str(error).split())}); write it again") from error
 
 
 def _csv_rows(path: Path, manifest: str) -> Iterator[Mapping[str, Any]]:
@@ -99,7 +99,7 @@ def _json_rows(path: Path, manifest: str) -> Iterator[Mapping[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise UsageError(f"{manifest}: row {number}: is no JSON ({error}); put it right") from error
+                raise UsageError(f"{manifest}: row {number}: is not JSON ({error}); put it right") from error
             if not isinstance(row, dict):
                 raise UsageError(f'{manifest}: row {number}: is no object; write {{"uri": ...}}')
             if not row.keys() <= seen:

@@ -11,6 +11,9 @@ from typing import Any, Literal, get_args
 State = Literal["indexed", "already there", "failed"]
 STATES: tuple[State, ...] = get_args(State)
 
+DECODE_STAGES = ("fetch", "decode", "jpeg", "prepare")
+"""Stages that count as `decode` in the utilisation."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceOutcome:
@@ -108,4 +111,15 @@ def summary(report: Report) -> dict[str, Any]:
         "failures_by_class": dict(classes.most_common()),
         "frames": report.frames,
         "video_s": report.video_s,
+    }
+
+
+def utilisation(seconds: Mapping[str, float], readers: int, embedders: int, wall_s: float) -> dict[str, float]:
+    """Part of the time that workers and embedders were busy, 0 to 1, by stage: decode, embed, write."""
+    wall_s = max(wall_s, 1e-9)
+    decode_s = sum(seconds.get(stage, 0.0) for stage in DECODE_STAGES)
+    return {
+        "decode": decode_s / (wall_s * readers),
+        "embed": seconds.get("embed", 0.0) / (wall_s * max(embedders, readers, 1)),
+        "write": seconds.get("write", 0.0) / (wall_s * readers),
     }

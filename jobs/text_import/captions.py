@@ -1,4 +1,4 @@
-"""Caption files as benchmarks publish them, and kinodex's own form.
+"""Read caption files: the forms that benchmarks publish, and kinodex's own.
 
 - `{video: [caption, ...]}`, a caption for every `seconds` (LaViLa's of EgoSchema, as LLoVi and AKeyS publish them);
 - `{second: caption}`, a file a video, named after it or with `_cap` behind (NExT-QA's of VideoAgent, in a zip);
@@ -15,21 +15,21 @@ from typing import Any
 from jobs.errors import UnreadableText
 from jobs.text_import.files import json_of, read_files, stem
 from jobs.text_import.jsonl import is_rows, read_rows
-from jobs.text_import.types import Read, TextLine, Unread, plain, video_text
+from jobs.text_import.types import ReadFailure, ReadResult, TextLine, one_line, video_text
 
 SUFFIXES = (".json", ".jsonl")
 FORMS = 'forms: {"video": ["caption", ...]}, {"second": "caption"}, or JSON lines with video, start_s, end_s, text'
 
 
-def read_captions(source: Path, seconds: float) -> Iterator[Read]:
-    """The captions of every video in a file, folder or zip; one that has no end lasts for `seconds`.
+def read_captions(source: Path, seconds: float) -> Iterator[ReadResult]:
+    """Read the captions of every video in a file, folder or zip; one that has no end lasts for `seconds`.
 
-    Raises UsageError for a source that is not there or holds no such file.
+    Raises UsageError for a source that does not exist or holds no such file.
     """
     return read_files(source, SUFFIXES, lambda name, data: _texts(name, data, seconds))
 
 
-def _texts(name: str, data: bytes, seconds: float) -> Iterator[Read]:
+def _texts(name: str, data: bytes, seconds: float) -> Iterator[ReadResult]:
     if is_rows(name, data):
         yield from read_rows(name, data)
         return
@@ -43,30 +43,30 @@ def _texts(name: str, data: bytes, seconds: float) -> Iterator[Read]:
         raise UnreadableText(f"{name}: got JSON of another form than captions; {FORMS}")
 
 
-def _listed(where: str, video: str, captions: Sequence[Any], seconds: float) -> Read:
+def _listed(where: str, video: str, captions: Sequence[Any], seconds: float) -> ReadResult:
     if not isinstance(captions, list):
         message = f"{where}: got {type(captions).__name__} for video {video}; give a list of captions"
-        return Unread(where, video, UnreadableText.__name__, message)
+        return ReadFailure(where, video, UnreadableText.__name__, message)
     return _timed(where, video, [(number * seconds, each) for number, each in enumerate(captions)], seconds)
 
 
-def _by_second(where: str, video: str, captions: Mapping[str, Any], seconds: float) -> Read:
+def _by_second(where: str, video: str, captions: Mapping[str, Any], seconds: float) -> ReadResult:
     return _timed(where, video, [(_second(key) or 0.0, each) for key, each in captions.items()], seconds)
 
 
-def _timed(where: str, video: str, captions: Sequence[tuple[float, Any]], seconds: float) -> Read:
+def _timed(where: str, video: str, captions: Sequence[tuple[float, Any]], seconds: float) -> ReadResult:
     lines: list[TextLine] = []
     problems: list[str] = []
     for start_s, caption in captions:
         if isinstance(caption, str) and caption.strip():
-            lines.append(TextLine(start_s, start_s + seconds, plain(caption)))
+            lines.append(TextLine(start_s, start_s + seconds, one_line(caption)))
         else:
             problems.append(f"{video} at {start_s:g} s: got {caption!r}, which is no caption")
     return video_text(where, video, lines, problems)
 
 
 def _second(key: str) -> float | None:
-    """A key as a time in seconds, if it is one."""
+    """Parse a key as a time in seconds; None if it is none."""
     try:
         time_s = float(key)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The files of a source: one file, all of a folder, or all of a zip archive; a bad one does not stop the others."""
+"""Files of a source: one file, all of a folder, or all of a zip archive; a bad one does not stop the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from jobs.errors import UnreadableText, UsageError
-from jobs.text_import.types import Read, Unread
+from jobs.text_import.types import ReadFailure, ReadResult
 from pipeline.errors import SubtitleError
 
 
@@ -21,11 +21,11 @@ class _TextFile(NamedTuple):
 
 
 def read_files(
-    source: Path, suffixes: Collection[str], texts_of: Callable[[str, bytes], Iterable[Read]]
-) -> Iterator[Read]:
-    """What `texts_of` (a file's name and its bytes) makes of every file that has one of these suffixes.
+    source: Path, suffixes: Collection[str], texts_of: Callable[[str, bytes], Iterable[ReadResult]]
+) -> Iterator[ReadResult]:
+    """Apply `texts_of` to the name and the bytes of every file that has one of these suffixes.
 
-    Raises UsageError if the source is not there, or holds no such file.
+    Raises UsageError if the source does not exist, or holds no such file.
     """
     found = False
     for file in _files(source, suffixes):
@@ -33,7 +33,7 @@ def read_files(
         try:
             yield from texts_of(file.name, _content(file))
         except (UnreadableText, SubtitleError) as error:
-            yield Unread(file.name, None, type(error).__name__, str(error))
+            yield ReadFailure(file.name, None, type(error).__name__, str(error))
     if not found:
         raise UsageError(
             f"got {source}, which holds no text; give {', '.join(sorted(suffixes))} files, or a zip of them"
@@ -44,20 +44,18 @@ def _content(file: _TextFile) -> bytes:
     try:
         return file.read()
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:  # RuntimeError: a member is encrypted
-        raise UnreadableText(f"{file.name}: cannot be read ({error}); repair the file or take it away") from error
+        raise UnreadableText(f"{file.name}: cannot be read ({error}); repair the file or remove it") from error
 
 
 def _files(source: Path, suffixes: Collection[str]) -> Iterator[_TextFile]:
-    """In the order of their names, without hidden ones."""
+    """List the files in the order of their names, without hidden ones."""
     if source.is_dir():
         for path in sorted(source.rglob("*")):
             name = path.relative_to(source).as_posix()
             if _is_wanted(name, suffixes) and path.is_file():
                 yield _TextFile(name, path.read_bytes)
     elif not source.is_file():
-        raise UsageError(
-            f"got {source}, where there is nothing; give a file, a folder or a zip archive on this machine"
-        )
+        raise UsageError(f"got {source}, which does not exist; give a file, a folder or a zip archive on this machine")
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as archive:
             for name in sorted(archive.namelist()):
@@ -78,8 +76,8 @@ def stem(name: str) -> str:
 
 
 def json_of(name: str, data: bytes) -> Any:
-    """The JSON document in a file; raises UnreadableText."""
+    """Parse the JSON document in a file; raises UnreadableText."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise UnreadableText(f"{name}: is no JSON ({error}); repair the file or take it away") from error
+        raise UnreadableText(f"{name}: is not JSON ({error}); repair the file or remove it") from error

@@ -1,4 +1,4 @@
-"""kinodex's own form: JSON lines, each `{"video", "start_s", "end_s", "text"}` and if wanted more, in any order."""
+"""JSON lines in kinodex's own form: `{"video", "start_s", "end_s", "text"}` and optional fields, in any order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from jobs.errors import UnreadableText
-from jobs.text_import.types import Read, TextLine, Unread, plain, told, video_text
+from jobs.text_import.types import ReadFailure, ReadResult, TextLine, first_problems, one_line, video_text
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class _Row(BaseModel):
-    """Times are in seconds from the video's beginning."""
+    """One line of text; times are in seconds from the video's beginning."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False, coerce_numbers_to_str=True)
 
@@ -35,13 +35,13 @@ class _Row(BaseModel):
 
 
 def is_rows(name: str, data: bytes) -> bool:
-    """Whether a file is in this form: some files named .jsonl hold one JSON document of another form instead."""
+    """Check that a file is in this form: some files named .jsonl hold one JSON document of another form instead."""
     first, _, rest = data.lstrip().partition(b"\n")
     return name.lower().endswith(".jsonl") and (b'"start_s"' in first or (first.startswith(b"{") and b"\n{" in rest))
 
 
-def read_rows(name: str, data: bytes) -> Iterator[Read]:
-    """The text of every video that a file has rows of, in the order of their first rows; bad rows are told."""
+def read_rows(name: str, data: bytes) -> Iterator[ReadResult]:
+    """Read the text of every video in a file, in the order of first rows; bad rows become one failure."""
     lines: dict[str, list[TextLine]] = defaultdict(list)
     problems: list[str] = []
     for number, row in enumerate(data.splitlines(), start=1):
@@ -53,13 +53,15 @@ def read_rows(name: str, data: bytes) -> Iterator[Read]:
             problems.append(f"row {number}: {_first(error)}")
             continue
         line = TextLine(
-            read.start_s, read.end_s, plain(read.text), read.confidence, read.speaker or None, read.language or None
+            read.start_s, read.end_s, one_line(read.text), read.confidence, read.speaker or None, read.language or None
         )
         lines[read.video].append(line)
     for video, each in lines.items():
         yield video_text(name, video, each, ())
     if problems:
-        yield Unread(name, None, UnreadableText.__name__, f"{name}: {told(problems)}; put these rows right")
+        yield ReadFailure(
+            name, None, UnreadableText.__name__, f"{name}: {first_problems(problems)}; correct these rows"
+        )
 
 
 def _first(error: ValidationError) -> str:

@@ -1,4 +1,4 @@
-"""The subtitles of LongVideoBench (arXiv 2407.15754): a JSON list a video, in one of two schemas.
+"""Read the subtitles of LongVideoBench (arXiv 2407.15754): a JSON list a video, in one of two schemas.
 
     [{"start": "00:00:01.040", "end": "00:00:03.500", "line": "So"}]
     [{"timestamp": [1.04, 3.5], "text": "So"}]
@@ -21,17 +21,17 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from jobs.errors import UsageError
 from jobs.text_import.files import stem
-from jobs.text_import.types import Read, TextLine, VideoText, plain, video_text
+from jobs.text_import.types import ReadResult, TextLine, VideoText, one_line, video_text
 
 CLOCK = re.compile(r"(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+(?:[.,]\d+)?)")
 LANGUAGE = re.compile(r"_[a-z]{2}$")
 LAST_LINE_S = 5.0
-"""Length of a last line that does not say when it ends."""
+"""Length of a last line without an end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a video lies in the one that its subtitles are of."""
+    """Position of a video in the longer one that its subtitles belong to."""
 
     video: str
     start_s: float
@@ -46,7 +46,7 @@ class _Annotation(BaseModel):
 
 
 def read_cuts(annotations: Path) -> dict[str, Cut]:
-    """By subtitle file, the cut of its video, from LongVideoBench's annotations; raises UsageError if they are none."""
+    """Read the cut of each subtitle file's video from LongVideoBench's annotations; raises UsageError."""
     try:
         rows = TypeAdapter(list[_Annotation]).validate_json(annotations.read_bytes())
     except (OSError, ValidationError) as error:
@@ -58,8 +58,8 @@ def read_cuts(annotations: Path) -> dict[str, Cut]:
     }
 
 
-def read_lines(name: str, rows: Sequence[Any], cuts: Mapping[str, Cut]) -> Read:
-    """The lines of the video whose subtitles a file holds; what lies outside its cut is not the video's."""
+def read_lines(name: str, rows: Sequence[Any], cuts: Mapping[str, Cut]) -> ReadResult:
+    """Read the lines of the video whose subtitles a file holds, without those outside its cut."""
     cut = cuts.get(PurePosixPath(name).name)
     video = cut.video if cut else LANGUAGE.sub("", stem(name))
     lines: list[TextLine] = []
@@ -78,17 +78,17 @@ def read_lines(name: str, rows: Sequence[Any], cuts: Mapping[str, Cut]) -> Read:
 
 
 def _line(row: Mapping[str, Any]) -> TextLine | None:
-    """A row of either schema; its end is NaN where it is no number."""
+    """Parse a row of either schema; its end is NaN if it is no number."""
     times = row.get("timestamp", [row.get("start"), row.get("end")])
     start, end = times if isinstance(times, list) and len(times) == 2 else (None, None)
     text, start_s = row.get("text", row.get("line")), _seconds(start)
     if not isinstance(text, str) or not text.strip() or not start_s >= 0:
         return None
-    return TextLine(start_s, _seconds(end), plain(text))
+    return TextLine(start_s, _seconds(end), one_line(text))
 
 
 def _seconds(value: Any) -> float:
-    """A time as a number or as H:M:S; NaN if it is neither."""
+    """Parse a time given as a number or as H:M:S; NaN if it is neither."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     clock = CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -98,7 +98,7 @@ def _seconds(value: Any) -> float:
 
 
 def _ended(lines: Sequence[TextLine]) -> tuple[TextLine, ...]:
-    """Lines that all end, not before they start."""
+    """Give every line an end, not before its start."""
     last = TextLine(lines[-1].start_s + LAST_LINE_S, math.nan, "")
     return tuple(
         line if line.end_s >= line.start_s else replace(line, end_s=following.start_s)
@@ -107,7 +107,7 @@ def _ended(lines: Sequence[TextLine]) -> tuple[TextLine, ...]:
 
 
 def _within(text: VideoText, cut: Cut) -> VideoText:
-    """The lines that share some time with the cut, in its own time."""
+    """Shift the lines that overlap the cut to its own time."""
     moved = [
         replace(line, start_s=max(line.start_s - cut.start_s, 0.0), end_s=min(line.end_s - cut.start_s, cut.duration_s))
         for line in text.lines

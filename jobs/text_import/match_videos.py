@@ -1,4 +1,4 @@
-"""Which video of a library a text is of, and the rows of videos that are known by their text alone."""
+"""Match texts to videos of a library, and make the rows of videos that have only a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODEC = "text"
 
 
 class Part(NamedTuple):
-    """A segment of such a video."""
+    """Segment of a video without frames."""
 
     start_s: float
     end_s: float
@@ -25,7 +25,7 @@ class Part(NamedTuple):
 
 
 def known_names(videos: Iterable[VideoRow]) -> Mapping[str, set[str]]:
-    """The ids that videos go by a name: their title, the stem of their file, their id."""
+    """Ids of videos by each of their names: title, stem of the file, id."""
     names: dict[str, set[str]] = defaultdict(set)
     for row in videos:
         for name in (row.title, PurePosixPath(row.uri).stem, row.video_id):
@@ -34,7 +34,7 @@ def known_names(videos: Iterable[VideoRow]) -> Mapping[str, set[str]]:
 
 
 def text_uri(name: str) -> str:
-    """The URI of a video that is known by its text alone; its id is the hash of it."""
+    """Make the URI of a video that has only a text; its id is the hash of it."""
     return f"imported:{name}"
 
 
@@ -43,7 +43,7 @@ def text_id(name: str) -> str:
 
 
 def text_row(text: VideoText, segments: int, sample_fps: float, space: str) -> VideoRow:
-    """The row of a video without frames; it ends with its text unless that says otherwise."""
+    """Make the row of a video without frames; it ends with its text unless the text holds a duration."""
     return VideoRow(
         video_id=text_id(text.name),
         uri=text_uri(text.name),
@@ -70,7 +70,7 @@ def length_s(text: VideoText) -> float:
 
 
 def parts(text: VideoText, by_line: bool) -> list[Part]:
-    """The segments of a video without frames: one a caption, or fixed windows of a transcript."""
+    """Make the segments of a video without frames: one a caption, or fixed windows of a transcript."""
     if by_line:
         return [Part(line.start_s, line.end_s, "caption") for line in text.lines]
     end_s = length_s(text)

@@ -1,4 +1,4 @@
-"""Transcript files: subtitles named after videos, LongVideoBench's and LongTVQA's JSON, and kinodex's own form."""
+"""Read transcript files: subtitles named after videos, LongVideoBench's and LongTVQA's JSON, kinodex's own form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobs.text_import.files import json_of, read_files, stem
 from jobs.text_import.jsonl import is_rows, read_rows
 from jobs.text_import.longtvqa import read_clips
 from jobs.text_import.longvideobench import Cut, read_lines
-from jobs.text_import.types import Read, TextLine, plain, video_text
+from jobs.text_import.types import ReadResult, TextLine, one_line, video_text
 from pipeline.sources.discover import SUBTITLE_SUFFIXES, sidecar_language
 from pipeline.subtitles.sidecar import subtitle_lines
 
@@ -21,15 +21,15 @@ FORMS = (
 )
 
 
-def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[Read]:
-    """The lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips.
+def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[ReadResult]:
+    """Read the lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips.
 
-    Raises UsageError for a source that is not there or holds no such file.
+    Raises UsageError for a source that does not exist or holds no such file.
     """
     return read_files(source, SUFFIXES, lambda name, data: _texts(name, data, clip_s, cuts))
 
 
-def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[Read]:
+def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[ReadResult]:
     if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES:
         yield _subtitles(name, data)
         return
@@ -45,12 +45,12 @@ def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Cut]) -> It
         raise UnreadableText(f"{name}: got JSON of another form than a transcript; {FORMS}")
 
 
-def _subtitles(name: str, data: bytes) -> Read:
-    """A file is named after its video, with a language between if it says one: film.srt, film.en.srt."""
+def _subtitles(name: str, data: bytes) -> ReadResult:
+    """Read subtitles named after their video, with the language if there is one: film.srt, film.en.srt."""
     language = sidecar_language(name)
     video = stem(name) if language is None else PurePosixPath(name).name.partition(f".{language}.")[0]
     lines = [
-        TextLine(line.start_s, line.end_s, plain(line.text), None, line.speaker, language)
+        TextLine(line.start_s, line.end_s, one_line(line.text), None, line.speaker, language)
         for line in subtitle_lines(data, name)
     ]
     return video_text(name, video, lines, ())

@@ -1,4 +1,4 @@
-"""The text of a video as a file has it, before it meets a library."""
+"""Text of a video as a file holds it, before it is matched to a library."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WINDOW_S = 10.0
-"""Length of the segments of a video that is known by its transcript alone: that of ingest where there are no shots."""
-PROBLEMS_TOLD = 3
+"""Length of the segments of a video that has only a transcript; as in an ingest without shots."""
+PROBLEMS_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """What is seen or said in `[start_s, end_s)`, counted from the video's beginning; `confidence` is 0 to 1."""
+    """Caption or speech in `[start_s, end_s)`, counted from the video's beginning; `confidence` is 0 to 1."""
 
     start_s: float
     end_s: float
@@ -24,20 +24,20 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class VideoText:
-    """All lines of one video in order of time. `problem` says what of its text was left out, if anything."""
+    """All lines of one video in order of time. `problem` says which of its text was left out, if any."""
 
     name: str
-    """What its owner calls the video: its title, the stem of its file, or a library's id."""
+    """Name of the video: its title, the stem of its file, or a library's id."""
     lines: tuple[TextLine, ...]
     duration_s: float | None = None
-    """None where the text does not tell: then it ends with its last line."""
+    """None if the text does not hold it: the video ends with its last line."""
     window_s: float = WINDOW_S
     problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """A file, or a video of one, whose text cannot be had; `name` is None where it is nobody's."""
+class ReadFailure:
+    """File, or video of one, whose text cannot be read; `name` is None if no video is known."""
 
     where: str
     name: str | None
@@ -45,27 +45,27 @@ class Unread:
     message: str
 
 
-Read = VideoText | Unread
+ReadResult = VideoText | ReadFailure
 
 
-def video_text(where: str, name: str, lines: Sequence[TextLine], problems: Sequence[str]) -> Read:
-    """The text of a video, or that there is none of it."""
-    left_out = told(problems)
+def video_text(where: str, name: str, lines: Sequence[TextLine], problems: Sequence[str]) -> ReadResult:
+    """Make the text of a video, or a failure if it has no line."""
+    left_out = first_problems(problems)
     if not lines:
         message = f"{where}: got no text of video {name}{left_out and f' ({left_out})'}; give it at least one line"
-        return Unread(where, name, "EmptyText", message)
+        return ReadFailure(where, name, "EmptyText", message)
     ordered = sorted(lines, key=lambda line: (line.start_s, line.end_s))
     return VideoText(name, tuple(ordered), problem=f"{where}: {left_out}" if left_out else None)
 
 
-def told(problems: Sequence[str]) -> str:
-    """The first few problems in one line; empty if there are none."""
+def first_problems(problems: Sequence[str]) -> str:
+    """Format the first few problems in one line; empty if there are none."""
     if not problems:
         return ""
-    more = f" and {len(problems) - PROBLEMS_TOLD:,} more" if len(problems) > PROBLEMS_TOLD else ""
-    return f"{len(problems):,} left out: {'; '.join(problems[:PROBLEMS_TOLD])}{more}"
+    more = f" and {len(problems) - PROBLEMS_SHOWN:,} more" if len(problems) > PROBLEMS_SHOWN else ""
+    return f"{len(problems):,} left out: {'; '.join(problems[:PROBLEMS_SHOWN])}{more}"
 
 
-def plain(text: str) -> str:
-    """A text in one line."""
+def one_line(text: str) -> str:
+    """Put a text in one line."""
     return " ".join(text.split())

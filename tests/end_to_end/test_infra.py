@@ -254,10 +254,9 @@ def test_the_dashboard_asks_for_what_is_told(infra: Path) -> None:
 
 
 def test_states_and_stages_that_the_dashboard_picks_exist(infra: Path) -> None:
-    from jobs.ingest.coordinator import READING
-    from jobs.ingest.outcomes import STATES
+    from jobs.ingest.outcomes import DECODE_STAGES, STATES
 
-    stages: set[str] = {*READING, "embed", "write"}
+    stages: set[str] = {*DECODE_STAGES, "embed", "write"}
     known: dict[str, set[str]] = {"state": set(STATES), "stage": stages, "kind": {"reader", "embedder"}}
     picked = {pair for _, query in queries(infra) for pair in re.findall(r'(\w+)=~?"(.+?)"', query)}
     assert picked

@@ -105,7 +105,7 @@ def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
     written(tmp_path / "caps" / "d_cap.json", {"0": " "})
     ran = kinodex(*common)
     assert ran.code == 3
-    assert "failed b_cap.json: b_cap.json: is no JSON" in ran.out
+    assert "failed b_cap.json: b_cap.json: is not JSON" in ran.out
     assert "in part c: c_cap.json: 1 left out: c at 1 s: got None" in ran.out
     assert "added 2 captions to 2 videos" in ran.out
     library = Library.open(str(uri))

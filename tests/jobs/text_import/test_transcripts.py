@@ -12,14 +12,14 @@ from jobs.errors import UsageError
 from jobs.text_import.captions import read_captions
 from jobs.text_import.longvideobench import read_cuts
 from jobs.text_import.transcripts import read_transcripts
-from jobs.text_import.types import Read, TextLine, Unread, VideoText
+from jobs.text_import.types import ReadFailure, ReadResult, TextLine, VideoText
 
 
-def captions(source: Path, seconds: float = 1.0) -> list[Read]:
+def captions(source: Path, seconds: float = 1.0) -> list[ReadResult]:
     return list(read_captions(source, seconds))
 
 
-def transcripts(source: Path, clip_s: float = 60.0, cuts: Path | None = None) -> list[Read]:
+def transcripts(source: Path, clip_s: float = 60.0, cuts: Path | None = None) -> list[ReadResult]:
     return list(read_transcripts(source, clip_s, read_cuts(cuts) if cuts else {}))
 
 
@@ -29,12 +29,12 @@ def written(path: Path, value: object) -> Path:
     return path
 
 
-def spans(read: Read) -> list[tuple[float, float, str]]:
+def spans(read: ReadResult) -> list[tuple[float, float, str]]:
     assert isinstance(read, VideoText), read
     return [(line.start_s, line.end_s, line.text) for line in read.lines]
 
 
-def names(found: list[Read]) -> list[str | None]:
+def names(found: list[ReadResult]) -> list[str | None]:
     return [each.name for each in found]
 
 
@@ -54,9 +54,9 @@ def test_captions_that_are_none_are_left_out_and_told(tmp_path):
         "lavila.json: 3 left out: q-1 at 1 s: got None, which is no caption; q-1 at 2 s: got ' ', which is no caption; "
         "q-1 at 4 s: got 5, which is no caption"
     )
-    assert isinstance(empty, Unread)
+    assert isinstance(empty, ReadFailure)
     assert (empty.name, empty.error_class) == ("q-2", "EmptyText")
-    assert isinstance(wrong, Unread)
+    assert isinstance(wrong, ReadFailure)
     assert wrong.message == "lavila.json: got str for video q-3; give a list of captions"
 
 
@@ -99,7 +99,7 @@ def test_bad_rows_are_told_by_number_and_the_others_read(tmp_path):
     ]
     good, bad = captions(written(tmp_path / "own.jsonl", "\n".join(rows)))
     assert spans(good) == [(0.0, 1.0, "fine")]
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, ReadFailure)
     assert bad.name is None
     assert "own.jsonl: 4 left out: row 2: Value error, ends at 2.0 s, not after its start at 3.0 s; " in bad.message
     assert "row 3: start_s: Input should be greater than or equal to 0; row 4: start_s: Field required" in bad.message
@@ -176,7 +176,7 @@ def test_words_before_the_first_clip_are_told(tmp_path):
     clip, wrong = transcripts(source)
     assert isinstance(clip, VideoText)
     assert clip.problem == "e.json: s01e01 has words before its first clip: Previously : on"
-    assert isinstance(wrong, Unread)
+    assert isinstance(wrong, ReadFailure)
     assert wrong.message == "e.json: got int for s01e02; give its subtitles as text"
 
 
@@ -187,17 +187,17 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path):
     written(tmp_path / "d.json", {})
     good, *bad = captions(tmp_path)
     assert spans(good) == [(0.0, 1.0, "fine")]
-    told = [each.message for each in bad if isinstance(each, Unread)]
-    assert [each.where for each in bad if isinstance(each, Unread)] == ["b.json", "c.json", "d.json"]
-    assert told[0].startswith("b.json: is no JSON (Unterminated string")
+    told = [each.message for each in bad if isinstance(each, ReadFailure)]
+    assert [each.where for each in bad if isinstance(each, ReadFailure)] == ["b.json", "c.json", "d.json"]
+    assert told[0].startswith("b.json: is not JSON (Unterminated string")
     written(tmp_path / "deep" / "f.json", "[" * 200_000)
     (deep,) = captions(tmp_path / "deep")
-    assert isinstance(deep, Unread)
+    assert isinstance(deep, ReadFailure)
     assert deep.message.startswith("f.json: is no JSON (maximum recursion depth")
     assert all("got JSON of another form than captions; forms: " in each for each in told[1:])
     written(tmp_path / "e.srt", "nothing like it")
     *_, empty = transcripts(tmp_path)
-    assert isinstance(empty, Unread)
+    assert isinstance(empty, ReadFailure)
     assert empty.where == "e.srt"
 
 
@@ -208,13 +208,13 @@ def test_a_damaged_member_of_a_zip_does_not_stop_the_others(tmp_path):
         archive.writestr("b.json", json.dumps({"0": "the second"}))
     source.write_bytes(source.read_bytes().replace(b"the first", b"the worst"))
     bad, good = captions(source)
-    assert isinstance(bad, Unread)
+    assert isinstance(bad, ReadFailure)
     assert bad.message.startswith("a.json: cannot be read (Bad CRC-32")
     assert spans(good) == [(0.0, 1.0, "the second")]
 
 
 def test_a_source_without_text_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"where there is nothing; give a file, a folder or a zip"):
+    with pytest.raises(UsageError, match=r"which does not exist; give a file, a folder or a zip"):
         captions(tmp_path / "absent")
     with pytest.raises(UsageError, match=r"which holds no text; give .json, .jsonl files, or a zip of them"):
         captions(tmp_path)

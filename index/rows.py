@@ -1,4 +1,4 @@
-"""What a library holds and gives back, as plain rows. Times are presentation times in seconds, float64."""
+"""Rows of a library as plain dataclasses. Times are presentation times in seconds, float64."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+AddedSource = Literal["asr", "imported"]
+"""Sources of transcript lines that were added later; those of `ingest` are "sidecar" and "embedded"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class VideoRow:
 
     @property
     def end_s(self) -> float:
+        """End of the video, which is no longer part of it."""
         return self.start_s + self.duration_s
 
 
@@ -65,7 +69,7 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One run of an ingest or an optional stage; `report` is what it said of itself, as JSON can hold it."""
+    """One run of an ingest or an optional stage; `report` is its own report, as JSON can hold it."""
 
     run_id: str
     kind: str
@@ -115,7 +119,7 @@ class SegmentRow:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptRow:
-    """What is said or shown as text in `[start_s, end_s)`."""
+    """A line that is said or shown as text in `[start_s, end_s)`."""
 
     video_id: str
     start_s: float
@@ -125,12 +129,12 @@ class TranscriptRow:
     language: str | None = None
     speaker: str | None = None
     model: str | None = None
-    """The speech model that heard it, or whoever wrote what was imported; None for subtitles."""
+    """The speech model that wrote it, or the author of an imported line; None for subtitles."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionRow:
-    """What a model says is seen in the segment `[start_s, end_s)`; `confidence` is 0 to 1."""
+    """A model's description of the segment `[start_s, end_s)`; `confidence` is 0 to 1."""
 
     video_id: str
     segment_no: int
@@ -143,7 +147,7 @@ class CaptionRow:
 
 @dataclass(frozen=True, slots=True)
 class ClipRow:
-    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent; `frames` is how many it saw of it."""
+    """A caption that a model wrote of `[start_s, end_s)` of a video for an agent, from so many `frames`."""
 
     video_id: str
     model: str
@@ -155,17 +159,18 @@ class ClipRow:
 
     @property
     def part(self) -> str:
+        """Name of the part, one column of the key of a clip."""
         return part_name(self.start_s, self.end_s)
 
 
 def part_name(start_s: float, end_s: float) -> str:
-    """What tells one part of a video from others: its times, to the millisecond."""
+    """Name a part of a video by its times, to the millisecond."""
     return f"{start_s:.3f}-{end_s:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
 class DetectionRow:
-    """A thing that a model sees in a frame; `box` is x0, y0, x1, y1 as parts of width and height, `score` 0 to 1."""
+    """A thing detected in a frame by a model; `box` is x0, y0, x1, y1 as parts of width and height, `score` 0 to 1."""
 
     video_id: str
     frame_no: int
@@ -179,7 +184,7 @@ class DetectionRow:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to search: these videos (None: all) and times in `[start_s, end_s)` (None: without bound)."""
+    """Limits of a search: these videos (None: all) and times in `[start_s, end_s)` (None: without bound)."""
 
     video_ids: tuple[str, ...] | None = None
     start_s: float | None = None
@@ -188,7 +193,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A moment that a search found, `[time_s, end_s)`.
+    """A moment found by a search, `[time_s, end_s)`.
 
     `score` is a cosine for frames, BM25 for transcript lines and captions, the model's own for detections, and a
     fused rank score for several together ("both"): it orders the hits of one search and means nothing across
@@ -206,7 +211,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class AddedFacts:
-    """How many videos have a stage by one model, and how many rows of it."""
+    """Counts of one stage by one model: videos that have it, and rows."""
 
     stage: str
     model: str
@@ -216,7 +221,7 @@ class AddedFacts:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFacts:
-    """What a library holds, in numbers."""
+    """A library in numbers."""
 
     uri: str
     format_version: int

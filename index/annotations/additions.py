@@ -1,8 +1,8 @@
-"""Optional stages: what was added to which video by which model, so that it may stop anywhere and go on later.
+"""Optional stages: rows that a model adds to videos, so that a run may stop anywhere and be resumed later.
 
 A stage's rows come first and the video's row in `additions` last, as with `videos`: readers look only at rows of
-additions that are complete, so nobody sees half of one. What an interrupted run left is deleted before it is
-done again.
+additions that are complete, so nobody sees half of one. Leftovers of an interrupted run are deleted before it is
+repeated.
 """
 
 from __future__ import annotations
@@ -10,96 +10,251 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+import pyarrow as pa
 from lancedb.expr import Expr
+from numpy.typing import NDArray
 
-from index.annotations import clip_captions as clips
+from index.embedding.space import Fingerprint
 from index.errors import LibraryError
-from index.rows import AddedFacts
+from index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow
 from index.store.connection import is_local
 from index.store.filters import all_of, chunked, equal, one_of
+from index.store.schema import STAGE_TABLES, vectors_schema, vectors_table
 from index.store.tables import Tables
 from index.store.vector_tables import space_tables
-
-STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
-"""Vectors have a table for each space instead."""
-STAGES = (*STAGE_TABLES, "vectors")
-
-Models = dict[str, tuple[str, ...]]
-"""Video ids to the models of one stage that are complete there, the newest last."""
+from index.videos.visibility import VisibilityCache, checked_stage
 
 
-def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None) -> Models:
-    """The models that have a complete addition of this stage, for each of these videos, or all, that has one."""
-    chosen = [] if ids is None else [one_of("video_id", ids)]
-    where = all_of([*chosen, equal("stage", _checked(stage))])
-    rows = tables.rows("additions", where, ["video_id", "model", "added_at"])
-    models: Models = {}
-    for row in rows.sort_by([("added_at", "ascending"), ("model", "ascending")]).to_pylist():
-        models[row["video_id"]] = (*models.get(row["video_id"], ()), row["model"])
-    return models
+class CaptionLike(Protocol):
+    """A caption as a model returns it; `vector` is its text as a unit vector `[dim]` in the library's own space."""
+
+    @property
+    def segment_no(self) -> int: ...
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def confidence(self) -> float | None: ...
+    @property
+    def vector(self) -> NDArray[Any] | None: ...
 
 
-def newest_counts(tables: Tables, stage: str, model: str | None = None) -> dict[str, int]:
-    """How many rows the newest complete addition of this stage, or a model's, has, for each video that has one."""
-    of_model = [] if model is None else [equal("model", model)]
-    where = all_of([equal("stage", _checked(stage)), *of_model])
-    rows = tables.rows("additions", where, ["video_id", "model", "rows", "added_at"])
-    in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
-    return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
+class DetectionLike(Protocol):
+    """A detection as a model returns it; `box` is x0, y0, x1, y1, each 0 to 1."""
+
+    @property
+    def frame_no(self) -> int: ...
+    @property
+    def time_s(self) -> float: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def box(self) -> Sequence[float]: ...
+    @property
+    def track_id(self) -> int | None: ...
 
 
-def newest_settings(tables: Tables, stage: str, model: str) -> dict[str, Any]:
-    """What the newest complete addition of a model was made with; empty where there is none."""
-    of_model = equal("stage", _checked(stage)) & equal("model", model)
-    rows = tables.rows("additions", of_model, ["settings", "added_at"]).group_by("settings")
-    newest = rows.aggregate([("added_at", "max")]).sort_by([("added_at_max", "descending")])["settings"]
-    settings: dict[str, Any] = json.loads(newest[0].as_py()) if len(newest) else {}
-    return settings
+class SpeechLike(Protocol):
+    """A line that is said in `[start_s, end_s)`."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def language(self) -> str | None: ...
+    @property
+    def speaker(self) -> str | None: ...
 
 
-def added_facts(tables: Tables) -> tuple[AddedFacts, ...]:
-    """What optional stages added, by stage and model."""
-    rows = tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])
-    totals = rows.aggregate([("rows", "count"), ("rows", "sum")]).sort_by(
-        [("stage", "ascending"), ("model", "ascending")]
-    )
-    return tuple(
-        AddedFacts(each["stage"], each["model"], each["rows_count"], each["rows_sum"]) for each in totals.to_pylist()
-    )
+def plain_label(label: str) -> str:
+    """Normalise a label as it is stored and searched: small letters, single spaces."""
+    return " ".join(label.lower().split())
 
 
-def complete(
-    tables: Tables,
-    videos: Container[str],
-    stage: str,
-    model: str,
-    counts: Mapping[str, int],
-    settings: Mapping[str, Any],
-) -> tuple[str, ...]:
-    """See Library.complete_addition."""
-    held = rows_held(tables, stage, model, counts)
-    wrong = [id_ for id_, count in counts.items() if id_ not in videos or held[id_] != count]
-    discard(tables, stage, model, wrong)
-    if is_local(tables.uri):
-        os.sync()  # as in Library.complete: a row must not outlive what it vouches for
-    common = {"stage": stage, "model": model, "settings": json.dumps(settings, sort_keys=True)}
-    now = datetime.now(UTC)
-    rows = [
-        {"video_id": video_id, "rows": count, "added_at": now, **common}
-        for video_id, count in counts.items()
-        if video_id not in wrong
-    ]
-    if rows:
-        tables.upsert("additions", ["video_id", "stage", "model"], rows)
-    return tuple(wrong)
+class Additions:
+    """Captions, detections, speech and vectors of further spaces: added by a model, complete video by video.
+
+    `stage` is captions, detections, speech or vectors; of vectors, `model` is the space's digest. Vectors in the
+    library's own space are no addition: ingest writes them, and nothing here may delete them.
+    """
+
+    def __init__(self, tables: Tables, visible: VisibilityCache, own_space: Fingerprint) -> None:
+        self._tables = tables
+        self._visible = visible
+        self._own_space = own_space
+
+    def add_captions(self, videos: Mapping[str, Sequence[CaptionLike]], model: str) -> None:
+        """Append captions by video id; raises ValueError for vectors of another dimension than the library's space."""
+        dim = self._tables["captions"].schema.field("vector").type.list_size
+        rows = [
+            {
+                "video_id": video_id,
+                "segment_no": caption.segment_no,
+                "start_s": caption.start_s,
+                "end_s": caption.end_s,
+                "text": caption.text,
+                "confidence": caption.confidence,
+                "model": model,
+                "vector": _checked_vector(caption.vector, dim),
+            }
+            for video_id, captions in videos.items()
+            for caption in captions
+        ]
+        self._tables.append("captions", rows)
+
+    def add_detections(self, videos: Mapping[str, Sequence[DetectionLike]], model: str) -> None:
+        """Append detections by video id."""
+        rows = [
+            {
+                "video_id": video_id,
+                "frame_no": each.frame_no,
+                "time_s": each.time_s,
+                "label": plain_label(each.label),
+                "score": each.score,
+                "box": list(each.box),
+                "track_id": each.track_id,
+                "model": model,
+            }
+            for video_id, detections in videos.items()
+            for each in detections
+        ]
+        self._tables.append("detections", rows)
+
+    def add_speech(self, videos: Mapping[str, Sequence[SpeechLike]], model: str, source: AddedSource = "asr") -> None:
+        """Append transcript lines by video id, recognised by a model or imported."""
+        rows = [
+            {
+                "video_id": video_id,
+                "start_s": line.start_s,
+                "end_s": line.end_s,
+                "text": line.text,
+                "source": source,
+                "language": line.language,
+                "speaker": line.speaker,
+                "model": model,
+            }
+            for video_id, lines in videos.items()
+            for line in lines
+        ]
+        self._tables.append("transcript", rows)
+
+    def add_space(self, fingerprint: Fingerprint) -> None:
+        """Create the table of another space, if it is missing; raises LibraryError for the library's own space."""
+        self._check_not_own("vectors", fingerprint.digest)
+        self._tables.create(vectors_table(fingerprint), vectors_schema(fingerprint))
+
+    def add_vectors(self, videos: Mapping[str, FrameVectors], fingerprint: Fingerprint) -> None:
+        """Append all frames' vectors in another space, which `add_space` has made.
+
+        Raises ValueError for vectors of another dimension than that space.
+        """
+        self._check_not_own("vectors", fingerprint.digest)
+        schema = vectors_schema(fingerprint)
+        parts = [_vector_rows(video_id, rows, fingerprint.dim, schema) for video_id, rows in videos.items()]
+        if parts:
+            self._tables.append(vectors_table(fingerprint), pa.concat_tables(parts))
+
+    def complete(
+        self, stage: str, model: str, counts: Mapping[str, int], settings: Mapping[str, Any]
+    ) -> tuple[str, ...]:
+        """Make an addition visible to readers, the last thing written of it; `counts` are the rows of each video.
+
+        Returns the ids of rejected videos: they do not have as many rows, or are gone by now. What was added to them
+        is deleted.
+        """
+        self._check_not_own(stage, model)
+        videos = self._visible.videos(counts)
+        held = rows_held(self._tables, stage, model, counts)
+        rejected = [id_ for id_, count in counts.items() if id_ not in videos or held[id_] != count]
+        self.discard(stage, model, *rejected)
+        if is_local(self._tables.uri):
+            os.sync()  # as in VideoWriter.complete: a row must not outlive the rows that it promises
+        common = {"stage": stage, "model": model, "settings": json.dumps(settings, sort_keys=True)}
+        now = datetime.now(UTC)
+        rows = [
+            {"video_id": video_id, "rows": count, "added_at": now, **common}
+            for video_id, count in counts.items()
+            if video_id not in rejected
+        ]
+        if rows:
+            self._tables.upsert("additions", ["video_id", "stage", "model"], rows)
+        gone = counts.keys() - self._visible.videos(counts)
+        self.discard(stage, model, *gone)
+        return tuple(dict.fromkeys([*rejected, *gone]))
+
+    def discard(self, stage: str, model: str, *video_ids: str) -> None:
+        """Delete an addition to videos and its rows, complete or left over."""
+        self._check_not_own(stage, model)
+        table, of_model = stage_rows(self._tables, stage, model)
+        for ids in chunked(sorted(video_ids)):
+            videos = one_of("video_id", ids)
+            self._tables.delete("additions", videos & equal("stage", stage) & equal("model", model))
+            self._tables.delete(table, videos if not of_model else videos & of_model[0])
+
+    def discard_leftovers(self, stage: str, model: str) -> int:
+        """Delete the rows of interrupted runs and return of how many videos. Call it when no other run is at work."""
+        self._check_not_own(stage, model)
+        table, of_model = stage_rows(self._tables, stage, model)
+        found = self._tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist()
+        complete = self._visible.models(stage)
+        leftovers = [video_id for video_id in found if model not in complete.get(video_id, ())]
+        self.discard(stage, model, *leftovers)
+        return len(leftovers)
+
+    def pending(self, stage: str, model: str) -> list[VideoRow]:
+        """List the complete videos that this model has not added its stage to, by title."""
+        complete = self._visible.models(stage)
+        rows = [row for row in self._visible.videos().values() if model not in complete.get(row.video_id, ())]
+        return sorted(rows, key=lambda row: (row.title, row.video_id))
+
+    def settings(self, stage: str, model: str) -> dict[str, Any]:
+        """Read the settings of a model's newest addition of a stage; empty where it added nothing."""
+        of_model = equal("stage", checked_stage(stage)) & equal("model", model)
+        rows = self._tables.rows("additions", of_model, ["settings", "added_at"]).group_by("settings")
+        newest = rows.aggregate([("added_at", "max")]).sort_by([("added_at_max", "descending")])["settings"]
+        settings: dict[str, Any] = json.loads(newest[0].as_py()) if len(newest) else {}
+        return settings
+
+    def counts(self, stage: str, model: str | None = None) -> dict[str, int]:
+        """Count the rows of the newest complete addition of a stage, or a model's, for each video that has one."""
+        of_model = [] if model is None else [equal("model", model)]
+        where = all_of([equal("stage", checked_stage(stage)), *of_model])
+        rows = self._tables.rows("additions", where, ["video_id", "model", "rows", "added_at"])
+        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
+        return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
+
+    def facts(self) -> tuple[AddedFacts, ...]:
+        """Count videos and rows by stage and model."""
+        rows = self._tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])
+        totals = rows.aggregate([("rows", "count"), ("rows", "sum")]).sort_by(
+            [("stage", "ascending"), ("model", "ascending")]
+        )
+        return tuple(
+            AddedFacts(each["stage"], each["model"], each["rows_count"], each["rows_sum"])
+            for each in totals.to_pylist()
+        )
+
+    def _check_not_own(self, stage: str, model: str) -> None:
+        if stage == "vectors" and model == self._own_space.digest:
+            uri = self._tables.uri
+            raise LibraryError(f"got space {self._own_space}, which is {uri}'s own: every frame has its vector")
 
 
 def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> Counter[str]:
-    """How many rows of a stage and model each video has, complete or not."""
+    """Count the rows of a stage and model that each video has, complete or not."""
     table, of_model = stage_rows(tables, stage, model)
     held: Counter[str] = Counter()
     for ids in chunked(sorted(video_ids)):
@@ -108,35 +263,9 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
     return held
 
 
-def discard(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> None:
-    """Delete an addition and its rows, complete or left over."""
-    table, of_model = stage_rows(tables, stage, model)
-    for ids in chunked(sorted(video_ids)):
-        videos = one_of("video_id", ids)
-        tables.delete("additions", videos & equal("stage", stage) & equal("model", model))
-        tables.delete(table, videos if not of_model else videos & of_model[0])
-
-
-def discard_leftovers(tables: Tables, stage: str, model: str) -> int:
-    """Delete the rows of additions that were never completed; returns of how many videos."""
-    table, of_model = stage_rows(tables, stage, model)
-    found = tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist()
-    done = complete_models(tables, stage)
-    leftovers = [video_id for video_id in found if model not in done.get(video_id, ())]
-    discard(tables, stage, model, leftovers)
-    return len(leftovers)
-
-
-def forget_video(tables: Tables, of_video: Expr) -> None:
-    """Delete all additions and clips of videos that are taken out of the library."""
-    clips.forget(tables, of_video)
-    for name in ("additions", *STAGE_TABLES.values(), *space_tables(tables)):
-        tables.delete(name, of_video)
-
-
 def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Expr]]:
-    """The table that holds a stage's rows, and the filter for those of one model."""
-    if _checked(stage) != "vectors":
+    """Find the table that holds a stage's rows, and the filter for those of one model."""
+    if checked_stage(stage) != "vectors":
         return STAGE_TABLES[stage], [equal("model", model)]
     spaces = {fingerprint.digest: table for table, fingerprint in space_tables(tables).items()}
     if model not in spaces:
@@ -144,7 +273,21 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Expr]]
     return spaces[model], []
 
 
-def _checked(stage: str) -> str:
-    if stage not in STAGES:
-        raise LibraryError(f"got stage {stage!r}; it is one of {', '.join(STAGES)}")
-    return stage
+def _checked_vector(vector: NDArray[Any] | None, dim: int) -> NDArray[np.float16] | None:
+    rounded = None if vector is None else np.asarray(vector, np.float16)
+    if rounded is not None and rounded.shape != (dim,):
+        raise ValueError(f"a caption's vector has shape {rounded.shape}, the library's space has {dim} dimensions")
+    return rounded
+
+
+def _vector_rows(video_id: str, rows: FrameVectors, dim: int, schema: pa.Schema) -> pa.Table:
+    vectors = np.asarray(rows.vectors, np.float16)
+    if vectors.shape != (len(rows.frame_no), dim):
+        raise ValueError(f"vectors have shape {vectors.shape}, not [{len(rows.frame_no)}, {dim}]")
+    columns = [
+        pa.array([video_id] * len(vectors), pa.string()),
+        pa.array(rows.frame_no, pa.int32()),
+        pa.array(rows.time_s, pa.float64()),
+        pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

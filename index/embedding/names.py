@@ -1,4 +1,4 @@
-"""From the name of a space to what open_clip needs to load it, or an error that names the nearest names."""
+"""Resolve the name of a space to the arguments of open_clip, or raise an error with the nearest names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """What `open_clip.create_model` is told."""
+    """Arguments of `open_clip.create_model`."""
 
     given: str
     model: str
@@ -31,25 +31,26 @@ class ModelName:
     tag_settings: Mapping[str, Any] = field(default_factory=dict)
     """open_clip's own settings of the tag; empty for anything but a tag."""
     preprocess: Mapping[str, Any] = field(default_factory=dict)
-    """How a bare checkpoint's pictures are prepared, which the file itself does not say."""
+    """Preprocessing for a bare checkpoint, which the file itself does not describe."""
 
     @property
     def hub_id(self) -> str:
+        """Name of the model on the hub."""
         return self.model.removeprefix(HUB)
 
     @property
     def asks_hub(self) -> bool:
-        """Whether weights or a tokenizer may have to come from the hub."""
+        """True if weights or a tokenizer may have to come from the hub."""
         return not self.model.startswith(LOCAL)
 
     @property
     def quick_gelu(self) -> bool:
-        """Whether the tag's weights were trained with QuickGELU, which its architecture does not say."""
+        """True if the tag's weights were trained with QuickGELU, which its architecture does not say."""
         return bool(self.tag_settings.get("quick_gelu"))
 
 
-def everywhere(name: str) -> str:
-    """The name of a space with its path, if it has one, made absolute: a library keeps it, and is opened anywhere."""
+def absolute_name(name: str) -> str:
+    """Make the path in a space's name absolute, if it has one: a library stores it, and may be opened anywhere."""
     kind, separator, path = name.partition(":" if name.startswith(LOCAL) else "/")
     if not name.startswith(LOCAL) and (name.startswith(HUB) or not path.endswith(WEIGHT_SUFFIXES)):
         return name
@@ -59,8 +60,8 @@ def everywhere(name: str) -> str:
 
 
 def model_name(open_clip: ModuleType, name: str) -> ModelName:
-    """Check the name of a space as far as that goes without loading anything."""
-    name = everywhere(name)
+    """Check the name of a space as far as possible without loading anything."""
+    name = absolute_name(name)
     if name == "builtin":
         _check_folder(name, BUILTIN)
         return ModelName(name, f"{LOCAL}{BUILTIN}")
@@ -94,7 +95,7 @@ def _architecture(open_clip: ModuleType, name: str) -> ModelName:
 
 
 def _usual_preprocess(open_clip: ModuleType, architecture: str) -> dict[str, Any]:
-    """What all pretrained tags of an architecture agree on; nothing if they differ."""
+    """Find the preprocessing that all pretrained tags of an architecture share; empty if they differ."""
     keys = ("mean", "std", "interpolation", "resize_mode")
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     settings = [open_clip.get_pretrained_cfg(architecture, tag) for tag in tags]

@@ -1,4 +1,4 @@
-"""Which arithmetic embeds images fastest on this machine without changing what they mean."""
+"""Choose the arithmetic that embeds images fastest on this machine without changing the vectors' meaning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-WORTH_IT = 1.5
+MIN_CPU_SPEEDUP = 1.5
 """On a CPU bf16 must be this much quicker to be taken: it wins 3 to 7 times or loses, so noise does not decide."""
-WORTH_A_CHANGE = 1.1
+MIN_CUDA_SPEEDUP = 1.1
 """On CUDA another layout or a compiled tower must be this much quicker."""
-LEAST_COSINE = 0.9995
+MIN_COSINE = 0.9995
 SMALL_TOWER_PARAMETERS = 20_000_000
 """Towers below this stay in fp32: they are quick anyway, and so give the same vectors on every machine."""
 TRIAL_IMAGES = 4
@@ -22,7 +22,7 @@ LONG_RUN_BATCHES = 500
 
 
 def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:
-    """The fp32 `tower`, or a copy of it in half precision where that is quick here and gives the same vectors.
+    """Return the fp32 `tower`, or a copy in half precision where that is faster here and gives the same vectors.
 
     Measured on the first of `images` (float32 [n, 3, h, w]); whether bf16 pays on a CPU depends on the processor's
     instructions, which its name does not tell. The faster of two runs counts, so the first may warm up. On CUDA half
@@ -41,13 +41,13 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
     full_s, full = _timed(tower, trial)
     low_s, rounded = _timed(low, trial)
     cosine = torch.nn.functional.cosine_similarity(full, rounded.float(), dim=-1).min()
-    if cosine < LEAST_COSINE or not (on_cuda or full_s > WORTH_IT * low_s):
+    if cosine < MIN_COSINE or not (on_cuda or full_s > MIN_CPU_SPEEDUP * low_s):
         return tower
     return _in_quicker_layout(low, images) if on_cuda else low
 
 
 def compiled_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:
-    """On CUDA the `tower` compiled for batches like `images`, if that is quicker; else the tower itself."""
+    """Compile the `tower` on CUDA for batches like `images`, and return the faster of the two."""
     if not images.is_cuda:
         return tower
     compiled = copy.copy(tower)  # of the same weights
@@ -57,11 +57,11 @@ def compiled_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Mod
     except Exception:  # a compiler that is missing, or that fails on this model, says so in a hundred ways
         return tower
     plain_s, _ = _timed(tower, images)
-    return compiled if plain_s > WORTH_A_CHANGE * compiled_s else tower
+    return compiled if plain_s > MIN_CUDA_SPEEDUP * compiled_s else tower
 
 
 def features_of(tower: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
-    """What an open_clip image tower says of `images`, in the tower's own number format."""
+    """Compute the features of `images` by an open_clip image tower, in the tower's own number format."""
     features = tower(images.to(next(tower.parameters()).dtype))
     pooled: torch.Tensor = features[0] if isinstance(features, tuple) else features  # CoCa also gives its tokens
     return pooled
@@ -74,7 +74,7 @@ def _in_quicker_layout(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn
     channels_last.to(memory_format=torch.channels_last)
     plain_s, _ = _timed(tower, images)
     last_s, _ = _timed(channels_last, images)
-    quickest: torch.nn.Module = channels_last if plain_s > WORTH_A_CHANGE * last_s else tower
+    quickest: torch.nn.Module = channels_last if plain_s > MIN_CUDA_SPEEDUP * last_s else tower
     return quickest
 
 

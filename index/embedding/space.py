@@ -48,7 +48,7 @@ _torchvision_operators: list[Any] = []  # a torch.library.Library undoes its def
 
 
 def import_torchvision() -> None:
-    """torchvision, also where it was built for CUDA and torch was not, so that what imports it can be imported.
+    """Import torchvision, with a torchvision that was built for CUDA beside a torch that was not, too.
 
     The torchvision on PyPI is a CUDA build: beside a CPU-only torch its compiled operators do not load, and
     importing it fails with "operator torchvision::nms does not exist". Nothing here detects objects, so
@@ -58,8 +58,8 @@ def import_torchvision() -> None:
 
     try:
         import torchvision  # noqa: F401
-    except RuntimeError as error:
-        if "torchvision::nms" not in str(error):
+    except RuntimeError:
+        if hasattr(torch.ops.torchvision, "nms"):
             raise
         operators: Any = torch.library
         library = operators.Library("torchvision", "FRAGMENT")
@@ -69,7 +69,7 @@ def import_torchvision() -> None:
 
 
 def import_open_clip() -> ModuleType:
-    """open_clip, whose torchvision may be one that `import_torchvision` has to help."""
+    """Import open_clip, after `import_torchvision`."""
     import_torchvision()
     import open_clip
 
@@ -79,10 +79,10 @@ def import_open_clip() -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What makes two vectors comparable. Two spaces are the same if all but the name is."""
+    """Identity of a space: its vectors are comparable. Two spaces are the same if all but the name is."""
 
     name: str
-    """What `load_space` was given."""
+    """The argument of `load_space`."""
     model: str
     """12 hex digits of the sha256 of the architecture's configuration."""
     weights_sha256: str
@@ -103,7 +103,7 @@ class Fingerprint:
 
 
 class Space:
-    """A loaded space: embeds pictures, texts or both, as unit vectors of `dim` numbers."""
+    """A loaded space, which embeds pictures, texts or both as unit vectors of `dim` numbers."""
 
     def __init__(
         self,
@@ -121,15 +121,15 @@ class Space:
         self._tokenizer = tokenizer
         self._device = device
         self._batches = 0
-        self._settling = threading.Lock()
+        self._tower_lock = threading.Lock()
 
     @property
     def device_type(self) -> str:
-        """ "cpu", "cuda" or another kind that torch knows."""
+        """Kind of device: "cpu", "cuda" or another that torch knows."""
         return self._device.type
 
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The model's input [3, h, w] for one picture [H, W, 3], by open_clip's own transform; not normalised."""
+        """Make the model's input [3, h, w] of one picture [H, W, 3] by open_clip's own transform; not normalised."""
         from PIL import Image
 
         picture = Image.fromarray(rgb)
@@ -138,7 +138,7 @@ class Space:
         return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 
     def embed(self, batch: NDArray[np.uint8] | torch.Tensor) -> NDArray[np.float16]:
-        """Unit vectors float16 [n, dim] for prepared pictures [n, 3, h, w], in memory or on the device already.
+        """Embed prepared pictures [n, 3, h, w], in memory or on the device, as unit vectors float16 [n, dim].
 
         Several threads may call it at once.
         """
@@ -148,12 +148,12 @@ class Space:
             return np.empty((0, self.dim), np.float16)
         with torch.inference_mode():
             images = self._normalised(batch)
-            features = features_of(self._settled_tower(images), images)
+            features = features_of(self._chosen_tower(images), images)
             vectors: NDArray[np.float16] = _unit(features).half().cpu().numpy()
         return vectors
 
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors float32 [n, dim] for texts; always in fp32, for a query is only a text or two."""
+        """Embed texts as unit vectors float32 [n, dim]; always in fp32, for a query is only a text or two."""
         import torch
 
         batches = [np.empty((0, self.dim), np.float32)]
@@ -164,19 +164,21 @@ class Space:
         return np.concatenate(batches)
 
     def _normalised(self, batch: NDArray[np.uint8] | torch.Tensor) -> torch.Tensor:
-        """What ToTensor and Normalize make of pictures, on this space's device, to which they go as whole bytes."""
+        """Apply ToTensor and Normalize to pictures on this space's device, to which they are sent as bytes."""
         import torch
 
         if not isinstance(batch, torch.Tensor):
-            batch = torch.from_numpy(np.require(batch, requirements="W"))  # torch warns of memory that others may hold
+            batch = torch.from_numpy(
+                np.require(batch, requirements="W")
+            )  # torch warns about memory that others may hold
         images = batch.to(self._device).float().div_(255)
         normalize = self._transform.transforms[-1]
         mean, std = (torch.tensor(each, device=self._device).view(3, 1, 1) for each in (normalize.mean, normalize.std))
         return images.sub_(mean).div_(std)
 
-    def _settled_tower(self, images: torch.Tensor) -> torch.nn.Module:
-        """The image tower in the arithmetic that this space keeps from its first batch on."""
-        with self._settling:
+    def _chosen_tower(self, images: torch.Tensor) -> torch.nn.Module:
+        """Return the image tower in the arithmetic that was chosen at this space's first batch."""
+        with self._tower_lock:
             self._batches += 1
             if self._batches == 1:
                 self._model.visual = quick_tower(self._model.visual, images)  # the fp32 original, if it was left, goes
@@ -187,19 +189,19 @@ class Space:
 
 
 def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text", "image"] = "both") -> Space:
-    """The space called `name` (see the top of this file), on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
+    """Load the space called `name` (see the top of this file) on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
 
     With `towers` "text" or "image" only that half of the model stays in memory.
     Raises UnknownModel, WeightsMissing, BadCheckpoint or DeviceMissing.
     """
     open_clip = import_open_clip()
-    wanted = model_name(open_clip, name)
-    place = _device(device)
-    with quick_hub() if wanted.asks_hub else nullcontext(True) as online, silent_root_logger():
-        _fetch(open_clip, wanted, online)
-        model = _load_model(open_clip, wanted)
-        tokenizer = None if towers == "image" else _load_tokenizer(open_clip, wanted, online)
-        fingerprint = _fingerprint(open_clip, wanted, model)
+    named = model_name(open_clip, name)
+    place = chosen_device(device)
+    with quick_hub() if named.asks_hub else nullcontext(True) as online, silent_root_logger():
+        _fetch(open_clip, named, online)
+        model = _load_model(open_clip, named)
+        tokenizer = None if towers == "image" else _load_tokenizer(open_clip, named, online)
+        fingerprint = _fingerprint(open_clip, named, model)
     settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
     transform = open_clip.transform.image_transform_v2(settings, is_train=False)
     _drop_tower(model, towers)
@@ -207,19 +209,20 @@ def load_space(name: str, *, device: str = "auto", towers: Literal["both", "text
 
 
 def fetch_tokenizer(name: str) -> None:
-    """Bring the tokenizer of the space called `name` into the hub's cache, for texts to be embedded later, offline.
+    """Fetch the tokenizer of the space called `name` into the hub's cache, for texts to be embedded later, offline.
 
-    An image tower does without one, so whoever loads that alone has not fetched it. A folder's is there or is not.
+    An image tower does without one, so loading that alone does not fetch it. A folder has its own or none.
     Raises UnknownModel, or WeightsMissing if it cannot be had.
     """
     open_clip = import_open_clip()
-    wanted = model_name(open_clip, name)
-    if wanted.asks_hub:
+    named = model_name(open_clip, name)
+    if named.asks_hub:
         with quick_hub() as online, silent_root_logger():
-            _load_tokenizer(open_clip, wanted, online, way_on="")
+            _load_tokenizer(open_clip, named, online, way_on="")
 
 
-def _device(device: str) -> torch.device:
+def chosen_device(device: str) -> torch.device:
+    """Return the device of that name, "auto" being CUDA where there is one; raises DeviceMissing."""
     import torch
 
     if device == "auto":
@@ -230,60 +233,60 @@ def _device(device: str) -> torch.device:
         raise DeviceMissing(f"got device {device!r}, which this machine does not have; use auto or cpu") from error
 
 
-def _fetch(open_clip: ModuleType, wanted: ModelName, online: bool) -> None:
-    """Bring hub weights into the local cache, so that what fails later is not the network."""
+def _fetch(open_clip: ModuleType, named: ModelName, online: bool) -> None:
+    """Fetch hub weights into the local cache, so that later errors are not the network's."""
     try:
-        if wanted.tag_settings:
-            open_clip.download_pretrained(wanted.tag_settings)
-        elif wanted.model.startswith(HUB):
-            open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id, filename="open_clip_config.json")
-            open_clip.pretrained.download_pretrained_from_hf(wanted.hub_id)
+        if named.tag_settings:
+            open_clip.download_pretrained(named.tag_settings)
+        elif named.model.startswith(HUB):
+            open_clip.pretrained.download_pretrained_from_hf(named.hub_id, filename="open_clip_config.json")
+            open_clip.pretrained.download_pretrained_from_hf(named.hub_id)
     except (OSError, RuntimeError) as error:
-        raise _missing("weights", wanted, error, online) from error
+        raise _missing("weights", named, error, online) from error
 
 
-def _load_model(open_clip: ModuleType, wanted: ModelName) -> Any:
+def _load_model(open_clip: ModuleType, named: ModelName) -> Any:
     try:
         return open_clip.create_model(
-            wanted.model,
-            pretrained=wanted.pretrained,
+            named.model,
+            pretrained=named.pretrained,
             require_pretrained=True,
-            force_quick_gelu=wanted.quick_gelu,
-            force_preprocess_cfg=dict(wanted.preprocess),
+            force_quick_gelu=named.quick_gelu,
+            force_preprocess_cfg=dict(named.preprocess),
             device="cpu",
         )
-    except Exception as error:  # what a damaged or foreign file does to the loaders cannot be listed
+    except Exception as error:  # loaders raise anything on a damaged or foreign file
         way_on = "give a checkpoint that open_clip wrote for this model"
-        raise BadCheckpoint(f"cannot load {wanted.given}: {_first_line(error)}; {way_on}") from error
+        raise BadCheckpoint(f"cannot load {named.given}: {_first_line(error)}; {way_on}") from error
 
 
-def _load_tokenizer(open_clip: ModuleType, wanted: ModelName, online: bool, way_on: str = TWO_WAYS) -> Any:
+def _load_tokenizer(open_clip: ModuleType, named: ModelName, online: bool, way_on: str = TWO_WAYS) -> Any:
     try:
-        return open_clip.get_tokenizer(wanted.model)
+        return open_clip.get_tokenizer(named.model)
     except ImportError as error:
         raise WeightsMissing(
-            f"the tokenizer of {wanted.given} needs transformers, which is not installed; "
+            f"the tokenizer of {named.given} needs transformers, which is not installed; "
             f"install kinodex[hf]{OR_BUILTIN if way_on else ''}"
         ) from error
     except (OSError, ValueError) as error:
-        raise _missing("tokenizer", wanted, error, online, way_on) from error
+        raise _missing("tokenizer", named, error, online, way_on) from error
 
 
-def _missing(what: str, wanted: ModelName, error: Exception, online: bool, way_on: str = TWO_WAYS) -> WeightsMissing:
+def _missing(what: str, named: ModelName, error: Exception, online: bool, way_on: str = TWO_WAYS) -> WeightsMissing:
     reason = _first_line(error) if online else "the hub does not answer and its cache here lacks it"
-    return WeightsMissing(f"the {what} of {wanted.given} cannot be had: {reason}{way_on}")
+    return WeightsMissing(f"the {what} of {named.given} cannot be had: {reason}{way_on}")
 
 
-def _fingerprint(open_clip: ModuleType, wanted: ModelName, model: Any) -> Fingerprint:
-    config = open_clip.get_model_config(wanted.model)
-    if wanted.quick_gelu:
+def _fingerprint(open_clip: ModuleType, named: ModelName, model: Any) -> Fingerprint:
+    config = open_clip.get_model_config(named.model)
+    if named.quick_gelu:
         config["quick_gelu"] = True
     preprocess = json.dumps(model.visual.preprocess_cfg, sort_keys=True)
-    return Fingerprint(wanted.given, _sha256(config)[:12], _weights_sha256(model), preprocess, config["embed_dim"])
+    return Fingerprint(named.given, _sha256(config)[:12], _weights_sha256(model), preprocess, config["embed_dim"])
 
 
 def _weights_sha256(model: Any) -> str:
-    """Over all weights as loaded, so .pt and .safetensors agree; 1.7 GB a second."""
+    """Hash all weights as loaded, so .pt and .safetensors agree; 1.7 GB a second."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
@@ -292,13 +295,13 @@ def _weights_sha256(model: Any) -> str:
 
 
 def _drop_tower(model: Any, towers: str) -> None:
-    """Forget the modules of the tower that nobody asked for."""
-    unwanted = {
+    """Delete the modules of the tower that is not needed."""
+    unneeded = {
         "both": (),
         "text": ("visual",),
         "image": ("text", "transformer", "token_embedding", "text_decoder"),
     }
-    for module in unwanted[towers]:
+    for module in unneeded[towers]:
         if hasattr(model, module):
             delattr(model, module)
 

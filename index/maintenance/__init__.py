@@ -1,1 +1,4 @@
-"""Audit, sweep, compact, purge, remove."""
+"""Functions that check, tidy and repair a whole library: audit, sweep, refresh, maintain, purge, remove.
+
+May import everything in index; nothing else in index imports it.
+"""

@@ -1,4 +1,4 @@
-"""Who is at work in a library at this moment, as far as its leases tell without waiting for anybody."""
+"""Holders of a library's leases at this moment, read without waiting for anybody."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 from lancedb.expr import col, lit
 
-from index.annotations.additions import STAGES
 from index.store.process_identity import Process, is_known, is_running
+from index.store.schema import STAGES
 from index.store.tables import Tables
 
 INGEST = "ingest"
-"""The lease of whoever writes videos."""
+"""The lease of a run that writes videos."""
 MAINTENANCE = "maintain"
 
 
-def adding(stage: str) -> str:
-    """The lease of whoever adds an optional stage."""
+def addition_lease(stage: str) -> str:
+    """Name the lease of a run that adds an optional stage."""
     return f"add {stage}"
 
 
-WRITERS = (INGEST, *map(adding, STAGES))
+WRITERS = (INGEST, *map(addition_lease, STAGES))
 """Leases whose holders may have written half of something."""
 
 
 @dataclass(frozen=True, slots=True)
-class AtWork:
-    """Who holds a lease. `is_dead`: its process was on this machine and has ended; elsewhere nobody can tell."""
+class LeaseHolder:
+    """A holder of a lease. `is_dead`: its process was on this machine and has ended; elsewhere this is unknown."""
 
     lease: str
     owner: str
@@ -43,15 +43,15 @@ class AtWork:
         return f"{self.owner} on {self.host}, process {self.pid}, since {self.since:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def at_work(tables: Tables) -> tuple[AtWork, ...]:
-    """Everybody who holds a lease, by its name."""
+def lease_holders(tables: Tables) -> tuple[LeaseHolder, ...]:
+    """Read the holders of all leases, by name."""
     rows = tables.rows("leases", col("token") != lit("")).sort_by("name").to_pylist()
-    return tuple(_at_work(row) for row in rows)
+    return tuple(_holder(row) for row in rows)
 
 
-def _at_work(row: dict[str, Any]) -> AtWork:
+def _holder(row: dict[str, Any]) -> LeaseHolder:
     process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
-    return AtWork(
+    return LeaseHolder(
         lease=row["name"],
         owner=row["owner"],
         host=row["host"],

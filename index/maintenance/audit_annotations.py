@@ -1,4 +1,4 @@
-"""Checking what optional stages added: every row of theirs belongs to a complete addition, and each has its rows.
+"""Check the rows of optional stages: each row belongs to a complete addition, and each addition has its rows.
 
 One scan of ids and models a table; readers never do this.
 """
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 from lancedb.expr import Expr
 
-from index.annotations.additions import STAGE_TABLES, STAGES, discard
+from index.library import Library
 from index.store.filters import all_of, equal, fits_one_filter, one_of
-from index.store.tables import Tables
+from index.store.schema import STAGE_TABLES, STAGES
 from index.store.vector_tables import space_tables
-from index.videos.read import complete_videos
+from index.videos.visibility import complete_videos
 
 Key = tuple[str, str]
 """Video id and model."""
@@ -33,54 +33,56 @@ class AddedRows:
 
 @dataclass(frozen=True, slots=True)
 class AddedAudit:
-    """What is wrong with additions, by stage and model."""
+    """Problems of additions, by stage and model."""
 
     leftovers: tuple[AddedRows, ...] = ()
-    """Rows that no complete addition vouches for, or additions to videos that are gone: interrupted runs left them."""
+    """Rows of no complete addition, or additions to videos that are gone: interrupted runs left them."""
     broken: tuple[AddedRows, ...] = ()
     """Complete additions with other rows than they should have: discard them and add them again."""
 
 
-def audit_added(tables: Tables, vectors_table: str, stages: Sequence[str] = STAGES) -> AddedAudit:
-    """Check stages; `vectors_table` is that of the library's own space, which is no addition.
+def audit_added(library: Library, stages: Sequence[str] = STAGES) -> AddedAudit:
+    """Check the additions of some stages.
 
-    What seems broken is looked at again, since a run at work may have changed it between two looks.
+    Additions that seem broken are checked a second time, since a run at work may have changed them meanwhile.
     """
     leftovers: list[AddedRows] = []
     broken: list[AddedRows] = []
     for stage in stages:
-        left, wrong = _look(tables, vectors_table, stage, None)
+        left, wrong = _check(library, stage, None)
         if wrong:
-            _, again = _look(tables, vectors_table, stage, fits_one_filter(sorted({video_id for video_id, _ in wrong})))
+            _, again = _check(library, stage, fits_one_filter(sorted({video_id for video_id, _ in wrong})))
             wrong &= again
         leftovers += _by_model(stage, left)
         broken += _by_model(stage, wrong)
     return AddedAudit(tuple(leftovers), tuple(broken))
 
 
-def discard_added(tables: Tables, found: Iterable[AddedRows]) -> None:
+def discard_added(library: Library, found: Iterable[AddedRows]) -> None:
     """Delete these additions and their rows."""
     for each in found:
-        discard(tables, each.stage, each.model, each.video_ids)
+        library.additions.discard(each.stage, each.model, *each.video_ids)
 
 
-def _look(tables: Tables, vectors_table: str, stage: str, video_ids: Sequence[str] | None) -> tuple[set[Key], set[Key]]:
-    """What is left over, and what is broken. Additions are read first: their rows are older than they are."""
+def _check(library: Library, stage: str, video_ids: Sequence[str] | None) -> tuple[set[Key], set[Key]]:
+    """Find leftovers and broken additions. Additions are read first: their rows are older than they are."""
+    tables = library.tables
     chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
     rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]), ["video_id", "model", "rows"])
     promised = {(row["video_id"], row["model"]): row["rows"] for row in rows.to_pylist()}
-    held = _held(tables, vectors_table, stage, chosen)
+    held = _held(library, stage, chosen)
     gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids).keys()
     stray = {key for key in promised if key[0] in gone}
     broken = {key for key, count in promised.items() if held[key] != count}
     return (held.keys() - promised.keys()) | stray, broken - stray
 
 
-def _held(tables: Tables, vectors_table: str, stage: str, chosen: Sequence[Expr]) -> Counter[Key]:
-    """How many rows a stage's tables hold, by video and model."""
+def _held(library: Library, stage: str, chosen: Sequence[Expr]) -> Counter[Key]:
+    """Count the rows of a stage's tables, by video and model."""
+    tables = library.tables
     held: Counter[Key] = Counter()
     if stage == "vectors":
-        others = {name: space.digest for name, space in space_tables(tables).items() if name != vectors_table}
+        others = {name: space.digest for name, space in space_tables(tables).items() if name != library.vectors_table}
         for name, digest in others.items():
             for batch in tables.batches(name, all_of(chosen), ["video_id"]):
                 counts = batch.column("video_id").value_counts().to_pylist()

@@ -1,8 +1,8 @@
-"""Keeping a library in good order beside those who use it: what is wrong is found, leftovers go, files are joined.
+"""Maintain a library while others use it: find problems, delete leftovers, join files.
 
-What is left over of an interrupted run looks like what a run at work has half written. So it is looked for without
-disturbing anybody, and only then looked for again and deleted under the lease of whoever could be writing it: if that
-is held, what was found is theirs and stays.
+The leftovers of an interrupted run look like the rows that a run at work has written so far. So they are searched for
+without disturbing anybody, and then searched for again and deleted under the lease of any run that could be writing
+them: if that lease is held, the rows are that run's and stay.
 """
 
 from __future__ import annotations
@@ -15,91 +15,114 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from index.annotations.additions import STAGES
 from index.errors import LibraryBusy, StorageError
-from index.maintenance.active_leases import INGEST, MAINTENANCE, WRITERS, AtWork, adding, at_work
+from index.library import Library
+from index.maintenance.active_leases import (
+    INGEST,
+    MAINTENANCE,
+    WRITERS,
+    LeaseHolder,
+    addition_lease,
+    lease_holders,
+)
 from index.maintenance.audit_annotations import AddedAudit, audit_added, discard_added
-from index.maintenance.purge import purge
+from index.maintenance.purge import purge_table
+from index.maintenance.refresh import refresh
 from index.maintenance.sweep import Audit, audit, audit_videos, delete_doubles
 from index.store.connection import is_local, storage_errors
-from index.store.indexes import AFTER_RUN, Thresholds, optimize, refresh
+from index.store.indexes import AFTER_RUN, Thresholds, optimize
 from index.store.leases import DEFAULT_LEASE, Lease
+from index.store.schema import STAGES
 from index.store.table_stats import TableFacts, table_facts
 from index.store.tables import Tables
-from index.videos.write import discard
 
 OWNER = "kinodex maintain"
-ROOM = 1.1
-"""Joining the files of a table writes it anew before the old ones go: so much of its size must be free."""
+SPACE_FACTOR = 1.1
+"""Joining the files of a table writes it again before the old ones go: so much of its size must be free."""
 
 T = TypeVar("T")
-Tell = Callable[[str], None]
-"""Told what is done next."""
+OnStep = Callable[[str], None]
+"""Called with a description of the step that begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a library stands. `problems` are those of the audit that no run at work explains."""
+    """State of a library. `problems` are those of the audit that no run at work explains."""
 
     audit: Audit
-    at_work: tuple[AtWork, ...]
+    at_work: tuple[LeaseHolder, ...]
     tables: tuple[TableFacts, ...]
 
     @property
     def problems(self) -> tuple[str, ...]:
+        """One line for each problem; empty where all is well."""
         busy = {each.lease for each in self.at_work if not each.is_dead}
         orphans = () if INGEST in busy else self.audit.orphans
-        leftovers = tuple(each for each in self.audit.added.leftovers if adding(each.stage) not in busy)
+        leftovers = tuple(each for each in self.audit.added.leftovers if addition_lease(each.stage) not in busy)
         return replace(self.audit, orphans=orphans, added=replace(self.audit.added, leftovers=leftovers)).problems
 
     @property
     def data_bytes(self) -> int:
+        """Size of the newest state of all tables."""
         return sum(table.data_bytes for table in self.tables)
 
     @property
     def disk_bytes(self) -> int | None:
+        """Size of all files, those of older states included; None in an object store."""
         sizes = [table.disk_bytes for table in self.tables if table.disk_bytes is not None]
         return sum(sizes) if sizes else None
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What maintenance did, and the library before and after."""
+    """Report of a maintenance, with the library before and after."""
 
     before: Health
     removed: Audit
-    """What of the first audit was deleted; `broken` only where that was asked for."""
+    """Findings of the first audit that were deleted; `broken` ones only on request."""
     notes: tuple[str, ...]
-    """What was left undone, and why."""
+    """Work that was left undone, and why."""
     after: Health
 
 
-def health(tables: Tables, vectors_table: str) -> Health:
-    """See Library.health."""
-    workers = at_work(tables)
-    found = audit(tables, vectors_table)
-    working = {each.lease: each for each in (*workers, *at_work(tables))}  # one may have begun, or ended, meanwhile
-    return Health(found, tuple(working.values()), table_facts(tables))
+def health(library: Library) -> Health:
+    """Audit a library, and measure its tables; only reads."""
+    workers = lease_holders(library.tables)
+    found = audit(library)
+    # A run may have begun, or ended, meanwhile.
+    working = {each.lease: each for each in (*workers, *lease_holders(library.tables))}
+    return Health(found, tuple(working.values()), table_facts(library.tables))
 
 
 def maintain(
-    tables: Tables, vectors_table: str, keep_s: float, discard_broken: bool, purged: bool, tell: Tell
+    library: Library,
+    keep_s: float = AFTER_RUN.keep_s,
+    discard_broken: bool = False,
+    purge: bool = False,
+    on_step: OnStep = lambda step: None,
 ) -> Upkeep:
-    """See Library.maintain."""
-    check_writable(tables.uri)
-    with Lease(tables, MAINTENANCE, OWNER, DEFAULT_LEASE):
-        tell("looking at every row's video")
-        before = health(tables, vectors_table)
-        removed, notes = _remove(tables, vectors_table, before.audit, discard_broken)
-        with _nobody_else(tables) if keep_s == 0 else nullcontext():
-            notes += _tidy(tables, keep_s, purged, tell)
-        tell("looking again")
-        after = health(tables, vectors_table)
-    return Upkeep(_others(before), removed, tuple(notes), _others(after))
+    """Delete leftovers of interrupted runs, join files, update indexes, delete table versions older than `keep_s`.
+
+    Safe beside runs and readers: rows that a run at work may be writing stay. With `discard_broken`, videos and
+    additions that lost rows are deleted too, so that the next run makes them again. With `purge`, files and indexes
+    that hold anything deleted are rewritten. `keep_s` of 0 is for a library that nobody else uses: readers may fail.
+    Raises LibraryBusy if another maintenance is at work, and any run where `keep_s` is 0; StorageError where the
+    library may only be read.
+    """
+    check_writable(library.uri)
+    with Lease(library.tables, MAINTENANCE, OWNER, DEFAULT_LEASE):
+        on_step("looking at every row's video")
+        before = health(library)
+        removed, notes = _remove(library, before.audit, discard_broken)
+        with _exclusive(library.tables) if keep_s == 0 else nullcontext():
+            notes += _tidy(library, keep_s, purge, on_step)
+        on_step("looking again")
+        after = health(library)
+    return Upkeep(_without_ourselves(before), removed, tuple(notes), _without_ourselves(after))
 
 
 def check_writable(uri: str) -> None:
-    """Raises StorageError for a folder that may not be written, before anything is tried."""
+    """Raise StorageError for a folder that may not be written, before anything is tried."""
     if is_local(uri) and not os.access(uri, os.W_OK | os.X_OK):
         raise StorageError(
             f"got {uri}, which may only be read here, and maintenance writes; run it where the library may be "
@@ -107,82 +130,81 @@ def check_writable(uri: str) -> None:
         )
 
 
-def _others(found: Health) -> Health:
-    """Without ourselves."""
+def _without_ourselves(found: Health) -> Health:
     return replace(found, at_work=tuple(each for each in found.at_work if each.lease != MAINTENANCE))
 
 
-def _remove(tables: Tables, vectors_table: str, found: Audit, discard_broken: bool) -> tuple[Audit, list[str]]:
-    """Delete what is left over, and what is broken if wanted; returns what went, and why some could not."""
+def _remove(library: Library, found: Audit, discard_broken: bool) -> tuple[Audit, list[str]]:
+    """Delete leftovers, and broken rows on request; return the deleted ones, and why some could not be deleted."""
     notes: list[str] = []
     nothing = Audit(found.videos, (), (), ())
     removed = nothing
     if found.orphans or found.doubled or (discard_broken and found.broken):
-        work = partial(_remove_videos, tables, vectors_table, discard_broken)
-        removed = _alone(tables, INGEST, work, nothing, notes)
+        work = partial(_remove_videos, library, discard_broken)
+        removed = _under_lease(library.tables, INGEST, work, nothing, notes)
     added = AddedAudit()
     wrong = (*found.added.leftovers, *(found.added.broken if discard_broken else ()))
     for stage in STAGES:
         if any(each.stage == stage for each in wrong):
-            work_on = partial(_remove_added, tables, vectors_table, stage, discard_broken)
-            gone = _alone(tables, adding(stage), work_on, AddedAudit(), notes)
+            stage_work = partial(_remove_added, library, stage, discard_broken)
+            gone = _under_lease(library.tables, addition_lease(stage), stage_work, AddedAudit(), notes)
             added = AddedAudit(added.leftovers + gone.leftovers, added.broken + gone.broken)
     return replace(removed, added=added), notes
 
 
-def _remove_videos(tables: Tables, vectors_table: str, discard_broken: bool) -> Audit:
-    found = audit_videos(tables, vectors_table)
+def _remove_videos(library: Library, discard_broken: bool) -> Audit:
+    found = audit_videos(library)
     found = found if discard_broken else replace(found, broken=())
-    discard(tables, vectors_table, (*found.orphans, *found.broken))
+    library.writer.discard(*found.orphans, *found.broken)
     if found.doubled:
-        delete_doubles(tables, vectors_table, found.doubled)
+        delete_doubles(library, found.doubled)
     return found
 
 
-def _remove_added(tables: Tables, vectors_table: str, stage: str, discard_broken: bool) -> AddedAudit:
-    found = audit_added(tables, vectors_table, [stage])
+def _remove_added(library: Library, stage: str, discard_broken: bool) -> AddedAudit:
+    found = audit_added(library, [stage])
     found = found if discard_broken else replace(found, broken=())
-    discard_added(tables, (*found.leftovers, *found.broken))
+    discard_added(library, (*found.leftovers, *found.broken))
     return found
 
 
-def _alone(tables: Tables, lease: str, work: Callable[[], T], otherwise: T, notes: list[str]) -> T:
-    """Do a work under a lease; where somebody else holds it, note that it was not done."""
+def _under_lease(tables: Tables, lease: str, work: Callable[[], T], otherwise: T, notes: list[str]) -> T:
+    """Do some work under a lease; where another run holds it, note that it was not done."""
     try:
         with Lease(tables, lease, OWNER, DEFAULT_LEASE):
             return work()
     except LibraryBusy as error:
-        notes.append(f"what a run at work may have half written was left: {error}")
+        notes.append(f"rows that a run at work may have half written were left: {error}")
         return otherwise
 
 
 @contextmanager
-def _nobody_else(tables: Tables) -> Iterator[None]:
-    """No run at work and none that begins: raises LibraryBusy if there is one."""
+def _exclusive(tables: Tables) -> Iterator[None]:
+    """Keep every run out within this block; raises LibraryBusy if one is at work."""
     with ExitStack() as held:
         for name in WRITERS:
             held.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
         yield
 
 
-def _tidy(tables: Tables, keep_s: float, purged: bool, tell: Tell) -> list[str]:
-    """Every table on its own; one that there is no room to write anew is left, and noted."""
+def _tidy(library: Library, keep_s: float, purge: bool, on_step: OnStep) -> list[str]:
+    """Tidy every table on its own; one that the disk has no room to write again is left, and noted."""
     when = replace(AFTER_RUN, keep_s=keep_s, stale_rows=0, stale_lines=0)
-    tell("joining files, bringing indexes up to date, deleting what only older states hold")
-    notes = _optimize_all(tables, when)
-    if purged:
-        tell("writing files anew that hold deleted rows")
-        notes += _purge_all(tables)
-    refresh(tables, when)
-    if purged:
-        _optimize_all(tables, when)
+    on_step("joining files, bringing indexes up to date, deleting what only older states hold")
+    notes = _optimize_all(library.tables, when)
+    if purge:
+        on_step("writing files again that hold deleted rows")
+        notes += _purge_all(library.tables)
+    refresh(library, when)
+    if purge:
+        _optimize_all(library.tables, when)
     return notes
 
 
 def _optimize_all(tables: Tables, when: Thresholds) -> list[str]:
     notes = []
     for facts in table_facts(tables):
-        short = _lacking_room(tables, facts) if facts.fragments > 1 else None
+        short = _missing_space(tables, facts) if facts.fragments > 1 else None
         if short is not None:
             notes.append(f"the files of {facts.name} were not joined: {short}")
         else:
@@ -192,20 +214,20 @@ def _optimize_all(tables: Tables, when: Thresholds) -> list[str]:
 
 
 def _purge_all(tables: Tables) -> list[str]:
-    """Leases are left out: they hold nothing of videos, and rows of them are replaced all the time."""
+    """Purge all tables but leases, which hold nothing of videos, and whose rows are replaced all the time."""
     notes = []
     for facts in table_facts(tables):
-        short = _lacking_room(tables, facts)
+        short = _missing_space(tables, facts)
         if short is not None:
             notes.append(f"what was deleted stays in the files of {facts.name}: {short}")
         elif facts.name != "leases":
-            purge(tables, facts.name)
+            purge_table(tables, facts.name)
     return notes
 
 
-def _lacking_room(tables: Tables, facts: TableFacts) -> str | None:
-    """What writing a table anew would take, where there is less."""
+def _missing_space(tables: Tables, facts: TableFacts) -> str | None:
+    """Explain that a table is too large for the free disk space to be written again; None where it is not."""
     free = shutil.disk_usage(tables.uri).free if is_local(tables.uri) else None
-    if free is None or free >= ROOM * facts.data_bytes:
+    if free is None or free >= SPACE_FACTOR * facts.data_bytes:
         return None
     return f"that takes {facts.data_bytes / 1e9:.2f} GB for a while, and {free / 1e9:.2f} GB are free"

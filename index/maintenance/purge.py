@@ -1,14 +1,14 @@
-"""Writing anew the files that still hold deleted rows, so that these are not merely hidden but gone.
+"""Rewrite the files that still hold deleted rows, so that these are not merely hidden but gone.
 
-Joining files leaves a file as it is while less than a tenth of its rows is deleted, and LanceDB lets nobody change
-that. But an update moves rows: one that sets a column to what it is, in all rows of a fragment, writes them into a new
-fragment and takes the old one out of the table, in one commit. Appends beside it go through, a delete or a compaction
-of the same rows makes it start anew; if it is killed, the fragment is as it was and still has deleted rows, by which
-the next purge finds it. The old file goes with the older states of the table.
+Joining files leaves a file as it is while less than a tenth of its rows is deleted, and LanceDB has no setting for
+that. But an update moves rows: one that sets a column to its own value, in all rows of a fragment, writes them into a
+new fragment and takes the old one out of the table, in one commit. Appends at the same time go through; a delete or a
+compaction of the same rows makes it start again. If it is killed, the fragment is as it was and still has deleted rows,
+by which the next purge finds it. The old file goes with the older versions of the table.
 
-Indexes hold words, labels and vectors of rows that are gone, and nothing tells which. So all are made anew: those that
-are quickly made before rows move, one of vectors is dropped and made by the refresh that follows. A purge that is
-killed in between leaves nothing that only it would have known.
+Indexes hold words, labels and vectors of rows that are gone, and nothing tells which. So all are rebuilt: those that
+are quickly built before rows move; an index of vectors is dropped, and built by the refresh that follows. A purge
+that is killed in between leaves nothing that only it would have known.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ ROWS_A_FRAGMENT = 1 << 32
 
 
 def holds_deleted(tables: Tables, name: str) -> bool:
-    """Whether files of a table hold rows that are deleted."""
+    """True if files of a table hold rows that are deleted."""
     with storage_errors(tables.uri):
         newest = max(tables[name].list_versions(), key=lambda state: state["version"])
     return int(newest["metadata"]["total_deletion_files"]) > 0
 
 
-def purge(tables: Tables, name: str) -> None:
-    """Make a table's indexes anew, and the fragments that hold deleted rows: those first that are seen to have gaps.
+def purge_table(tables: Tables, name: str) -> None:
+    """Rebuild a table's indexes and rewrite the fragments that hold deleted rows, those with visible gaps first.
 
     Rows deleted at a fragment's end leave no gap, so the others follow until there is nothing deleted.
     """
     with storage_errors(tables.uri):
         forget_deleted(tables[name])
     for fragment in _suspects(tables, name) if holds_deleted(tables, name) else ():
-        _write_anew(tables, name, fragment)
+        _rewrite(tables, name, fragment)
         if not holds_deleted(tables, name):
             return
 
 
 def _suspects(tables: Tables, name: str) -> list[int]:
-    """The numbers of all fragments, those with the most gaps first."""
+    """List the numbers of all fragments, those with the most gaps first."""
     rows: dict[int, int] = {}
     ends: dict[int, int] = {}
     for batch in tables.batches(name, None, ["_rowaddr"]):
@@ -58,7 +58,7 @@ def _suspects(tables: Tables, name: str) -> list[int]:
     return sorted(rows, key=lambda fragment: rows[fragment] - ends[fragment])
 
 
-def _write_anew(tables: Tables, name: str, fragment: int) -> None:
+def _rewrite(tables: Tables, name: str, fragment: int) -> None:
     table: Any = tables[name]
     first = fragment * ROWS_A_FRAGMENT
     of_fragment = f"_rowaddr >= {first} AND _rowaddr < {first + ROWS_A_FRAGMENT}"

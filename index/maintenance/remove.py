@@ -1,36 +1,37 @@
-"""Taking out what a user no longer wants: whole videos, or what one model added to them.
+"""Remove what a user no longer wants: whole videos, or what one model added to them.
 
-Under the lease of whoever could be writing the same, so that nothing is taken away from under a run at work.
+Both run under the lease of any run that could be writing the same, so that no run loses rows while it works.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from index.annotations import additions
-from index.annotations import clip_captions as clips
-from index.maintenance.active_leases import INGEST, adding
+from index.library import Library
+from index.maintenance.active_leases import INGEST, addition_lease
 from index.store.filters import chunked, equal, one_of
 from index.store.leases import DEFAULT_LEASE, Lease
+from index.store.schema import CLIPS_TABLE
 from index.store.tables import Tables
-from index.videos.ingest_log import clear_failures
-from index.videos.write import discard
 
 OWNER = "kinodex remove"
 
 
-def remove_videos(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
-    """See Library.remove_videos."""
-    with Lease(tables, INGEST, OWNER, DEFAULT_LEASE):
+def remove_videos(library: Library, *video_ids: str) -> None:
+    """Remove complete videos, with all that was added to them; raises LibraryBusy beside an ingest.
+
+    Readers no longer see them at once; `maintain` frees the disk space, by default an hour later.
+    """
+    with Lease(library.tables, INGEST, OWNER, DEFAULT_LEASE):
         for ids in chunked(video_ids):
-            uris = _sources_of(tables, ids)
-            discard(tables, vectors_table, ids)
+            uris = _sources_of(library.tables, ids)
+            library.writer.discard(*ids)
             for some in chunked(uris):
-                clear_failures(tables, some, None)
+                library.ingest_log.clear_failures(some)
 
 
 def _sources_of(tables: Tables, video_ids: Sequence[str]) -> list[str]:
-    """URIs that hold these videos and, as far as is known, no others by now."""
+    """List the URIs that hold these videos and, as far as is known, no others by now."""
     of_videos = one_of("video_id", video_ids)
     uris = {uri for name in ("videos", "sources") for uri in tables.rows(name, of_videos, ["uri"])["uri"].to_pylist()}
     for some in chunked(sorted(uris)):
@@ -39,11 +40,14 @@ def _sources_of(tables: Tables, video_ids: Sequence[str]) -> list[str]:
     return sorted(uris)
 
 
-def remove_added(tables: Tables, stage: str, model: str, video_ids: Sequence[str]) -> None:
-    """See Library.remove_added."""
-    if stage == clips.TABLE:
+def remove_added(library: Library, stage: str, model: str, *video_ids: str) -> None:
+    """Remove what a model added to videos: captions, detections, speech, vectors (by digest), or clips.
+
+    Raises LibraryBusy beside a run that adds the same stage, LibraryError for the library's own space.
+    """
+    if stage == CLIPS_TABLE:
         for ids in chunked(video_ids):
-            clips.forget(tables, equal("model", model) & one_of("video_id", ids))
+            library.clips.forget(equal("model", model) & one_of("video_id", ids))
         return
-    with Lease(tables, adding(stage), OWNER, DEFAULT_LEASE):
-        additions.discard(tables, stage, model, video_ids)
+    with Lease(library.tables, addition_lease(stage), OWNER, DEFAULT_LEASE):
+        library.additions.discard(stage, model, *video_ids)

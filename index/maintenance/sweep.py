@@ -1,4 +1,4 @@
-"""Taking away what interrupted ingests left, and checking a whole library against what its rows promise.
+"""Delete the leftovers of interrupted ingests, and check a whole library against the counts in its rows.
 
 Only columns of ids and numbers are read, and by a sweep not even those where the numbers of rows are right.
 """
@@ -12,33 +12,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb.expr import col
 
-from index.annotations.clip_captions import videos_with_clips
+from index.library import Library
 from index.maintenance.audit_annotations import AddedAudit, audit_added
 from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
 from index.store.tables import Tables
-from index.videos.commit import counts_of, expected_rows, is_complete
-from index.videos.read import complete_videos
-from index.videos.row_counts import Counts, ingested, numbered, rows_by_video
-from index.videos.write import discard
+from index.videos.row_counts import (
+    Counts,
+    counts_of,
+    expected_rows,
+    ingested_only,
+    is_complete,
+    key_columns,
+    rows_by_video,
+)
+from index.videos.visibility import complete_videos
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What a whole library holds against what its videos say; ids are sorted."""
+    """Rows of a whole library compared with the counts in its videos; ids are sorted."""
 
     videos: int
     orphans: tuple[str, ...]
     """Ids with rows but no row in `videos`: left by an interrupted ingest, or written by one at this moment."""
     doubled: tuple[str, ...]
-    """Complete videos with rows that are there twice: readers see each once, and a sweep takes the others away."""
+    """Complete videos with rows that are there twice: readers see each once, and a sweep deletes the others."""
     broken: tuple[str, ...]
     """Complete videos with other rows than they should have: discard them and ingest them again."""
     added: AddedAudit = field(default_factory=AddedAudit)
-    """The same of what optional stages added."""
+    """The same for the rows of optional stages."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One line for each thing that is not as it should be; none where all is well."""
+        """One line for each problem; empty where all is well."""
         found = {
             "has rows but is not complete": self.orphans,
             "has rows twice": self.doubled,
@@ -56,17 +62,17 @@ class Audit:
         )
 
 
-def audit(tables: Tables, vectors_table: str) -> Audit:
-    """See Library.audit."""
-    ingested = audit_videos(tables, vectors_table)
-    return replace(ingested, added=audit_added(tables, vectors_table))
+def audit(library: Library) -> Audit:
+    """Check that every complete video and addition has all its rows, and that there are no others; reads much."""
+    return replace(audit_videos(library), added=audit_added(library))
 
 
-def audit_videos(tables: Tables, vectors_table: str) -> Audit:
-    """The part of an audit that is about what ingest writes, and clips.
+def audit_videos(library: Library) -> Audit:
+    """Check the rows that ingest writes, and clips.
 
-    What is not whole is looked at again, since a run at work may have changed it between two looks.
+    Videos that seem broken are checked a second time, since a run at work may have changed them meanwhile.
     """
+    tables, vectors_table = library.tables, library.vectors_table
     videos = complete_videos(tables)
     held = counts_of(tables, vectors_table)
     suspects = [row.video_id for row in videos.values() if not is_complete(row, held, vectors_table)]
@@ -76,46 +82,50 @@ def audit_videos(tables: Tables, vectors_table: str) -> Audit:
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
     doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
-    stored = videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
+    stored = library.clips.video_ids().union(*(counts.rows for counts in held.values()))
     return Audit(len(videos), tuple(sorted(stored.difference(videos))), tuple(doubled), tuple(broken))
 
 
-def sweep(tables: Tables, vectors_table: str) -> int:
-    """See Library.sweep."""
-    columns = expected_rows(vectors_table)
+def sweep(library: Library) -> int:
+    """Delete the rows that interrupted ingests left of incomplete videos, and return of how many videos.
+
+    Call it when no ingest is at work, that is under its lease. Quick where there is nothing to delete.
+    """
+    tables = library.tables
+    columns = expected_rows(library.vectors_table)
     videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
     totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
-    uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested(name))) != total]
+    uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested_only(name))) != total]
     held = {name: rows_by_video(tables, name) for name in uneven}
-    clips_of = videos_with_clips(tables)
+    clips_of = library.clips.video_ids()
     ids = videos["video_id"].to_pylist() if uneven or clips_of else []
     orphans = sorted(clips_of.union(*held.values()).difference(ids))
-    discard(tables, vectors_table, orphans)
+    library.writer.discard(*orphans)
     repaired: set[str] = set()
     for name in uneven:
-        promised = zip(ids, videos[columns[name]].to_pylist(), strict=True)
-        repaired |= _delete_doubles(tables, name, [id_ for id_, count in promised if held[name][id_] > count])
+        expected = zip(ids, videos[columns[name]].to_pylist(), strict=True)
+        repaired |= _delete_doubles(tables, name, [id_ for id_, count in expected if held[name][id_] > count])
     return len(orphans) + len(repaired)
 
 
-def delete_doubles(tables: Tables, vectors_table: str, video_ids: Sequence[str]) -> None:
-    """Keep one of each row of videos that have some twice."""
-    for name, counts in counts_of(tables, vectors_table, video_ids).items():
-        _delete_doubles(tables, name, [id_ for id_ in counts.rows if counts.rows[id_] > counts.distinct[id_]])
+def delete_doubles(library: Library, video_ids: Sequence[str]) -> None:
+    """Delete the second copy of each row of videos that have some twice."""
+    for name, counts in counts_of(library.tables, library.vectors_table, video_ids).items():
+        _delete_doubles(library.tables, name, [id_ for id_ in counts.rows if counts.rows[id_] > counts.distinct[id_]])
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:
-    """Keep one of the rows of each number; returns the videos that had more.
+    """Delete all but one of the rows of each number; return the videos that had more.
 
     A row that maintenance moves meanwhile is left for the next sweep.
     """
-    columns = numbered(name)
+    columns = key_columns(name)
     repaired: set[str] = set()
     for ids in chunked(video_ids if len(columns) > 1 else ()):
         of_videos = one_of("video_id", ids)
         rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
-        kept = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
-        others = rows.filter(pc.invert(pc.is_in(rows["_rowid"], value_set=kept.combine_chunks())))
+        first = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
+        others = rows.filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first.combine_chunks())))
         tables.delete(name, of_videos & col("_rowid").isin(others["_rowid"].to_pylist()))
         repaired.update(others["video_id"].to_pylist())
     return repaired

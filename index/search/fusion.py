@@ -1,4 +1,4 @@
-"""Hits of several searches brought together by rank, and hits of one kept apart in time."""
+"""Fusion of several searches by rank, and suppression of hits too near in time to a better one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FEW_WORDS, SMALL_LETTERS = 3, 3
 
 
 def fuse(*searches: Sequence[Hit]) -> list[Hit]:
-    """Reciprocal rank fusion (Cormack, Clarke and Buettcher 2009): a hit's score is the sum of 1 / (60 + rank).
+    """Fuse searches by reciprocal rank (Cormack, Clarke and Buettcher 2009): a hit scores the sum of 1 / (60 + rank).
 
     A hit of a later search (a transcript line, a caption) joins the best moment of earlier ones that lies within
     its time or 3 s of it, unless a better hit of its own search did; the joined hit keeps the moment's time and frame
@@ -49,7 +49,7 @@ def _same_moment(moment: Hit, hit: Hit) -> bool:
 
 
 def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
-    """The same fusion for searches of one table: only hits of the same row join."""
+    """Fuse searches of one table the same way: only hits of the same row join."""
     rows: dict[tuple[object, ...], Hit] = {}
     for hits in searches:
         for rank, hit in enumerate(hits, start=1):
@@ -60,22 +60,22 @@ def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
 
 
 def shares_words(query: str, text: str | None) -> bool:
-    """False for a line that shares a single word of up to three letters with a query of three or more.
+    """Return False for a line that shares a single word of up to three letters with a query of three words or more.
 
-    Fusion goes by rank and not by score, so that a line which shares only "the" would stand beside the best picture
-    where no line says more. Scripts without spaces between words are left to the index.
+    Fusion goes by rank and not by score, so a line that shares only "the" would rank beside the best picture if no
+    other line matches better. Scripts without spaces between words are left to the index.
     """
     shared = set(WORD.findall(query.casefold())) & set(WORD.findall((text or "").casefold()))
     return len(query.split()) < FEW_WORDS or len(shared) != 1 or len(shared.pop()) > SMALL_LETTERS
 
 
-def spaced(hits: Sequence[Hit], min_gap_s: float) -> list[Hit]:
-    """The hits, best first, without those nearer than `min_gap_s` to a better one of the same video."""
-    kept: list[Hit] = []
-    taken_s: dict[str, list[float]] = {}
+def suppress_neighbours(hits: Sequence[Hit], min_gap_s: float) -> list[Hit]:
+    """Drop the hits nearer than `min_gap_s` to a better one of the same video (temporal NMS); the best come first."""
+    left: list[Hit] = []
+    times_s: dict[str, list[float]] = {}
     for hit in hits:
-        times = taken_s.setdefault(hit.video_id, [])
-        if all(abs(hit.time_s - time_s) >= min_gap_s for time_s in times):
-            kept.append(hit)
-            times.append(hit.time_s)
-    return kept
+        taken_s = times_s.setdefault(hit.video_id, [])
+        if all(abs(hit.time_s - time_s) >= min_gap_s for time_s in taken_s):
+            left.append(hit)
+            taken_s.append(hit.time_s)
+    return left

@@ -1,4 +1,4 @@
-"""All frames of one video, read once and searched without the library: for those who ask one video many questions."""
+"""Frames of one video, read once and searched in memory, for many searches of the same video."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from index.search.query import unit_query
 
 
 class Near(NamedTuple):
-    """A frame that a query is near to: its place in the video's `FrameVectors`, and the cosine."""
+    """A frame near to a query: its position in the video's `FrameVectors`, and the cosine."""
 
     at: int
     frame_no: int
@@ -30,35 +30,41 @@ class InMemory:
 
     @classmethod
     def of(cls, stored: FrameVectors) -> InMemory:
+        """Convert stored vectors to float32 of unit length."""
         wide = stored.vectors.astype(np.float32)
         return cls(stored, wide / np.linalg.norm(wide, axis=1, keepdims=True))
 
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The cosine of every frame `[n]` with a query vector `[dim]`; raises QueryError for one of no direction."""
+        """Compare every frame `[n]` with a query vector `[dim]` by cosine; raises QueryError for a vector of zeros."""
         query = unit_query(vector, self.units.shape[1])
         found: NDArray[np.float32] = self.units @ (query / np.linalg.norm(query))
         return found
 
     def search(self, vector: NDArray[np.float32], k: int, min_gap_s: float = 0.0) -> list[Near]:
-        """The `k` nearest frames, best first, no two closer than `min_gap_s`: as `Library.search_frames` finds them."""
+        """Find the `k` nearest frames, best first, no two closer than `min_gap_s`: the same as `Search.frames`."""
         cosines = self.cosines(vector)
-        best = apart(cosines, self.stored.time_s, k, min_gap_s)
+        best = top_positions(cosines, self.stored.time_s, k, min_gap_s)
         columns = self.stored.frame_no[best], self.stored.time_s[best], cosines[best]
         return [Near(*row) for row in zip(best.tolist(), *(column.tolist() for column in columns), strict=True)]
 
 
-def apart(scores: NDArray[np.floating], times_s: NDArray[np.float64], k: int, min_gap_s: float) -> NDArray[np.intp]:
-    """Where the `k` highest scores are with no two times closer than `min_gap_s`, best first, of equals the earlier."""
+def top_positions(
+    scores: NDArray[np.floating], times_s: NDArray[np.float64], k: int, min_gap_s: float
+) -> NDArray[np.intp]:
+    """Find the positions of the `k` best scores with no two times closer than `min_gap_s` (temporal NMS), best first.
+
+    Of equal scores the earlier comes first.
+    """
     if min_gap_s <= 0:
         top = np.argpartition(-scores, k)[:k] if k < len(scores) else np.arange(len(scores))
         top.sort()
         return top[np.argsort(-scores[top], kind="stable")]
-    free = np.ones(len(scores), dtype=bool)
+    is_free = np.ones(len(scores), dtype=bool)
     chosen: list[int] = []
     for at in np.argsort(-scores, kind="stable").tolist():
         if len(chosen) == k:
             break
-        if free[at]:
-            free &= np.abs(times_s - times_s[at]) >= min_gap_s
+        if is_free[at]:
+            is_free &= np.abs(times_s - times_s[at]) >= min_gap_s
             chosen.append(at)
     return np.array(chosen, np.intp)

@@ -1,8 +1,7 @@
-"""How every search asks LanceDB: by vector or by words, checked first, and again for more where hits were dropped.
+"""Queries to LanceDB, by vector or by words: checked first, and repeated for more rows where hits were dropped.
 
-Rows that a reader may not see yet (of videos or additions that are not complete) are dropped after the fact, and so
-are hits too near to a better one; where that leaves fewer than asked for, the search is run again for four times as
-many.
+Rows that a reader may not see yet (of videos or additions that are not complete) are dropped after the query, and so
+are hits too near to a better one; where too few are left, the query is repeated for four times as many.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from numpy.typing import NDArray
 
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
-from index.search.visibility import VisibilityCache
 from index.store.connection import storage_errors
 from index.store.tables import Tables
+from index.videos.visibility import VisibilityCache
 
 FEW_VIDEOS = 20
 """Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""
-REFINE = 5
+REFINE_FACTOR = 5
 """The index compares rounded vectors; five times as many as asked for are compared again, exactly."""
-LEAST_EFFORT = 400
+MIN_CANDIDATES = 400
 """Candidates that a walk through the graph keeps at least: of a million frames it finds 98 of the 100 nearest."""
 
 Rows = list[dict[str, Any]]
@@ -40,17 +39,21 @@ def nearest_rows(
     exact: bool,
     k: int,
 ) -> Rows:
-    """The `k` rows whose `vector` is nearest to a query by cosine, exactly if `exact`; with `_distance` = 1 - cosine."""
+    """Fetch the `k` rows whose `vector` is nearest by cosine, exactly if `exact`; with `_distance` = 1 - cosine."""
     with storage_errors(tables.uri):
         search = tables[name].search(query, vector_column_name="vector").distance_type("cosine")
         search = search if where is None else search.where(where)
-        search = search.bypass_vector_index() if exact else search.refine_factor(REFINE).ef(max(LEAST_EFFORT, 10 * k))
+        search = (
+            search.bypass_vector_index()
+            if exact
+            else search.refine_factor(REFINE_FACTOR).ef(max(MIN_CANDIDATES, 10 * k))
+        )
         rows: Rows = search.select([*columns, "_distance"]).limit(k).to_arrow().to_pylist()
     return rows
 
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Expr | None, k: int) -> Rows:
-    """The `k` rows whose `text` matches best by BM25, with `_score`; words in "quotes" must follow each other."""
+    """Fetch the `k` rows whose `text` matches best by BM25, with `_score`; words in "quotes" must be adjacent."""
     with storage_errors(tables.uri):
         search = tables[name].search(text, query_type="fts", fts_columns="text")
         search = search if where is None else search.where(where)
@@ -58,23 +61,24 @@ def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], 
     return rows
 
 
-def search_until_k(fetch: Callable[[int], Rows], keep: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
-    """`k` hits, or as many as there are: `fetch(limit)` gives rows, the best ones, and `keep` makes hits of them."""
+def search_until_k(fetch: Callable[[int], Rows], to_hits: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
+    """Collect `k` hits, or all there are: `fetch(limit)` returns the best rows, `to_hits` the hits among them."""
     limit = first
     while True:
         rows = fetch(limit)
-        kept = keep(rows)
-        if len(kept) >= k or len(rows) < limit:
-            return kept[:k]
+        hits = to_hits(rows)
+        if len(hits) >= k or len(rows) < limit:
+            return hits[:k]
         limit *= 4
 
 
 def is_few(scope: Scope) -> bool:
+    """True if a search is limited to so few videos that it is exact."""
     return scope.video_ids is not None and len(scope.video_ids) <= FEW_VIDEOS
 
 
 def unit_query(vector: NDArray[Any], dim: int) -> NDArray[np.float32]:
-    """A query vector as LanceDB takes it; raises QueryError if it is none of this space."""
+    """Convert a query vector for LanceDB; raises QueryError if it is not a vector of this space."""
     query = np.asarray(vector, np.float32)
     if query.shape != (dim,):
         raise QueryError(f"got a query vector of shape {query.shape}; this library's space has {dim} dimensions")
@@ -84,24 +88,25 @@ def unit_query(vector: NDArray[Any], dim: int) -> NDArray[np.float32]:
 
 
 def check_words(text: str) -> None:
+    """Raise QueryError for a query without words."""
     if not text.strip():
         raise QueryError("got an empty query; give some words to look for")
 
 
-def check_scope(catalogue: VisibilityCache, scope: Scope, k: int, min_gap_s: float = 0.0) -> None:
+def check_scope(visible: VisibilityCache, scope: Scope, k: int, min_gap_s: float = 0.0) -> None:
     """Raise QueryError or UnknownVideo for a search that cannot be run."""
     if k < 1:
         raise QueryError(f"got k={k}; ask for at least 1 hit")
     for time_s in (scope.start_s, scope.end_s):
         if time_s is not None and isnan(time_s):
-            raise QueryError("got a time that is no number; leave it out to search from the start or to the end")
+            raise QueryError("got a time that is not a number; leave it out to search from the start or to the end")
     if not min_gap_s >= 0:
         raise QueryError(f"got a minimum gap of {min_gap_s} s; give 0 or more")
     if scope.start_s is not None and scope.end_s is not None and not scope.start_s < scope.end_s:
         raise QueryError(f"got times from {scope.start_s} to {scope.end_s} s; the end must be after the start")
     if scope.video_ids == ():
         raise QueryError("got no video to search in; name some, or none at all to search every video")
-    known = catalogue.videos(scope.video_ids or ())
+    known = visible.videos(scope.video_ids or ())
     for video_id in scope.video_ids or ():
         if video_id not in known:
             raise UnknownVideo(f"got video {video_id!r}, which this library does not hold; `kinodex info` lists all")

@@ -1,7 +1,7 @@
-"""Searching frames by vector, transcript and captions by words (BM25), captions also by vector, detections by label.
+"""Search of frames by vector, transcript and captions by words (BM25), captions also by vector, detections by label.
 
-Where several models wrote captions or heard speech in a video, the newest is searched; detections of all models are.
-A frame that two runs are just writing at once counts once: `Library.complete` will take it out.
+Where several models wrote captions or recognised speech in a video, the newest is searched; detections of all models
+are. A frame that two runs are just writing at once counts once: `VideoWriter.complete` will reject its video.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, Literal
 from lancedb.query import ColumnOrdering
 from numpy.typing import NDArray
 
-from index.annotations.detections import plain_label
+from index.annotations.additions import plain_label
+from index.embedding.space import Fingerprint
 from index.rows import Hit, Scope, VideoRow
-from index.search.fusion import fuse_same, spaced
+from index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours
 from index.search.query import (
     Rows,
     check_scope,
@@ -25,136 +26,167 @@ from index.search.query import (
     search_until_k,
     unit_query,
 )
-from index.search.space_scope import Seen
-from index.search.visibility import VisibilityCache
+from index.search.space_scope import space_scope
 from index.store.connection import storage_errors
 from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
 from index.store.tables import Tables
+from index.videos.visibility import VisibilityCache
 
+EVERYWHERE = Scope()
 LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
 CAPTION_COLUMNS = ["video_id", "segment_no", "start_s", "end_s", "text", "model"]
 DETECTION_COLUMNS = ["video_id", "frame_no", "time_s", "label", "score", "model"]
 
 
-def search_frames(
-    tables: Tables, seen: Seen, vector: NDArray[Any], scope: Scope, k: int, min_gap_s: float
-) -> list[Hit]:
-    """See Library.search_frames. Exact in up to 20 videos and where no vector index was built."""
-    check_scope(seen.catalogue, scope, k, min_gap_s)
-    seen.check(scope.video_ids or ())
-    query = unit_query(vector, tables[seen.table].schema.field("vector").type.list_size)
-    where = all_of(of_videos(scope) + within(scope.start_s, scope.end_s))
+class Search:
+    """Searches of one library. Each raises QueryError for an impossible query, UnknownVideo for an unknown video."""
 
-    def fetch(limit: int) -> Rows:
-        rows = nearest_rows(tables, seen.table, query, ["video_id", "frame_no", "time_s"], where, is_few(scope), limit)
-        return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
+    def __init__(self, tables: Tables, visible: VisibilityCache, own_space: Fingerprint) -> None:
+        self._tables = tables
+        self._visible = visible
+        self._own_space = own_space
 
-    def keep(rows: Rows) -> list[Hit]:
-        videos = seen.videos({row["video_id"] for row in rows})
-        complete = {(row["video_id"], row["frame_no"]): row for row in rows if row["video_id"] in videos}
-        return spaced([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
+    def frames(
+        self,
+        vector: NDArray[Any],
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+        space: str | None = None,
+    ) -> list[Hit]:
+        """Find the `k` frames nearest to a unit vector `[dim]` by cosine, best first, `min_gap_s` apart in a video.
 
-    return search_until_k(fetch, keep, k, first=4 * k if min_gap_s else k)
+        In another space (a name or digest of `Library.spaces`) only videos that have vectors there are searched.
+        Exact in up to 20 videos and where no vector index was built.
+        """
+        in_space = space_scope(self._tables, self._visible, self._own_space, space)
+        check_scope(self._visible, scope, k, min_gap_s)
+        in_space.check(scope.video_ids or ())
+        query = unit_query(vector, self._tables[in_space.table].schema.field("vector").type.list_size)
+        where = all_of(of_videos(scope) + within(scope.start_s, scope.end_s))
+        columns = ["video_id", "frame_no", "time_s"]
 
+        def fetch(limit: int) -> Rows:
+            rows = nearest_rows(self._tables, in_space.table, query, columns, where, is_few(scope), limit)
+            return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["frame_no"]))
 
-def search_transcript(tables: Tables, catalogue: VisibilityCache, text: str, scope: Scope, k: int) -> list[Hit]:
-    """See Library.search_transcript. Any text is a fair query; what is no word matches nothing."""
-    check_scope(catalogue, scope, k)
-    check_words(text)
-    where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+        def to_hits(rows: Rows) -> list[Hit]:
+            videos = in_space.videos({row["video_id"] for row in rows})
+            complete = {(row["video_id"], row["frame_no"]): row for row in rows if row["video_id"] in videos}
+            return suppress_neighbours([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
-    def by_words(limit: int) -> Rows:
-        return _best_first(matching_rows(tables, "transcript", text, LINE_COLUMNS, where, limit))
+        return search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else k)
 
-    def keep(rows: Rows) -> list[Hit]:
-        return [_text_hit(row, "transcript") for row in _visible(rows, catalogue, "speech")]
+    def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
+        """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other.
 
-    return search_until_k(by_words, keep, k, first=k)
+        Any text is a valid query; characters that form no word match nothing.
+        """
+        check_scope(self._visible, scope, k)
+        check_words(text)
+        where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+
+        def by_words(limit: int) -> Rows:
+            return _best_first(matching_rows(self._tables, "transcript", text, LINE_COLUMNS, where, limit))
+
+        def to_hits(rows: Rows) -> list[Hit]:
+            return [_text_hit(row, "transcript") for row in self._shown(rows, "speech")]
+
+        return search_until_k(by_words, to_hits, k, first=k)
+
+    def captions(
+        self, text: str, vector: NDArray[Any] | None = None, scope: Scope = EVERYWHERE, k: int = 10
+    ) -> list[Hit]:
+        """Find the `k` captions that match a text best by BM25, fused with those nearest to its vector, if it is given.
+
+        Each of the two searches returns twice `k` captions, which are then fused by rank.
+        """
+        check_scope(self._visible, scope, k)
+        check_words(text)
+        where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+
+        def by_words(limit: int) -> Rows:
+            return _best_first(matching_rows(self._tables, "captions", text, CAPTION_COLUMNS, where, limit))
+
+        def to_hits(rows: Rows) -> list[Hit]:
+            return [_text_hit(row, "caption") for row in self._shown(rows, "captions")]
+
+        if vector is None:
+            return search_until_k(by_words, to_hits, k, first=k)
+        query = unit_query(vector, self._tables["captions"].schema.field("vector").type.list_size)
+
+        def by_meaning(limit: int) -> Rows:
+            rows = nearest_rows(self._tables, "captions", query, CAPTION_COLUMNS, where, is_few(scope), limit)
+            return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
+
+        return fuse_same(*(search_until_k(by, to_hits, 2 * k, first=2 * k) for by in (by_words, by_meaning)))[:k]
+
+    def detections(
+        self, label: str, min_score: float = 0.0, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
+    ) -> list[Hit]:
+        """Find the `k` frames with the surest detections of a label, in any case, `min_gap_s` apart in a video."""
+        check_scope(self._visible, scope, k, min_gap_s)
+        check_words(label)
+        of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
+        where = all_of(of_label + of_videos(scope) + within(scope.start_s, scope.end_s))
+        best_first = [
+            ColumnOrdering(column_name="score", ascending=False),
+            ColumnOrdering(column_name="video_id"),
+            ColumnOrdering(column_name="time_s"),
+        ]
+
+        def fetch(limit: int) -> Rows:
+            with storage_errors(self._tables.uri):
+                search = self._tables["detections"].search().where(where).order_by(best_first)
+                rows: Rows = search.select(DETECTION_COLUMNS).limit(limit).to_arrow().to_pylist()
+            return rows
+
+        def to_hits(rows: Rows) -> list[Hit]:
+            shown = self._shown(rows, "detections")
+            videos = self._visible.videos({row["video_id"] for row in shown})
+            best: dict[tuple[str, int], dict[str, Any]] = {}
+            for row in shown:
+                best.setdefault((row["video_id"], row["frame_no"]), row)
+            return suppress_neighbours([_detection_hit(row, videos) for row in best.values()], min_gap_s)
+
+        return search_until_k(fetch, to_hits, k, first=4 * k)
+
+    def hybrid(
+        self,
+        text: str,
+        vector: NDArray[Any],
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+        space: str | None = None,
+    ) -> list[Hit]:
+        """Search frames, transcript and captions together: four times `k` hits of each, fused by rank (see `fuse`).
+
+        A line of the transcript that shares only a small word with the text is left out (see `shares_words`). In
+        another space captions, whose vectors are in the library's own, are found by words alone.
+        """
+        in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
+        frames = self.frames(vector, scope, 4 * k, min_gap_s, space)
+        lines = [line for line in self.transcript(text, scope, 4 * k) if shares_words(text, line.text)]
+        captions = self.captions(text, vector if in_own else None, scope, 4 * k)
+        return suppress_neighbours(fuse(frames, lines, captions), min_gap_s)[:k]
+
+    def _shown(self, rows: Rows, stage: str) -> Rows:
+        """Keep rows of complete videos without a model, or of the newest model that completed the stage there.
+
+        Detections are of all such models: each may look for other things.
+        """
+        ids = {row["video_id"] for row in rows}
+        videos, models = self._visible.videos(ids), self._visible.models(stage, ids)
+        shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}
+        return [
+            row for row in rows if row["video_id"] in videos and row["model"] in (None, *shown.get(row["video_id"], ()))
+        ]
 
 
 def _best_first(rows: Rows) -> Rows:
-    """By score, those of the same one in order of place."""
+    """Sort by score, rows of equal score by position."""
     return sorted(rows, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
-
-
-def search_captions(
-    tables: Tables,
-    catalogue: VisibilityCache,
-    text: str,
-    vector: NDArray[Any] | None,
-    scope: Scope,
-    k: int,
-) -> list[Hit]:
-    """See Library.search_captions: each of the two searches gives twice `k` captions, which are then fused."""
-    check_scope(catalogue, scope, k)
-    check_words(text)
-    where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
-
-    def by_words(limit: int) -> Rows:
-        return _best_first(matching_rows(tables, "captions", text, CAPTION_COLUMNS, where, limit))
-
-    def keep(rows: Rows) -> list[Hit]:
-        return [_text_hit(row, "caption") for row in _visible(rows, catalogue, "captions")]
-
-    if vector is None:
-        return search_until_k(by_words, keep, k, first=k)
-    query = unit_query(vector, tables["captions"].schema.field("vector").type.list_size)
-
-    def by_meaning(limit: int) -> Rows:
-        rows = nearest_rows(tables, "captions", query, CAPTION_COLUMNS, where, is_few(scope), limit)
-        return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
-
-    return fuse_same(*(search_until_k(by, keep, 2 * k, first=2 * k) for by in (by_words, by_meaning)))[:k]
-
-
-def search_detections(
-    tables: Tables,
-    catalogue: VisibilityCache,
-    label: str,
-    min_score: float,
-    scope: Scope,
-    k: int,
-    min_gap_s: float,
-) -> list[Hit]:
-    """See Library.search_detections."""
-    check_scope(catalogue, scope, k, min_gap_s)
-    check_words(label)
-    of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
-    where = all_of(of_label + of_videos(scope) + within(scope.start_s, scope.end_s))
-    best_first = [
-        ColumnOrdering(column_name="score", ascending=False),
-        ColumnOrdering(column_name="video_id"),
-        ColumnOrdering(column_name="time_s"),
-    ]
-
-    def fetch(limit: int) -> Rows:
-        with storage_errors(tables.uri):
-            search = tables["detections"].search().where(where).order_by(best_first)
-            rows: Rows = search.select(DETECTION_COLUMNS).limit(limit).to_arrow().to_pylist()
-        return rows
-
-    def keep(rows: Rows) -> list[Hit]:
-        shown = _visible(rows, catalogue, "detections")
-        videos = catalogue.videos({row["video_id"] for row in shown})
-        best: dict[tuple[str, int], dict[str, Any]] = {}
-        for row in shown:
-            best.setdefault((row["video_id"], row["frame_no"]), row)
-        return spaced([_detection_hit(row, videos) for row in best.values()], min_gap_s)
-
-    return search_until_k(fetch, keep, k, first=4 * k)
-
-
-def _visible(rows: Rows, catalogue: VisibilityCache, stage: str) -> Rows:
-    """Rows of complete videos that no model wrote, or one that completed its stage there: the newest such model.
-
-    Detections are of all such models: what one looks for another may not.
-    """
-    ids = {row["video_id"] for row in rows}
-    videos, models = catalogue.videos(ids), catalogue.models(stage, ids)
-    shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}
-    return [
-        row for row in rows if row["video_id"] in videos and row["model"] in (None, *shown.get(row["video_id"], ()))
-    ]
 
 
 def _frame_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:

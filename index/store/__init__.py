@@ -1,1 +1,4 @@
-"""LanceDB: schema, tables, filters, leases, indexes."""
+"""LanceDB: connection, schema, tables, filters, indexes and leases, without knowledge of what rows mean.
+
+May import index.embedding, for the fingerprint of a space.
+"""

@@ -1,7 +1,7 @@
-"""Whether an object store keeps commits apart, tried out before a library is made there.
+"""Probe of an object store for lost commits, before a library is made there.
 
 A commit is a new object that must not replace another's of the same name (`If-None-Match: *`). A store that ignores
-this loses one of two commits made at the same moment without a word, so a library there would lose rows.
+this silently loses one of two commits made at the same moment, so a library there would lose rows.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from index.store.tables import retry_on_conflict
 
 WRITERS = 4
 COMMITS = 4
-"""By each writer. On a store that ignores the condition, over half of all 16 were lost in each of 16 trials."""
+"""Of each writer. On a store that ignores the condition, over half of all 16 were lost in each of 16 trials."""
 
 
 def check_commits(database: Any, uri: str) -> None:
     """Let several writers commit at once and count what is there; raises UnsafeStore if a commit is lost.
 
-    Where commits replace each other, some also fail, at an object that changed while it was read: what was lost of
-    the others tells why.
+    Where commits replace each other, some also fail, at an object that changed while it was read: then the number of
+    lost commits is the error to report.
     """
     probe = f"commit_probe_{uuid.uuid4().hex}"
     with storage_errors(uri):
@@ -49,7 +49,7 @@ def check_commits(database: Any, uri: str) -> None:
 
 
 def _commit(uri: str, probe: str, writer: int) -> tuple[int, Exception | None]:
-    """How many commits were acknowledged, and what ended them early, if anything did."""
+    """Commit a few times; return the number of acknowledged commits, and the error that ended them early, if any."""
     done = 0
     try:
         table = connect(uri).open_table(probe)

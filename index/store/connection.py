@@ -1,4 +1,4 @@
-"""Where a library lives: its place checked and opened, and what storage says turned into one clear line."""
+"""The place of a library: checked, opened, and its storage errors turned into one clear line."""
 
 from __future__ import annotations
 
@@ -16,24 +16,21 @@ import pyarrow as pa
 
 from index.embedding.space import Fingerprint
 from index.errors import NewerLibrary, NotALibrary, OlderLibrary, StorageError, StorageFull
-from index.store.object_store_errors import explain
+from index.foreign_errors import Meaning, meanings_of
 from index.store.schema import FORMAT_KEY, FORMAT_VERSION, SETTINGS_KEY, SPACE_KEY, VECTORS_PREFIX
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "videos",
 )  # fmt: skip
-UNREACHABLE_SIGNS = ("LanceError(IO)", "IO {", "object store", "was not found", "lance error: Not found")
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
-CONFLICT_SIGNS = ("commit conflict", "concurrent writers", "incompatible with concurrent transaction")
-DAMAGE_SIGNS = ("Invalid range", "failed to fill whole buffer", "size is too small", "Not found: ", "was not found")
-"""A file that is cut off, a file that is gone, a table that is gone."""
-FULL_SIGNS = ("No space left", "os error 28", "Disk quota exceeded", "os error 122")
+CODE = re.compile(r"<Code>(\w+)</Code>")
+ADDRESS = re.compile(r"uri: Some\((\w+://[^/?)]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a library says of itself."""
+    """Facts about a whole library, from the metadata of its `videos` table."""
 
     format_version: int
     settings: Mapping[str, Any]
@@ -41,7 +38,7 @@ class Heading:
 
 
 def place(uri: str) -> str:
-    """A URI as LanceDB takes it; a plain path is made absolute, since workers may run elsewhere."""
+    """Turn a URI into the form that LanceDB takes; a plain path becomes absolute, since workers may run elsewhere."""
     if not uri.strip():
         raise NotALibrary("got an empty name for a library; give its folder or URI")
     plain = uri.removeprefix("file://")
@@ -49,16 +46,18 @@ def place(uri: str) -> str:
 
 
 def is_local(uri: str) -> bool:
+    """True if a library lives in a folder of this machine."""
     return "://" not in uri
 
 
 def connect(uri: str) -> Any:
-    """A LanceDB connection whose tables always show the newest state."""
+    """Open a LanceDB connection whose tables always show the newest state."""
     with storage_errors(uri):
         return lancedb.connect(uri, read_consistency_interval=timedelta(0))
 
 
 def table_names(database: Any, uri: str) -> list[str]:
+    """List the tables of a database, page by page."""
     names: list[str] = []
     page = None
     with storage_errors(uri):
@@ -71,7 +70,7 @@ def table_names(database: Any, uri: str) -> list[str]:
 
 
 def check_vacant(uri: str) -> None:
-    """Raise NotALibrary if a local place holds anything but what an interrupted creation leaves."""
+    """Raise NotALibrary if a local place holds anything but the files of an interrupted creation."""
     if not is_local(uri) or not Path(uri).exists():
         return
     if not Path(uri).is_dir():
@@ -86,7 +85,7 @@ def _is_ours(name: str) -> bool:
 
 
 def read_heading(schema: pa.Schema, uri: str) -> Heading:
-    """What the metadata of `videos` says; raises NotALibrary, NewerLibrary or OlderLibrary."""
+    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary or OlderLibrary."""
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, a LanceDB database that kinodex did not make; give a library")
@@ -103,30 +102,59 @@ def read_heading(schema: pa.Schema, uri: str) -> Heading:
 
 @contextmanager
 def storage_errors(uri: str) -> Iterator[None]:
-    """Turn what LanceDB and the system say about storage into StorageFull or StorageError.
+    """Turn errors of LanceDB and the system about storage into StorageFull or StorageError.
 
-    LanceDB raises most of them as RuntimeError or ValueError with a text of its own; others pass unchanged.
+    LanceDB raises most of them as RuntimeError or ValueError (see `foreign_errors`); others pass unchanged.
     """
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
-        text = RUST_SOURCE.sub("", str(error).strip().splitlines()[0])
-        if any(sign in text for sign in FULL_SIGNS):
-            raise StorageFull(
-                f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
-            ) from error
-        if any(sign in text for sign in CONFLICT_SIGNS):
-            raise StorageError(
-                f"cannot commit to {uri}: other writers kept coming first; run again when fewer write at once"
-            ) from error
-        meant = explain(str(error))
-        if meant is not None:
-            raise StorageError(f"cannot use {uri}: {meant}") from error
-        if any(sign in text for sign in DAMAGE_SIGNS):
-            raise StorageError(
-                f"cannot use {uri}: part of it is missing or cut off ({text[:300]}); if running again does not help, "
-                "restore it from a copy, or ingest into a new library"
-            ) from error
-        if isinstance(error, OSError) or any(sign in text for sign in UNREACHABLE_SIGNS):
-            raise StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it") from error
-        raise
+        found = _storage_error(uri, error)
+        if found is None:
+            raise
+        raise found from error
+
+
+def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | None:
+    text = RUST_SOURCE.sub("", str(error).strip().splitlines()[0])
+    meanings = meanings_of(text)
+    if Meaning.DISK_FULL in meanings:
+        return StorageFull(
+            f"no room is left for {uri}; what was complete before stays readable: free some space and run again"
+        )
+    if Meaning.CONFLICT in meanings:
+        return StorageError(
+            f"cannot commit to {uri}: other writers kept coming first; run again when fewer write at once"
+        )
+    advice = _advice_on_store(str(error))
+    if advice is not None:
+        return StorageError(f"cannot use {uri}: {advice}")
+    if Meaning.DAMAGED in meanings:
+        return StorageError(
+            f"cannot use {uri}: part of it is missing or cut off ({text[:300]}); if running again does not help, "
+            "restore it from a copy, or ingest into a new library"
+        )
+    if isinstance(error, OSError) or Meaning.UNREACHABLE in meanings:
+        return StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it")
+    return None
+
+
+def _advice_on_store(text: str) -> str | None:
+    """Explain an object store's error and what to do about it, or None if the text is not about a store."""
+    meanings = meanings_of(text)
+    named, found = CODE.search(text), ADDRESS.search(text)
+    code = f" ({named[1]})" if named else ""
+    address = found[1] if found else "the store"
+    advice = {
+        Meaning.NO_BUCKET: "there is no such bucket; make it, or give another",
+        Meaning.REFUSED: f"{address} refuses these credentials{code}; check AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY",
+        Meaning.NO_CREDENTIALS: "no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+        "or AWS_PROFILE",
+        Meaning.OTHER_REGION: f"the bucket is in another region{code}; set AWS_REGION",
+        Meaning.NO_CONDITIONAL_WRITES: f"{address} does not know conditional writes, without which commits are not "
+        "safe; use another store",
+        Meaning.PLAIN_HTTP: f"{address} is plain http; set AWS_ALLOW_HTTP=true if that is meant",
+        Meaning.NO_ANSWER: f"{address} does not answer; check AWS_ENDPOINT_URL and the network",
+    }
+    return next((line for meaning, line in advice.items() if meaning in meanings), None)

@@ -1,6 +1,6 @@
-"""Making a library's tables, by one process at a time.
+"""Create a library's tables, one process at a time.
 
-Two that make one table at the same moment would otherwise lay theirs over each other's, rows and all. The table of
+Two processes that create one table at the same moment would otherwise replace each other's, rows and all. The table of
 leases comes first, so that the others are made under a lease; `videos` comes last: where it is, all is.
 """
 
@@ -20,22 +20,22 @@ from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.schema import table_schemas
 from index.store.tables import Tables
 
-WITH_WORDS = ("transcript", "captions")
+SEARCHED_BY_WORDS = ("transcript", "captions")
 
 
 def make_tables(database: Any, uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint) -> None:
-    """See Library.create; goes on where an interrupted creation stopped."""
+    """Create all tables, those that an interrupted creation left out included; raises LibraryBusy or UnsafeStore."""
     if not is_local(uri):
         check_commits(database, uri)
     tables = Tables(uri, database)
     schemas = table_schemas(settings, fingerprint)
     try:
-        _make(tables, schemas)
+        _create(tables, schemas)
     except LeaseLost as error:  # of two that made the leases at the same moment the second's table counts
         raise LibraryBusy(f"got {uri}, where another process makes a library at this moment; run again") from error
 
 
-def _make(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
+def _create(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
     tables.create("leases", schemas["leases"])
     with Lease(tables, "creation", "another ingest", DEFAULT_LEASE) as lease:
         if "videos" in tables.names():
@@ -43,5 +43,5 @@ def _make(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
         for name, schema in schemas.items():
             lease.check()
             tables.create(name, schema)
-            if name in WITH_WORDS:
+            if name in SEARCHED_BY_WORDS:
                 index_text(tables[name])

@@ -1,34 +1,26 @@
-"""Indexes and files of a library, kept by one process: made once they pay, brought up to date after appends.
+"""Indexes and files of tables: when they pay, and how they are made, joined and cleaned up.
 
-Until then searches scan, which is right but slower. Only the vector index changes what is found: over many
+Until an index pays searches scan, which is right but slower. Only the vector index changes what is found: over many
 videos it gives 98 of 100 true nearest frames (measured on a million).
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from lancedb.index import FTS, Bitmap, BTree, HnswSq
+from lancedb.index import FTS, Bitmap, BTree
 
-from index.store.connection import storage_errors
-from index.store.tables import Tables, retry_on_conflict
-from index.store.vector_tables import space_tables
+from index.store.tables import retry_on_conflict
 
-BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
-"""Tables that are asked for the rows of a video."""
-SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
-"""Tables whose fragments are quickly joined."""
-
-LEAST_KEEP_S = 0.001
-"""As good as none; of none LanceDB warns on stderr."""
+MIN_KEEP_S = 0.001
+"""As good as 0, of which LanceDB warns on stderr."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When an index pays, and when it is stale."""
+    """Numbers of rows from which an index pays, or is stale."""
 
     scalar_rows: int = 20_000
     """From here on finding a video's rows by scanning takes longer than a search should."""
@@ -51,27 +43,27 @@ class Thresholds:
 
 
 AFTER_RUN = Thresholds()
-"""At the end of a run: whoever searches next should not wait."""
+"""At the end of a run: the next search should not wait."""
 DURING_RUN = Thresholds(vector_rows=2**62, stale_rows=100_000, stale_lines=100_000, stale_share=0.1)
 """Now and then in a long run: its own counting stays quick, tables stay small, and the graphs are left for the end."""
 
 
 def index_text(table: Any) -> None:
-    """A word index over `text` for any script: no stemming, and with positions, for "quoted phrases"."""
+    """Build a word index over `text` for any script: no stemming, and with positions, for "quoted phrases"."""
     tokens = FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
     retry_on_conflict(lambda: table.create_index("text", config=tokens, name="by_text"))
 
 
 def forget_deleted(table: Any) -> None:
-    """Make indexes anew, without the words, labels and ids of rows that were deleted.
+    """Rebuild indexes, without the words, labels and ids of rows that were deleted.
 
-    One of vectors takes long and is dropped: `refresh` makes it again, and until then searches scan.
+    An index of vectors takes long and is dropped: `refresh` builds it again, and until then searches scan.
     """
     for index in table.list_indices():
-        _make_anew(table, index.name, index.columns[0])
+        _rebuild(table, index.name, index.columns[0])
 
 
-def _make_anew(table: Any, name: str, column: str) -> None:
+def _rebuild(table: Any, name: str, column: str) -> None:
     if column == "vector":
         retry_on_conflict(lambda: table.drop_index(name))
     elif column == "text":
@@ -82,68 +74,18 @@ def _make_anew(table: Any, name: str, column: str) -> None:
         )
 
 
-def refresh(tables: Tables, when: Thresholds) -> None:
-    """Create what indexes pay by now and bring stale ones up to date; join fragments and drop what is outdated."""
-    # Lance otherwise warns on stderr that asking after an index will soon leave out what nobody here reads.
-    os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
-    spaces = list(space_tables(tables))
-    kept = ["clips"] if tables.has("clips") else []
-    with storage_errors(tables.uri):
-        for name in (*BY_VIDEO, *kept, *spaces):
-            _index_values(tables[name], "video_id", BTree(), when)
-        _index_values(tables["frames"], "frame_key", BTree(), when)
-        _index_values(tables["sources"], "uri", BTree(), when)
-        _index_values(tables["detections"], "label", Bitmap(), when)
-        join_fragments(tables["frames"], when.picture_fragments, when)
-        for name in (*SMALL, *kept):
-            join_fragments(tables[name], when.fragments, when)
-        for name in spaces:
-            join_fragments(tables[name], when.vector_fragments, when)
-        for name in (*spaces, "captions"):
-            _index_vectors(tables[name], when)
-        for name in ("transcript", "captions"):
-            if _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
-                optimize(tables[name], when)
-        optimize(tables["leases"], when)  # renewed every few seconds, each time as a new state of the table
-
-
-def _index_values(table: Any, column: str, kind: BTree | Bitmap, when: Thresholds) -> None:
-    """Made anew when stale: that takes 0.1 s a million rows, and optimizing would copy pictures."""
-    missing = not _indexes(table, column) and table.count_rows() >= when.scalar_rows
-    if missing or _is_stale(table, column, when.stale_rows, when.stale_share):
-        retry_on_conflict(lambda: table.create_index(column, config=kind, name=f"by_{column}"))
-
-
-def _index_vectors(table: Any, when: Thresholds) -> None:
-    """Rows without a vector, which captions may be, do not count: no index can be built of none."""
-    if not _indexes(table, "vector"):
-        if table.count_rows() >= when.vector_rows and table.count_rows("vector IS NOT NULL") >= when.vector_rows:
-            graph = HnswSq(distance_type="cosine")
-            retry_on_conflict(lambda: table.create_index("vector", config=graph, name="by_vector"))
-    elif _is_stale(table, "vector", when.stale_rows, when.stale_share):
-        optimize(table, when)
-
-
-def _indexes(table: Any, column: str) -> list[Any]:
-    return [index for index in table.list_indices() if index.columns == [column]]
-
-
-def _is_stale(table: Any, column: str, rows: int, share: float) -> bool:
-    """Whether the index of a column, if there is one, lacks more rows than this and a larger share of them."""
-    lacking = max((index.num_unindexed_rows for index in _indexes(table, column)), default=0)
-    return lacking > rows and lacking > share * table.count_rows()
-
-
 def small_fragments(table: Any) -> int:
+    """Count the fragments of a table that Lance calls small."""
     return int(table.stats()["fragment_stats"]["num_small_fragments"])
 
 
 def join_fragments(table: Any, many: int, when: Thresholds) -> None:
+    """Join the fragments of a table if there are too many."""
     if small_fragments(table) > many:
         optimize(table, when)
 
 
 def optimize(table: Any, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
-    keep_s = max(when.keep_s, LEAST_KEEP_S)
+    keep_s = max(when.keep_s, MIN_KEEP_S)
     retry_on_conflict(lambda: table.optimize(cleanup_older_than=timedelta(seconds=keep_s)))

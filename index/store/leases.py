@@ -1,9 +1,9 @@
-"""Being the only one to do a thing in a library, on whatever machine, and knowing when one no longer is.
+"""Leases: the right to be the only process, on any machine, to do one thing in a library.
 
-A lease is a row that its holder renews every few seconds. Who wants it and finds it held takes it over if the holder
-is dead: at once if its process was on this machine, else after watching the row for a while without seeing it
-change. So clocks of different machines are never compared. Whoever holds it by mistake still, because it was stopped
-for so long, sees that at its next check. (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the
+A lease is a row that its holder renews every few seconds. Another process that finds it held takes it over if the
+holder is dead: at once if its process was on this machine, else after watching the row for a while without seeing it
+change. So clocks of different machines are never compared. A holder that was stopped for so long that another took
+over learns that at its next check. (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the
 token, since a lease that is timed alone cannot stop a holder that sleeps.)
 """
 
@@ -26,12 +26,12 @@ from index.store.process_identity import Process, is_known, is_running, this_pro
 from index.store.tables import Tables
 
 LOOK_S = 1.0
-"""How often a lease that another machine holds is looked at, until its holder is seen alive or has had its time."""
+"""Pause between two looks at a lease that another machine holds, until its holder is seen alive or times out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often a holder renews its lease, and how long another must see no renewal before it takes over."""
+    """Seconds between renewals of a lease, and seconds without a renewal after which another may take over."""
 
     beat_s: float = 10.0
     patience_s: float = 45.0
@@ -41,7 +41,7 @@ DEFAULT_LEASE = Pace()
 
 
 class Lease:
-    """Held from `with` on; see Library.lease. `token` is what `check_lease` asks for, in whatever process."""
+    """A lease, held within its `with` block. `check_lease` takes its `token`, in any process."""
 
     def __init__(self, tables: Tables, name: str, owner: str, pace: Pace) -> None:
         self.name = name
@@ -74,26 +74,26 @@ class Lease:
                     return
                 beat += 1
             except LibraryError:
-                continue  # the store may answer the next time; if it does not, whoever uses the library learns it
+                continue  # the store may answer the next time; if not, the next use of the library reports it
 
 
 def check_lease(tables: Tables, name: str, token: str) -> None:
-    """See Library.check_lease."""
+    """Raise LeaseLost unless the lease of this name still has this token."""
     row = _row(tables, name)
     if row is None or row["token"] != token:
         who = f"{_holder(row)} holds it" if row is not None and row["token"] else "nobody holds it"
-        raise LeaseLost(f"lost the lease {name!r} of {tables.uri}: {who}; this run was taken for dead and must stop")
+        raise LeaseLost(f"lost the lease {name!r} of {tables.uri}: {who}; this run was presumed dead and must stop")
 
 
 def take(tables: Tables, name: str, token: str, owner: str, pace: Pace) -> None:
-    """Make the lease's row ours, or raise LibraryBusy. Of several that try at once one succeeds."""
+    """Take the lease for this process, or raise LibraryBusy. Of several that try at once one succeeds."""
     ours = _claim(name, token, owner)
     row = _row(tables, name)
     if row is None:
         tables.insert("leases", ["name"], [ours])
         row = _held_row(tables, name)
     if row["token"] not in ("", token):
-        row = _outlived(tables, row, pace)
+        row = _wait_for_end(tables, row, pace)
     if row["token"] != token:
         _update(tables, name, row["token"], ours, beat=row["beat"])
         row = _held_row(tables, name)
@@ -118,8 +118,8 @@ def _claim(name: str, token: str, owner: str) -> dict[str, Any]:
     }
 
 
-def _outlived(tables: Tables, row: Mapping[str, Any], pace: Pace) -> Mapping[str, Any]:
-    """The row as last seen, once its holder is dead or has let it go; raises LibraryBusy if it is seen alive."""
+def _wait_for_end(tables: Tables, row: Mapping[str, Any], pace: Pace) -> Mapping[str, Any]:
+    """Return the row once its holder is dead or has released it; raises LibraryBusy if the holder is alive."""
     holder = Process(row["host"], row["boot"], row["pid"], row["process_start"])
     if is_known(holder):
         if is_running(holder):
@@ -142,7 +142,7 @@ def _row(tables: Tables, name: str) -> Mapping[str, Any] | None:
 
 
 def _held_row(tables: Tables, name: str) -> Mapping[str, Any]:
-    """A row that is known to be there: none is ever deleted, but whoever makes the library anew starts without any."""
+    """Read a row that must be there: none is ever deleted, but a library that is created again starts without any."""
     row = _row(tables, name)
     if row is None:
         raise LeaseLost(f"the lease {name!r} of {tables.uri} was written and is gone; run again, or check the store")
@@ -150,7 +150,7 @@ def _held_row(tables: Tables, name: str) -> Mapping[str, Any]:
 
 
 def _update(tables: Tables, name: str, token: str, values: Mapping[str, Any], beat: int | None = None) -> bool:
-    """Change the row if it still has this token, and beat if given; the store settles who of several was first."""
+    """Change the row if it still has this token, and beat if given; the store decides which of several was first."""
     where = equal("name", name) & equal("token", token)
     return tables.update("leases", where if beat is None else where & (col("beat") == lit(beat)), values) > 0
 

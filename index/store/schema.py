@@ -1,6 +1,6 @@
-"""The tables of a library (see DESIGN: videos, failures, frames, vectors, segments, captions, ..., additions).
+"""Tables of a library: their columns and metadata.
 
-`clips` is only there once an agent has kept something (see `clips`).
+`clips` is only there once an agent has stored a caption (see `index.annotations.clip_captions`).
 
 Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
 copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
@@ -23,10 +23,14 @@ FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 VECTORS_PREFIX = "vectors_"
 FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
+CLIPS_TABLE = "clips"
+STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
+"""Tables of the optional stages. Vectors have a table for each space instead."""
+STAGES = (*STAGE_TABLES, "vectors")
 
 
 def frame_key(video_id: str, frame_no: int) -> int:
-    """An integer for (video, frame): 39 bits of the id's sha256, then 24 of the number.
+    """Make an integer of (video, frame): 39 bits of the id's sha256, then 24 of the number.
 
     One indexed `IN` over such keys fetches frames of many videos 12 times quicker than an OR of pairs. Two
     videos may share a key's upper bits, so a reader checks `video_id` too.
@@ -38,13 +42,13 @@ def frame_key(video_id: str, frame_no: int) -> int:
 
 
 def vectors_table(fingerprint: Fingerprint) -> str:
-    """The name of the table that holds a space's vectors."""
+    """Name the table that holds a space's vectors."""
     words = re.sub(r"[^a-z0-9]+", "_", fingerprint.name.lower()).strip("_")[-40:]
     return f"{VECTORS_PREFIX}{words}_{fingerprint.digest}"
 
 
 def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, pa.Schema]:
-    """The schema of every table by name, `videos` last."""
+    """Make the schema of every table, by name, `videos` last."""
     return {
         "frames": FRAMES,
         vectors_table(fingerprint): vectors_schema(fingerprint),
@@ -68,6 +72,7 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
 
 
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
+    """Make the schema of a space's vectors; its metadata holds the whole fingerprint."""
     return pa.schema(
         [
             _required("video_id", pa.string()),
@@ -80,7 +85,7 @@ def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
 
 
 def _captions(dim: int) -> pa.Schema:
-    """Captions are searched by word and, in the library's own space, by meaning."""
+    """Make the schema of captions, which are searched by word and, in the library's own space, by meaning."""
     return pa.schema(
         [
             _required("video_id", pa.string()),
@@ -100,7 +105,7 @@ def _required(name: str, kind: pa.DataType) -> pa.Field:
 
 
 def _key(name: str, position: int) -> pa.Field:
-    """A column of the primary key, without which concurrent upserts of one row leave it there twice."""
+    """Make a column of the primary key, without which concurrent upserts of one row leave it there twice."""
     marks = {
         "lance-schema:unenforced-primary-key": "true",
         "lance-schema:unenforced-primary-key:position": str(position),
@@ -181,7 +186,7 @@ CLIPS = pa.schema(
     [
         _key("video_id", 1),
         _key("model", 2),
-        _key("part", 3),  # start_s and end_s as a text, since a key of floats finds nothing again
+        _key("part", 3),  # start_s and end_s as a text, since a key of floats never matches
         _required("start_s", pa.float64()),
         _required("end_s", pa.float64()),
         _required("text", pa.string()),

@@ -1,4 +1,4 @@
-"""What the tables of a library take and how they are kept: for people and for deciding what to do about it."""
+"""Sizes, fragments and indexes of a library's tables, for people and for maintenance."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class TableFacts:
     rows: int
     data_bytes: int
     disk_bytes: int | None
-    """None in an object store, where counting means listing all of it."""
+    """None in an object store, where counting would list every object."""
     fragments: int
     versions: int
     indexes: tuple[IndexFacts, ...]
 
 
 def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
-    """All tables by name."""
+    """Measure all tables, by name."""
     names = sorted(name for name in tables.names() if tables.has(name))
     with storage_errors(tables.uri):
         return tuple(_facts(tables, name) for name in names)
@@ -42,7 +42,7 @@ def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
 
 def _facts(tables: Tables, name: str) -> TableFacts:
     table = tables[name]
-    told = table.stats()
+    stats = table.stats()
     indexes = [
         IndexFacts(each.name, tuple(each.columns), str(each.index_type), each.num_unindexed_rows)
         for each in table.list_indices()
@@ -50,17 +50,17 @@ def _facts(tables: Tables, name: str) -> TableFacts:
     folder = Path(tables.uri) / f"{name}.lance"
     return TableFacts(
         name=name,
-        rows=int(told["num_rows"]),
-        data_bytes=int(told["total_bytes"]),
+        rows=int(stats["num_rows"]),
+        data_bytes=int(stats["total_bytes"]),
         disk_bytes=_disk_bytes(folder) if is_local(tables.uri) else None,
-        fragments=int(told["fragment_stats"]["num_fragments"]),
+        fragments=int(stats["fragment_stats"]["num_fragments"]),
         versions=len(table.list_versions()),
         indexes=tuple(indexes),
     )
 
 
 def _disk_bytes(folder: Path) -> int:
-    """Bytes of all files; those that a run at work deletes meanwhile count nothing."""
+    """Sum the bytes of all files, without those that a run at work deletes meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         try:

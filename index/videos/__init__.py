@@ -1,1 +1,4 @@
-"""Rows of a video: write, commit (make visible), read, ingest log."""
+"""Rows of videos: write them, count them, make them visible, find a video, and log the runs of ingest.
+
+May import index.store.
+"""

@@ -1,4 +1,4 @@
-"""What an ingest keeps for the next one: sources seen, sources that failed, and what each run said of itself."""
+"""Notes of an ingest for the next one: sources that were read, sources that failed, and the report of each run."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
 from index.rows import FailureRow, RunRow, SourceRow
-from index.store.filters import equal, one_of
+from index.store.filters import one_of
 from index.store.tables import Tables
 
 
-def video_ids(tables: Tables) -> set[str]:
-    return set(tables.rows("videos", equal("state", "complete"), ["video_id"])["video_id"].to_pylist())
+class IngestLog:
+    """Sources, failures and runs of a library."""
 
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
 
-def sources(tables: Tables) -> dict[str, SourceRow]:
-    return {row["uri"]: SourceRow(**row) for batch in tables.batches("sources") for row in batch.to_pylist()}
+    def sources(self) -> dict[str, SourceRow]:
+        """Read every source that an ingest found a video in, by URI."""
+        return {row["uri"]: SourceRow(**row) for batch in self._tables.batches("sources") for row in batch.to_pylist()}
 
+    def add_sources(self, rows: Iterable[SourceRow]) -> None:
+        """Record sources, each in place of the earlier row of its URI; of several rows of one URI the last counts."""
+        self._tables.upsert("sources", ["uri"], [asdict(row) for row in {row.uri: row for row in rows}.values()])
 
-def add_sources(tables: Tables, rows: Iterable[SourceRow]) -> None:
-    """Of rows of one URI the last counts."""
-    tables.upsert("sources", ["uri"], [asdict(row) for row in {row.uri: row for row in rows}.values()])
+    def failures(self) -> list[FailureRow]:
+        """Read all failures, by URI and stage."""
+        rows = [FailureRow(**row) for row in self._tables.rows("failures").to_pylist()]
+        return sorted(rows, key=lambda row: (row.uri, row.stage))
 
+    def add_failures(self, rows: Sequence[FailureRow]) -> None:
+        """Record failed sources; the same source and stage again, earlier or in `rows`, count as further attempts."""
+        if not rows:
+            return
+        where = one_of("uri", sorted({row.uri for row in rows}))
+        before = self._tables.rows("failures", where, ["uri", "stage", "attempts"]).to_pylist()
+        attempts = {(row["uri"], row["stage"]): row["attempts"] for row in before}
+        counted = {}
+        for row in rows:
+            key = row.uri, row.stage
+            attempts[key] = attempts.get(key, 0) + row.attempts
+            counted[key] = asdict(replace(row, attempts=attempts[key]))
+        self._tables.upsert("failures", ["uri", "stage"], list(counted.values()))
 
-def failures(tables: Tables) -> list[FailureRow]:
-    rows = [FailureRow(**row) for row in tables.rows("failures").to_pylist()]
-    return sorted(rows, key=lambda row: (row.uri, row.stage))
+    def clear_failures(self, uris: Sequence[str], stages: Sequence[str] | None = None) -> None:
+        """Forget the failures of sources, or only those of some stages."""
+        if uris:
+            of_sources = one_of("uri", uris)
+            self._tables.delete("failures", of_sources if stages is None else of_sources & one_of("stage", stages))
 
+    def runs(self) -> list[RunRow]:
+        """Read the report of every run, the latest first."""
+        rows = self._tables.rows("runs").to_pylist()
+        loaded = [RunRow(**row | {"report": json.loads(row["report"])}) for row in rows]
+        return sorted(loaded, key=lambda row: (row.started_at, row.run_id), reverse=True)
 
-def add_failures(tables: Tables, rows: Sequence[FailureRow]) -> None:
-    """Attempts add up, those of earlier rows and those of several rows of one source and stage here."""
-    if not rows:
-        return
-    where = one_of("uri", sorted({row.uri for row in rows}))
-    before = tables.rows("failures", where, ["uri", "stage", "attempts"]).to_pylist()
-    attempts = {(row["uri"], row["stage"]): row["attempts"] for row in before}
-    counted = {}
-    for row in rows:
-        key = row.uri, row.stage
-        attempts[key] = attempts.get(key, 0) + row.attempts
-        counted[key] = asdict(replace(row, attempts=attempts[key]))
-    tables.upsert("failures", ["uri", "stage"], list(counted.values()))
-
-
-def clear_failures(tables: Tables, uris: Sequence[str], stages: Sequence[str] | None) -> None:
-    if uris:
-        of_sources = one_of("uri", uris)
-        tables.delete("failures", of_sources if stages is None else of_sources & one_of("stage", stages))
-
-
-def add_run(tables: Tables, row: RunRow) -> None:
-    tables.upsert("runs", ["run_id"], [asdict(row) | {"report": json.dumps(row.report, sort_keys=True)}])
-
-
-def runs(tables: Tables) -> list[RunRow]:
-    """All runs, the latest first."""
-    rows = tables.rows("runs").to_pylist()
-    loaded = [RunRow(**row | {"report": json.loads(row["report"])}) for row in rows]
-    return sorted(loaded, key=lambda row: (row.started_at, row.run_id), reverse=True)
+    def add_run(self, row: RunRow) -> None:
+        """Record a run, in place of its earlier row."""
+        self._tables.upsert("runs", ["run_id"], [asdict(row) | {"report": json.dumps(row.report, sort_keys=True)}])

@@ -1,4 +1,4 @@
-"""How many rows each video has in a table, by one scan of its ids and numbers: for checks, never for readers."""
+"""Counts of the rows of each video, by one scan of ids and numbers: for checks, never for readers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 from lancedb.expr import Expr, col, lit
 from numpy.typing import NDArray
 
-from index.annotations.speech import AddedSource
-from index.store.filters import all_of
+from index.rows import AddedSource, VideoRow
+from index.store.filters import all_of, one_of
 from index.store.schema import FRAME_NO_BITS
 from index.store.tables import Tables
 
@@ -24,13 +24,32 @@ class Counts:
 
     rows: Mapping[str, int]
     distinct: Mapping[str, int]
-    """Rows left if those with the same number count once; as `rows` where rows have no number."""
+    """Number of rows if those with the same number count once; as `rows` where rows have no number."""
+
+
+def counts_of(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> dict[str, Counts]:
+    """Count the rows of these videos, or of all, in each table that ingest fills."""
+    where = [] if video_ids is None else [one_of("video_id", video_ids)]
+    return {name: count_rows(tables, name, where) for name in expected_rows(vectors_table)}
+
+
+def expected_rows(vectors_table: str) -> dict[str, str]:
+    """Map the tables that ingest fills to the column of `videos` that holds a video's number of rows there."""
+    return {"frames": "frames", vectors_table: "frames", "segments": "segments", "transcript": "transcript_lines"}
+
+
+def is_complete(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
+    """Check that a video's rows are all there, once."""
+    return all(
+        held[name].rows.get(row.video_id, 0) == held[name].distinct.get(row.video_id, 0) == getattr(row, column)
+        for name, column in expected_rows(vectors_table).items()
+    )
 
 
 def count_rows(tables: Tables, name: str, where: Sequence[Expr] = ()) -> Counts:
-    """Count the rows of every video that a filter lets through, leaving out those that an optional stage added."""
+    """Count the rows of every video that match a filter, leaving out those that an optional stage added."""
     positions: dict[str, int] = {}
-    parts = tables.batches(name, all_of([*where, *ingested(name)]), numbered(name))
+    parts = tables.batches(name, all_of([*where, *ingested_only(name)]), key_columns(name))
     keys = [_keys(part, positions) for part in parts]
     found = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
     rows = _by_video(found, positions)
@@ -41,27 +60,27 @@ def count_rows(tables: Tables, name: str, where: Sequence[Expr] = ()) -> Counts:
 
 
 def rows_by_video(tables: Tables, name: str) -> Counter[str]:
-    """The same for all videos and without telling rows apart, in little memory."""
+    """Count the rows of all videos, duplicates included, in little memory."""
     counted: Counter[str] = Counter()
-    for part in tables.batches(name, all_of(ingested(name)), ["video_id"]):
+    for part in tables.batches(name, all_of(ingested_only(name)), ["video_id"]):
         values = part.column("video_id").value_counts()
         counted.update(dict(zip(values.field("values").to_pylist(), values.field("counts").to_pylist(), strict=True)))
     return counted
 
 
-def numbered(name: str) -> list[str]:
-    """The columns that tell one row of this table from all others; transcript lines have nothing of the kind."""
+def key_columns(name: str) -> list[str]:
+    """List the columns that identify a row of this table; transcript lines have none but the video's id."""
     numbers = {"segments": ["segment_no"], "transcript": []}
     return ["video_id", *numbers.get(name, ["frame_no"])]
 
 
-def ingested(name: str) -> list[Expr]:
-    """The filter for rows that ingest itself writes into a table."""
+def ingested_only(name: str) -> list[Expr]:
+    """Make the filter for rows that ingest itself writes into a table."""
     return [col("source") != lit(source) for source in get_args(AddedSource)] if name == "transcript" else []
 
 
 def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]:
-    """One integer a row: its video's position in the upper bits, its number in the lower ones."""
+    """Make one integer a row: its video's position in the upper bits, its number in the lower ones."""
     ids, *numbers = (batch.column(name) for name in batch.schema.names)
     ids = ids.dictionary_encode()
     known = [positions.setdefault(video_id, len(positions)) for video_id in ids.dictionary.to_pylist()]

@@ -1,0 +1,81 @@
+"""Error texts of other libraries and their meaning: the only place in this room that knows such texts.
+
+LanceDB and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code
+of their own, so their text is all there is to tell errors apart. `tests/index/test_foreign_errors.py` provokes each
+entry with the installed version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Meaning(Enum):
+    """What an error text stands for."""
+
+    CONFLICT = auto()
+    """Another writer's commit came first; the same commit may succeed on a retry."""
+    DISK_FULL = auto()
+    DAMAGED = auto()
+    """A file that is cut off, or a file or table that is missing."""
+    NO_TABLE = auto()
+    UNREACHABLE = auto()
+    """The storage failed for any other reason."""
+    NO_BUCKET = auto()
+    REFUSED = auto()
+    """The store does not accept these credentials."""
+    NO_CREDENTIALS = auto()
+    OTHER_REGION = auto()
+    NO_CONDITIONAL_WRITES = auto()
+    PLAIN_HTTP = auto()
+    NO_ANSWER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A part of an error's text, and the library that writes it."""
+
+    library: str
+    text: str
+    meaning: Meaning
+
+
+def _of(library: str, meaning: Meaning, *texts: str) -> tuple[Sign, ...]:
+    return tuple(Sign(library, text, meaning) for text in texts)
+
+
+def _codes(meaning: Meaning, *codes: str) -> tuple[Sign, ...]:
+    return _of("S3", meaning, *(f"<Code>{code}</Code>" for code in codes))
+
+
+SIGNS = (
+    *_of(
+        "Lance", Meaning.CONFLICT, "commit conflict", "concurrent writers", "incompatible with concurrent transaction"
+    ),
+    *_of("libc", Meaning.DISK_FULL, "No space left", "Disk quota exceeded"),
+    *_of("Rust", Meaning.DISK_FULL, "os error 28", "os error 122"),
+    *_of(
+        "Lance", Meaning.DAMAGED, "Invalid range", "size is too small", "does not have sufficient data", "Not found: "
+    ),
+    *_of("Rust", Meaning.DAMAGED, "failed to fill whole buffer"),
+    *_of("LanceDB", Meaning.DAMAGED, "was not found"),
+    *_of("LanceDB", Meaning.NO_TABLE, "was not found"),
+    *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "IO {", "object store"),
+    *_codes(Meaning.NO_BUCKET, "NoSuchBucket"),
+    *_codes(Meaning.REFUSED, "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"),
+    *_codes(Meaning.REFUSED, "InvalidToken", "ExpiredToken"),
+    *_of("object_store", Meaning.REFUSED, "status: 403", "status: 401"),
+    *_of("Lance", Meaning.NO_CREDENTIALS, "Failed to get AWS credentials", "CredentialsNotLoaded"),
+    *_codes(Meaning.OTHER_REGION, "PermanentRedirect", "AuthorizationHeaderMalformed"),
+    *_codes(Meaning.OTHER_REGION, "IllegalLocationConstraintException"),
+    *_codes(Meaning.NO_CONDITIONAL_WRITES, "NotImplemented"),
+    *_of("reqwest", Meaning.PLAIN_HTTP, "BadScheme"),
+    *_of("object_store", Meaning.NO_ANSWER, "kind: Connect", "kind: Timeout"),
+)
+
+
+def meanings_of(error: BaseException | str) -> frozenset[Meaning]:
+    """Find every meaning that an error's text has; none for an error that this room does not know."""
+    text = str(error)
+    return frozenset(sign.meaning for sign in SIGNS if sign.text in text)

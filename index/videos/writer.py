@@ -1,0 +1,165 @@
+"""Write the rows of videos, and make them visible to readers last, once all rows are counted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from lancedb.expr import col, lit
+from numpy.typing import NDArray
+
+from index.rows import TranscriptRow, VideoRow
+from index.store.connection import is_local
+from index.store.filters import chunked, equal, one_of
+from index.store.schema import CLIPS_TABLE, STAGE_TABLES, frame_key
+from index.store.tables import Tables
+from index.store.vector_tables import space_tables
+from index.videos.row_counts import counts_of, is_complete
+
+
+class FrameLike(Protocol):
+    """A frame as the pipeline delivers it; `vector` is a unit vector float16 `[dim]`, sizes are those of the JPEG."""
+
+    @property
+    def frame_no(self) -> int: ...
+    @property
+    def time_s(self) -> float: ...
+    @property
+    def width_px(self) -> int: ...
+    @property
+    def height_px(self) -> int: ...
+    @property
+    def jpeg(self) -> bytes: ...
+    @property
+    def vector(self) -> NDArray[np.float16]: ...
+
+
+class SegmentLike(Protocol):
+    """A segment as the pipeline finds it."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def kind(self) -> str: ...
+
+
+class LineLike(Protocol):
+    """A transcript line as the pipeline reads it."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def language(self) -> str | None: ...
+    @property
+    def speaker(self) -> str | None: ...
+    @property
+    def source(self) -> str: ...
+
+
+class VideoWriter:
+    """Everything that an ingest writes of videos. Rows come first, `complete` last; until then nobody sees them."""
+
+    def __init__(self, tables: Tables, vectors_table: str) -> None:
+        self._tables = tables
+        self._vectors_table = vectors_table
+
+    def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> None:
+        """Append frames and their vectors by video id, in one commit a table. Few large ones are faster than many.
+
+        Raises ValueError for vectors of another dimension than the library's space.
+        """
+        rows = [row for frames in videos.values() for row in frames]
+        if not rows:
+            return
+        schema = self._tables[self._vectors_table].schema
+        vectors = _matrix(rows, schema.field("vector").type.list_size)
+        video_ids = [video_id for video_id, frames in videos.items() for _ in frames]
+        ids = pa.array(video_ids, pa.string())
+        numbers = pa.array([row.frame_no for row in rows], pa.int32())
+        times = pa.array([row.time_s for row in rows], pa.float64())
+        keys = [frame_key(video_id, row.frame_no) for video_id, row in zip(video_ids, rows, strict=True)]
+        pictures = [
+            ids,
+            numbers,
+            pa.array(keys, pa.int64()),
+            times,
+            pa.array([row.width_px for row in rows], pa.int32()),
+            pa.array([row.height_px for row in rows], pa.int32()),
+            pa.array([row.jpeg for row in rows], pa.binary()),
+        ]
+        self._tables.append("frames", pa.Table.from_arrays(pictures, schema=self._tables["frames"].schema))
+        self._tables.append(self._vectors_table, pa.Table.from_arrays([ids, numbers, times, vectors], schema=schema))
+
+    def add_segments(self, videos: Mapping[str, Iterable[SegmentLike]]) -> None:
+        """Append the segments of videos, all of each in order, by video id."""
+        rows = [
+            {"video_id": video_id, "segment_no": number, "start_s": s.start_s, "end_s": s.end_s, "kind": s.kind}
+            for video_id, segments in videos.items()
+            for number, s in enumerate(segments)
+        ]
+        self._tables.append("segments", rows)
+
+    def add_transcript(self, videos: Mapping[str, Iterable[LineLike]]) -> None:
+        """Append the transcript lines of videos by video id."""
+        rows = [
+            TranscriptRow(video_id, line.start_s, line.end_s, line.text, line.source, line.language, line.speaker)
+            for video_id, lines in videos.items()
+            for line in lines
+        ]
+        self._tables.append("transcript", [asdict(row) for row in rows])
+
+    def complete(self, rows: Sequence[VideoRow]) -> tuple[str, ...]:
+        """Make videos visible to readers: the last thing written of them, after everything else is on the disk.
+
+        Returns the ids of rejected videos, which do not have exactly the frames, vectors, segments and lines that
+        their row promises: two runs wrote them at once, and all their rows are deleted.
+        """
+        if not rows:
+            return ()
+        held = counts_of(self._tables, self._vectors_table, [row.video_id for row in rows])
+        rejected = tuple(row.video_id for row in rows if not is_complete(row, held, self._vectors_table))
+        self.discard(*rejected)
+        accepted = [asdict(row) for row in rows if row.video_id not in rejected]
+        if accepted and is_local(self._tables.uri):
+            os.sync()  # LanceDB never does: after a power cut a row could else outlive the rows that it promises
+        self._tables.upsert("videos", ["video_id"], accepted)
+        return rejected
+
+    def discard(self, *video_ids: str) -> None:
+        """Delete all rows of videos, complete or left over, and all that was added to them.
+
+        The row in `videos` goes first, so that nobody sees the rest.
+        """
+        tables = self._tables
+        for ids in chunked(video_ids):
+            clips = [CLIPS_TABLE] if tables.has(CLIPS_TABLE) else []
+            for name in (
+                *("videos", "sources", "frames", self._vectors_table, "segments", *clips, "additions"),
+                *STAGE_TABLES.values(),
+                *space_tables(tables),
+            ):
+                tables.delete(name, one_of("video_id", ids))
+
+    def discard_frames(self, video_id: str, first_no: int, until_no: int | None) -> None:
+        """Delete a video's frames and vectors numbered `[first_no, until_no)`; None: all from the first on."""
+        where = equal("video_id", video_id) & (col("frame_no") >= lit(first_no))
+        where = where if until_no is None else where & (col("frame_no") < lit(until_no))
+        for name in ("frames", self._vectors_table):
+            self._tables.delete(name, where)
+
+
+def _matrix(rows: Sequence[FrameLike], dim: int) -> pa.FixedSizeListArray:
+    vectors = np.stack([row.vector for row in rows]).astype(np.float16)
+    if vectors.shape[1] != dim:
+        raise ValueError(f"vectors have {vectors.shape[1]} numbers, the space has {dim}")
+    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)

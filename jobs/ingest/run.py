@@ -158,32 +158,39 @@ def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | No
     return serve(config.metrics_host, config.metrics_port)
 
 
+def _load_models(config: IngestConfig) -> AbstractContextManager[_Models]:
+    return _load_on_ray(config) if config.ray else _load_here(config)
+
+
 @contextmanager
-def _load_models(config: IngestConfig) -> Iterator[_Models]:
-    """Load the model, here or on Ray."""
-    if not config.ray:
-        import torch
+def _load_here(config: IngestConfig) -> Iterator[_Models]:
+    """Load the model in this process; PyTorch computes with a worker's share of the cores until the end."""
+    import torch
 
-        from index.embedding.space import fetch_tokenizer, load_space
-        from jobs.ingest.local_executor import local_executor
+    from index.embedding.space import fetch_tokenizer, load_space
+    from jobs.ingest.local_executor import local_executor
 
-        space = load_space(config.space, device=config.device, towers="image")
-        fetch_or_note(partial(fetch_tokenizer, config.space))
-        if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
-            raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
-        cores = len(os.sched_getaffinity(0))
-        workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
+    space = load_space(config.space, device=config.device, towers="image")
+    fetch_or_note(partial(fetch_tokenizer, config.space))
+    if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
+        raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
+    cores = len(os.sched_getaffinity(0))
+    workers = config.workers or min(cores, MOST_LOCAL_WORKERS)
 
-        def start_workers(assignment: Assignment) -> AbstractContextManager[Executor]:
-            return local_executor(assignment, workers, space.embed, space.device_type)
+    def start_workers(assignment: Assignment) -> AbstractContextManager[Executor]:
+        return local_executor(assignment, workers, space.embed, space.device_type)
 
-        threads = torch.get_num_threads()
-        torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself, with its share of the cores
-        try:
-            yield _Models(space.fingerprint, space.device_type == "cuda", start_workers)
-        finally:
-            torch.set_num_threads(threads)
-        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself
+    try:
+        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers)
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
+    """Load the model in actors of a cluster."""
     from jobs.ingest.metrics import ray_watch
     from jobs.ingest.ray_embedders import Sizes
     from jobs.ingest.ray_executor import ray_executor

@@ -193,7 +193,7 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path):
     written(tmp_path / "deep" / "f.json", "[" * 200_000)
     (deep,) = captions(tmp_path / "deep")
     assert isinstance(deep, ReadFailure)
-    assert deep.message.startswith("f.json: is no JSON (maximum recursion depth")
+    assert deep.message.startswith("f.json: is not JSON (maximum recursion depth")
     assert all("got JSON of another form than captions; forms: " in each for each in told[1:])
     written(tmp_path / "e.srt", "nothing like it")
     *_, empty = transcripts(tmp_path)

@@ -1,4 +1,4 @@
-"""`simulate.html`: one page with every sweep, its plot and its table; it needs no network and says what it is."""
+"""Write `simulate.html`: one page with the plot and the table of every sweep; it needs no network."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.evaluation.report.plot_style import for_page
-from jobs.simulation.plots import plot_sweep, shown
+from jobs.simulation.plots import axis_text, plot_sweep
 
 if TYPE_CHECKING:
     from jobs.evaluation.score.statistics import Estimate
-    from jobs.simulation.aggregate import Means
-    from jobs.simulation.run import Simulation
+    from jobs.simulation.aggregate import Means, Simulation
 
 PAGE = "simulate.html"
 FIGURES = {"found": 100.0, "frames_to_evidence": 1.0, "accuracy": 100.0, "frames": 1.0, "rounds": 1.0}
@@ -19,7 +18,7 @@ FIGURES = {"found": 100.0, "frames_to_evidence": 1.0, "accuracy": 100.0, "frames
 
 
 def write_page(simulation: Simulation, folder: Path) -> Path:
-    """Draw the sweeps into `figures/` and put them on a page in a folder; gives its path."""
+    """Draw the sweeps into `figures/` and put them on a page in a folder; return its path."""
     from dataclasses import asdict
 
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -27,7 +26,7 @@ def write_page(simulation: Simulation, folder: Path) -> Path:
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")), autoescape=True, undefined=StrictUndefined
     )
-    templates.filters.update(shown=shown, cells=_cells)
+    templates.filters.update(shown=axis_text, cells=_cells)
     drawn = {sweep.name: for_page(plot_sweep(sweep, folder / "figures")) for sweep in simulation.sweeps}
     page = folder / PAGE
     page.write_text(
@@ -43,7 +42,7 @@ def write_page(simulation: Simulation, folder: Path) -> Path:
 
 
 def _cells(means: Means | None) -> list[str]:
-    """Each figure as "mean ± standard error"; dashes for what is compared with."""
+    """Format each figure as "mean ± standard error"; dashes for the trial that others are compared with."""
     if means is None:
         return ["–"] * len(FIGURES)
     return [_cell(getattr(means, name), factor) for name, factor in FIGURES.items()]

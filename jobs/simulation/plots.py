@@ -1,4 +1,4 @@
-"""The plots of a simulation; each says that it is one."""
+"""Plots of a simulation, each marked as one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jobs.evaluation.report.plot_style import INK, MUTED, PAGE_IN, colour, marker, save_plot
 from jobs.evaluation.score.statistics import Estimate
-from jobs.simulation.aggregate import Swept
+from jobs.simulation.aggregate import SweepResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,16 +22,16 @@ PANELS = {
 """Label and factor of the figures that are drawn."""
 
 
-def plot_sweep(swept: Swept, folder: Path) -> str:
-    """A sweep as NAME.svg and NAME.png in a folder; gives the SVG."""
+def plot_sweep(swept: SweepResult, folder: Path) -> str:
+    """Draw a sweep as NAME.svg and NAME.png into a folder; return the SVG."""
     draw = _draw_choice if swept.kind == "choice" else _draw_conditions
     return save_plot(
         lambda figure: draw(figure, swept), folder, swept.name, width_in=PAGE_IN, height_in=2.8, simulated=True
     )
 
 
-def _draw_conditions(figure: Figure, swept: Swept) -> None:
-    """A panel a figure and a line an agent, with 95 % intervals."""
+def _draw_conditions(figure: Figure, swept: SweepResult) -> None:
+    """Draw a panel a figure and a line an agent, with 95 % intervals."""
     panels = figure.subplots(1, len(PANELS))
     series = list(dict.fromkeys(point.series for point in swept.points))
     shift = (max(float(point.x) for point in swept.points) - min(float(point.x) for point in swept.points)) / 150
@@ -53,8 +53,8 @@ def _line(
     axes.errorbar(places, means, yerr=_reach(estimates, factor), color=colour(at), marker=marker(at), label=label)
 
 
-def _draw_choice(figure: Figure, swept: Swept) -> None:
-    """How far each value is from the one that is compared with: a faint line a world, a strong one over all."""
+def _draw_choice(figure: Figure, swept: SweepResult) -> None:
+    """Draw the difference of each value from the reference value: a faint line a world, a strong one over all."""
     panels = figure.subplots(1, len(PANELS))
     values = list(dict.fromkeys(point.x for point in swept.points))
     places = range(len(values))
@@ -73,20 +73,20 @@ def _draw_choice(figure: Figure, swept: Swept) -> None:
             label="all worlds",
         )
         axes.axhline(0, color=INK, linewidth=0.6)
-        axes.set_xticks(places, [shown(value) for value in values])
-        axes.set_title(f"{label}, against {shown(swept.against)}")
+        axes.set_xticks(places, [axis_text(value) for value in values])
+        axes.set_title(f"{label}, against {axis_text(swept.against)}")
     panels[1].set_xlabel(swept.axis)
     handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
 
 
-def shown(value: float | str) -> str:
-    """A value of an axis as it is written."""
+def axis_text(value: float | str) -> str:
+    """Format a value of an axis."""
     return value if isinstance(value, str) else f"{value:g}"
 
 
 def _reach(estimates: Sequence[Estimate], factor: float) -> list[list[float]]:
-    """How far the 95 % intervals reach below and above the means."""
+    """Lengths of the 95 % intervals below and above the means."""
     below = [0.0 if each.low is None else factor * (each.mean - each.low) for each in estimates]
     above = [0.0 if each.high is None else factor * (each.high - each.mean) for each in estimates]
     return [below, above]

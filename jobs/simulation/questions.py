@@ -1,4 +1,4 @@
-"""Question sets for simulations: made up in the likeness of LVBench, or with the times of a real annotation file.
+"""Question sets for simulations: generated in the likeness of LVBench, or with the times of a real annotation file.
 
 Known of LVBench, and kept to: 103 videos of 4,101 s on average (alphaxiv.org/benchmarks/tsinghua-university/lvbench),
 none under 30 minutes (VCA, section 4.1), some over 100 (EEA, Figure 8); four options. Assumed, for want of a source:
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from jobs.errors import UsageError
-from jobs.simulation.world.world import Sought
+from jobs.simulation.world.world import SimulatedQuestion
 
 PER_VIDEO = 5
 OPTIONS = 4
@@ -24,8 +24,8 @@ MEDIAN_S, SPREAD, SHORTEST_S, LONGEST_S = 3800.0, 0.4, 1800.0, 9000.0
 EVIDENCE_S, EVIDENCE_SPREAD, LEAST_S = 20.0, 1.2, 2.0
 
 
-def made_questions(count: int, seed: int) -> tuple[Sought, ...]:
-    """Questions about made-up videos, `PER_VIDEO` about each."""
+def make_questions(count: int, seed: int) -> tuple[SimulatedQuestion, ...]:
+    """Generate questions about videos that do not exist, `PER_VIDEO` about each."""
     chance = np.random.default_rng([seed, 1])
     made = []
     for number in range(count):
@@ -36,12 +36,12 @@ def made_questions(count: int, seed: int) -> tuple[Sought, ...]:
         shown_s = min(max(shown_s, LEAST_S), length_s / 2)
         start_s = float(chance.uniform(0, length_s - shown_s))
         video, option = f"video {number // PER_VIDEO}", int(chance.integers(OPTIONS))
-        made.append(Sought(f"q{number}", video, length_s, ((start_s, start_s + shown_s),), option, OPTIONS))
+        made.append(SimulatedQuestion(f"q{number}", video, length_s, ((start_s, start_s + shown_s),), option, OPTIONS))
     return tuple(made)
 
 
-def read_questions(annotations: Path, count: int, seed: int) -> tuple[Sought, ...]:
-    """Up to `count` questions with the lengths and time references of an LVBench annotation file, spread over it.
+def read_questions(annotations: Path, count: int, seed: int) -> tuple[SimulatedQuestion, ...]:
+    """Take up to `count` questions with their lengths and time references from an LVBench file, spread over it.
 
     Raises `UsageError` if none of them has both.
     """
@@ -59,7 +59,7 @@ def read_questions(annotations: Path, count: int, seed: int) -> tuple[Sought, ..
         )
     chosen = np.sort(np.random.default_rng(seed).permutation(len(items))[:count])
     return tuple(
-        Sought(
+        SimulatedQuestion(
             item.item_id,
             item.video,
             item.duration_s or 0.0,
@@ -71,8 +71,8 @@ def read_questions(annotations: Path, count: int, seed: int) -> tuple[Sought, ..
     )
 
 
-def described(questions: Sequence[Sought]) -> str:
-    """The set in one line: how many questions about how many videos, and how long those and the evidence are."""
+def describe(questions: Sequence[SimulatedQuestion]) -> str:
+    """Describe the set in one line: numbers of questions and videos, lengths of videos and evidence."""
     lengths_s = {each.video: each.duration_s for each in questions}
     shown_s = [end_s - start_s for each in questions for start_s, end_s in each.evidence]
     return (

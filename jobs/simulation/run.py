@@ -1,57 +1,52 @@
-"""A simulation from end to end: sweeps in several processes, their figures, `simulate.json`, plots and a page."""
+"""Run a simulation from beginning to end: sweeps in several processes, `simulate.json`, plots and a page."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from jobs.simulation.aggregate import Swept, summed
-from jobs.simulation.questions import described
+from jobs.errors import UsageError
+from jobs.simulation.aggregate import Simulation, aggregate_sweep
+from jobs.simulation.questions import describe
 from jobs.simulation.sweeps import Sweep
 from jobs.simulation.trial import Trial, TrialResult, run_trial
 from jobs.simulation.world.assumptions import Noise, Scenery
-from jobs.simulation.world.world import Sought
+from jobs.simulation.world.world import SimulatedQuestion
 
 RESULTS = "simulate.json"
 Map = Callable[[Callable[[Trial], list[TrialResult]], Sequence[Trial]], Iterator[list[TrialResult]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
-    """What `simulate.json` holds: figures of no model and of no video."""
-
-    questions: str
-    """The question set in one line."""
-    seed: int
-    scenery: Scenery
-    """As assumed where a sweep says nothing else."""
-    noise: Noise
-    sweeps: tuple[Swept, ...]
-    simulated: bool = True
-
-
 def simulate(
-    sweeps: Sequence[Sweep], questions: Sequence[Sought], seed: int, workers: int, told: Callable[[str], object]
+    sweeps: Sequence[Sweep],
+    questions: Sequence[SimulatedQuestion],
+    seed: int,
+    workers: int,
+    on_progress: Callable[[str], object],
 ) -> Simulation:
-    """Run all trials of some sweeps on the same questions; `told` hears when a sweep is done."""
+    """Run all trials of some sweeps on the same questions; `on_progress` gets a line for each finished sweep.
+
+    Raises `UsageError` if a process dies.
+    """
     run = partial(run_trial, questions=questions, seed=seed)
     done = []
-    with _processes(workers) as mapped:
+    with _processes(workers) as map_trials:
         for sweep in sweeps:
-            done.append(summed(sweep, list(mapped(run, sweep.trials))))
-            told(f"{sweep.name}: {len(sweep.trials)} trials of {len(questions)} questions")
-    return Simulation(described(questions), seed, Scenery(), Noise(), tuple(done))
+            done.append(aggregate_sweep(sweep, list(map_trials(run, sweep.trials))))
+            on_progress(f"{sweep.name}: {len(sweep.trials)} trials of {len(questions)} questions")
+    return Simulation(describe(questions), seed, Scenery(), Noise(), tuple(done))
 
 
 def write_simulation(simulation: Simulation, folder: Path) -> Path:
-    """Write `simulate.json`, the plots and `simulate.html` into a folder; gives the page's path."""
+    """Write `simulate.json`, the plots and `simulate.html` into a folder; return the page's path."""
     from jobs.simulation.html import write_page
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,15 +55,27 @@ def write_simulation(simulation: Simulation, folder: Path) -> Path:
 
 
 def read_simulation(folder: Path) -> Simulation:
-    """The figures that `write_simulation` wrote."""
+    """Read the figures that `write_simulation` wrote."""
     return TypeAdapter(Simulation).validate_json((folder / RESULTS).read_bytes())
 
 
 @contextmanager
 def _processes(workers: int) -> Iterator[Map]:
-    """`map` over so many processes; in this one if it is 1."""
+    """Give a `map` over so many processes, or the plain one for a single worker."""
     if workers == 1:
         yield map
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_on_interrupt)
+    try:
         yield pool.map
+    except BrokenProcessPool as error:
+        raise UsageError(
+            f"one of the {workers} processes of the simulation died (out of memory?); run again with fewer --workers"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _end_on_interrupt() -> None:
+    """End this process on Ctrl-C at once and without a traceback: its parent reports the interrupt."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

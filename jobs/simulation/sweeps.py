@@ -1,4 +1,4 @@
-"""What is simulated: agents under changing assumptions, and choices of EEA under assumptions of many kinds.
+"""The sweeps: agents under changing assumptions, and choices of EEA under assumptions of many kinds.
 
 A choice is tried in sixteen worlds, every reward model of `REWARDS` with every retrieval of `MATCHES`, so that what is
 found is not what one set of assumptions happens to favour.
@@ -17,7 +17,7 @@ from jobs.errors import UsageError
 from jobs.evaluation.run.types import System
 from jobs.simulation.trial import Trial, run_trial
 from jobs.simulation.world.assumptions import Noise, Scenery
-from jobs.simulation.world.world import Sought
+from jobs.simulation.world.world import SimulatedQuestion
 
 AGENTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "eea": ("eea", {}),
@@ -31,7 +31,7 @@ REWARDS = {
     "sparse rewards": Noise(reward=5.0, floor=30.0, context_s=10.0),
     "noisy rewards": Noise(reward=35.0, floor=0.0),
 }
-"""Reward models: the default; one that sees from afar; one that gives nothing but beside evidence; a poor one."""
+"""Reward models: the default; one that sees from afar; one that rewards only what is beside evidence; a poor one."""
 MATCHES = {
     "weak matches": Scenery(match=3.0, fits=0.4, lookalikes=6.0),
     "usual matches": Scenery(),
@@ -56,18 +56,30 @@ class Sweep:
 
 
 def all_sweeps() -> tuple[Sweep, ...]:
-    """Every sweep there is, those of conditions first."""
+    """List every sweep, those of conditions first."""
     return (
-        _conditions("reward-noise", "Noise of the rewards", "standard deviation, points", (0, 10, 20, 35, 50), _noisy),
         _conditions(
-            "match", "How well queries match", "evidence above the median, deviations", (1, 2, 3, 4, 6, 9), _matching
+            "reward-noise", "Noise of the rewards", "standard deviation, points", (0, 10, 20, 35, 50), _set_noise
         ),
         _conditions(
-            "lookalikes", "Places that only look like evidence", "lookalikes an hour", (0, 3, 6, 15, 40), _alike
+            "match", "How well queries match", "evidence above the median, deviations", (1, 2, 3, 4, 6, 9), _set_match
         ),
-        _conditions("duration", "Length of the videos", "minutes", (5, 30, 60, 100, 180), _long),
-        _conditions("evidence", "Length of the evidence", "times as long", (0.25, 1, 4, 16), _shown_longer),
-        _conditions("false-confidence", "Answers too early", "chance at a decision", (0.0, 0.1, 0.2, 0.4), _hasty),
+        _conditions(
+            "lookalikes",
+            "Places that only look like evidence",
+            "lookalikes an hour",
+            (0, 3, 6, 15, 40),
+            _set_lookalikes,
+        ),
+        _conditions("duration", "Length of the videos", "minutes", (5, 30, 60, 100, 180), _set_duration),
+        _conditions("evidence", "Length of the evidence", "times as long", (0.25, 1, 4, 16), _lengthen),
+        _conditions(
+            "false-confidence",
+            "Answers too early",
+            "chance at a decision",
+            (0.0, 0.1, 0.2, 0.4),
+            _set_haste,
+        ),
         _choice(
             "anchor-frames",
             "Anchors among the frames of a round",
@@ -98,13 +110,13 @@ def all_sweeps() -> tuple[Sweep, ...]:
             "deviations that become 0.5",
             (1.5, 3, 6, 12),
             SIMILARITY_MIDPOINT,
-            _calibrated,
+            _set_midpoint,
         ),
     )
 
 
-def chosen_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
-    """The sweeps of these names, all if none is given; raises `UsageError` for an unknown one."""
+def select_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
+    """Select the sweeps of these names, or all if there are no names; raise `UsageError` for an unknown one."""
     known = {sweep.name: sweep for sweep in all_sweeps()}
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
@@ -112,10 +124,10 @@ def chosen_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
     return tuple(known[name] for name in names or known)
 
 
-def check_agents(also: Sequence[System], questions: Sequence[Sought]) -> None:
-    """Have each answer one question: what cannot work should not show after minutes of sweeps.
+def check_agents(also: Sequence[System], questions: Sequence[SimulatedQuestion]) -> None:
+    """Let each agent answer one question, so that one that cannot work fails now and not after minutes of sweeps.
 
-    Raises `UsageError` for an agent that reads words, and whatever else asking it raises.
+    Raises `UsageError` for an agent that reads words, and any error of the agent itself.
     """
     for each in also:
         wordy = [role for role in each.find_variant().roles if role in ("captioner", "grounding")]
@@ -127,21 +139,21 @@ def check_agents(also: Sequence[System], questions: Sequence[Sought]) -> None:
         run_trial(Trial(0.0, each.name, each.agent, each.settings), questions[:1], seed=0)
 
 
-def joined_all(sweeps: Sequence[Sweep], also: Sequence[System]) -> list[Sweep]:
-    """Some sweeps with further agents as `joined` has them; raises `UsageError` if none of them takes any."""
+def add_agents(sweeps: Sequence[Sweep], also: Sequence[System]) -> list[Sweep]:
+    """Add further agents to sweeps as `with_agents` has them; raise `UsageError` if none of them takes any."""
     if also and all(sweep.kind == "choice" for sweep in sweeps):
         conditions = ", ".join(each.name for each in all_sweeps() if each.kind == "conditions")
         raise UsageError(
             f"got --agent {also[0].name} with --sweep {', '.join(each.name for each in sweeps)}, which only tries "
             f"settings of eea; leave --agent out, or name a sweep that compares agents: {conditions}"
         )
-    return [joined(each, also) for each in sweeps]
+    return [with_agents(each, also) for each in sweeps]
 
 
-def joined(sweep: Sweep, also: Sequence[System]) -> Sweep:
-    """A sweep of conditions with further agents in all its places; a choice of EEA's as it is.
+def with_agents(sweep: Sweep, also: Sequence[System]) -> Sweep:
+    """Add further agents to all places of a sweep of conditions; leave a choice of EEA as it is.
 
-    Raises `UsageError` for one that is compared anyway.
+    Raises `UsageError` for an agent that the sweep compares anyway.
     """
     if sweep.kind != "conditions":
         return sweep
@@ -177,44 +189,44 @@ def _choice(
     changed: Callable[[Trial, Any], Trial],
 ) -> Sweep:
     trials = [
-        changed(Trial(_place(value), f"{reward}, {match}", "eea", {}, scenery, noise), value)
+        changed(Trial(_axis_value(value), f"{reward}, {match}", "eea", {}, scenery, noise), value)
         for value in values
         for reward, noise in REWARDS.items()
         for match, scenery in MATCHES.items()
     ]
-    return Sweep(name, title, axis, "choice", _place(default), tuple(trials))
+    return Sweep(name, title, axis, "choice", _axis_value(default), tuple(trials))
 
 
-def _place(value: float | str) -> float | str:
+def _axis_value(value: float | str) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
-def _noisy(trial: Trial, points: float) -> Trial:
+def _set_noise(trial: Trial, points: float) -> Trial:
     return replace(trial, noise=replace(trial.noise, reward=points))
 
 
-def _matching(trial: Trial, deviations: float) -> Trial:
+def _set_match(trial: Trial, deviations: float) -> Trial:
     return replace(trial, scenery=replace(trial.scenery, match=deviations))
 
 
-def _alike(trial: Trial, an_hour: float) -> Trial:
+def _set_lookalikes(trial: Trial, an_hour: float) -> Trial:
     return replace(trial, scenery=replace(trial.scenery, lookalikes=an_hour))
 
 
-def _long(trial: Trial, minutes: float) -> Trial:
+def _set_duration(trial: Trial, minutes: float) -> Trial:
     return replace(trial, duration_s=60 * minutes)
 
 
-def _shown_longer(trial: Trial, times: float) -> Trial:
+def _lengthen(trial: Trial, times: float) -> Trial:
     return replace(trial, longer=times)
 
 
-def _hasty(trial: Trial, chance: float) -> Trial:
+def _set_haste(trial: Trial, chance: float) -> Trial:
     return replace(trial, noise=replace(trial.noise, false_confidence=chance))
 
 
-def _calibrated(trial: Trial, deviations: float) -> Trial:
-    return replace(trial, halfway=deviations)
+def _set_midpoint(trial: Trial, deviations: float) -> Trial:
+    return replace(trial, similarity_midpoint=deviations)
 
 
 def _set(name: str) -> Callable[[Trial, Any], Trial]:

@@ -1,4 +1,4 @@
-"""`kinodex eval simulate`: agents' search studied with no video and no model."""
+"""`kinodex eval simulate`: study the search of agents with no video and no model."""
 
 from __future__ import annotations
 
@@ -31,17 +31,16 @@ def simulate(
     SIMULATION: the model knows the evidence and errs as it is told to; no figure says anything about a real model.
     """
     from jobs.evaluation.run.systems import parse_systems
-    from jobs.simulation.questions import made_questions, read_questions
-    from jobs.simulation.run import simulate as simulated
-    from jobs.simulation.run import write_simulation
-    from jobs.simulation.sweeps import check_agents, chosen_sweeps, joined_all
+    from jobs.simulation import run
+    from jobs.simulation.questions import make_questions, read_questions
+    from jobs.simulation.sweeps import add_agents, check_agents, select_sweeps
 
     also = parse_systems(agent or [], controls=False)
-    wanted = joined_all(chosen_sweeps(sweep or []), also)
-    asked = read_questions(annotations, questions, seed) if annotations else made_questions(questions, seed)
+    sweeps = add_agents(select_sweeps(sweep or []), also)
+    asked = read_questions(annotations, questions, seed) if annotations else make_questions(questions, seed)
     check_agents(also, asked)
-    print(write_simulation(simulated(wanted, asked, seed, workers, _tell), out))
+    print(run.write_simulation(run.simulate(sweeps, asked, seed, workers, _print_progress), out))
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

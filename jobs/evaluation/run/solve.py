@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
@@ -151,11 +152,14 @@ def _compute_in_one_thread() -> Callable[[], None]:
 
     Questions about an hour of film take three times the CPU otherwise.
     """
+    variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
     from threadpoolctl import threadpool_limits
 
-    limits = threadpool_limits(1)
-    torch = sys.modules.get("torch")  # most libraries carry a text tower that runs without it
+    if variable is None:
+        os.environ.pop("KMP_DUPLICATE_LIB_OK", None)  # threadpoolctl sets it on import, for all child processes too
+    torch = sys.modules.get("torch")  # a library's text tower runs without it
     threads = 0 if torch is None else torch.get_num_threads()
+    limits = threadpool_limits(1)
     if torch is not None:
         torch.set_num_threads(1)
 

@@ -45,7 +45,7 @@ class SimulatedModel:
 
     def __init__(self, world: World, noise: Noise, seed: int) -> None:
         self.world, self.noise = world, noise
-        self._seed = [seed, *world.sought.question_id.encode()]
+        self._seed = [seed, *world.spec.question_id.encode()]
         chance = np.random.default_rng([*self._seed, 1])
         self._suffices = world.evidence & (chance.random(len(world.evidence)) < noise.suffices)
         fooled = chance.random(int(world.lookalike.max()) + 1) < noise.fooled
@@ -54,8 +54,8 @@ class SimulatedModel:
         closeness = 1 / (1 + world.distance_s / noise.context_s)
         self._relevance = np.where(fooling, 1.0, closeness)
         self._understood = bool(chance.random() < noise.understands)
-        self._wrong = (world.sought.option + int(chance.integers(1, world.sought.options))) % world.sought.options
-        self._guess = int(chance.integers(world.sought.options))
+        self._wrong = (world.spec.option + int(chance.integers(1, world.spec.options))) % world.spec.options
+        self._guess = int(chance.integers(world.spec.options))
         self._confident = chance.random(DECISIONS) < noise.false_confidence
         self._fitting = chance.random(DECISIONS) < noise.discovers
         self._decisions = self._proposals = 0
@@ -130,7 +130,7 @@ class SimulatedModel:
 
     def _answer(self, frames: Sequence[ShownFrame]) -> dict[str, Any]:
         shown = self._sufficient(frames)
-        known = self.world.sought.option if self._understood else self._wrong
+        known = self.world.spec.option if self._understood else self._wrong
         option = known if shown else self._guess
         letter = self.world.question.lettered[option][0]
         return {"action": "answer", "option": letter, "answer": None, "evidence": shown}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from agent.core.question import Question
 from agent.environment import Environment
 from jobs.simulation.world.assumptions import Scenery
-from jobs.simulation.world.library import FRAME_S, SimulatedVideo
+from jobs.simulation.world.video import FRAME_S, SimulatedVideo
 
 Ranges = tuple[tuple[float, float], ...]
 LATER = 12
@@ -39,7 +39,7 @@ SHARED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class SimulatedQuestion:
     """What is asked: how long the video is, where it shows the answer (seconds, half-open), and the true option."""
 
     question_id: str
@@ -58,7 +58,7 @@ class World:
     `later` are queries, the latter with those that ought to fit before the others.
     """
 
-    sought: Sought
+    spec: SimulatedQuestion
     question: Question
     environment: Environment
     evidence: NDArray[np.bool_]
@@ -69,29 +69,29 @@ class World:
     later: tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def made_world(sought: Sought, scenery: Scenery, seed: int) -> World:
+def make_world(spec: SimulatedQuestion, scenery: Scenery, seed: int) -> World:
     """Draw the world of a question, the same one for the same seed."""
-    frames = max(2, int(sought.duration_s / FRAME_S))
-    names = _names(sought)
-    chance = np.random.default_rng([seed, *sought.question_id.encode()])
+    frames = max(2, int(spec.duration_s / FRAME_S))
+    names = _names(spec)
+    chance = np.random.default_rng([seed, *spec.question_id.encode()])
     shots = _shots(chance, frames, scenery.shot_s)
-    evidence = _inside(sought.evidence, frames)
-    lengths_s = [end_s - start_s for start_s, end_s in sought.evidence] or [10.0]
+    evidence = _inside(spec.evidence, frames)
+    lengths_s = [end_s - start_s for start_s, end_s in spec.evidence] or [10.0]
     shared = _places(chance, scenery.lookalikes * SHARED, frames, lengths_s, evidence)
     lookalike, fields = shared.copy(), []
     for number in range(len(names)):
         own = _places(chance, scenery.lookalikes * (1 - SHARED), frames, lengths_s, evidence)
-        if number <= sought.options:
+        if number <= spec.options:
             lookalike = np.where(own > 0, lookalike.max() + own, lookalike)
-        fits = chance.random() < scenery.fits and _ought_to_fit(number, sought)
+        fits = chance.random() < scenery.fits and _ought_to_fit(number, spec)
         matching = (shared > 0) | (own > 0) | (evidence if fits else False)
         fields.append(_noise(chance, shots, scenery.flicker) + matching * _heights(chance, shots, scenery.match))
     units = _units(np.stack(fields, axis=1), shots, chance)
-    first, later = names[: sought.options + 1], names[sought.options + 1 :]
+    first, later = names[: spec.options + 1], names[spec.options + 1 :]
     return World(
-        sought=sought,
-        question=_question(sought),
-        environment=_environment(sought, units, names),
+        spec=spec,
+        question=_question(spec),
+        environment=_environment(spec, units, names),
         evidence=evidence,
         lookalike=lookalike,
         distance_s=_distances(evidence),
@@ -100,21 +100,21 @@ def made_world(sought: Sought, scenery: Scenery, seed: int) -> World:
     )
 
 
-def _names(sought: Sought) -> tuple[str, ...]:
-    options = [f"option {number}" for number in range(sought.options)]
+def _names(spec: SimulatedQuestion) -> tuple[str, ...]:
+    options = [f"option {number}" for number in range(spec.options)]
     later = [f"later clue {number}" for number in range(LATER)]
-    return tuple(f"{name} of {sought.question_id}" for name in ("subject", *options, *later))
+    return tuple(f"{name} of {spec.question_id}" for name in ("subject", *options, *later))
 
 
-def _question(sought: Sought) -> Question:
-    options = tuple(f"answer {number}" for number in range(sought.options))
-    return Question(f"subject of {sought.question_id}", options)
+def _question(spec: SimulatedQuestion) -> Question:
+    options = tuple(f"answer {number}" for number in range(spec.options))
+    return Question(f"subject of {spec.question_id}", options)
 
 
-def _ought_to_fit(number: int, sought: Sought) -> bool:
+def _ought_to_fit(number: int, spec: SimulatedQuestion) -> bool:
     """Whether the query of this number, in the order of names, is about what the evidence shows."""
-    later = number - sought.options - 1
-    return number in (0, 1 + sought.option) or 0 <= later < LATER // 2
+    later = number - spec.options - 1
+    return number in (0, 1 + spec.option) or 0 <= later < LATER // 2
 
 
 def _shots(chance: np.random.Generator, frames: int, median_s: float) -> NDArray[np.int_]:
@@ -178,6 +178,6 @@ def _units(fields: NDArray[np.float64], shots: NDArray[np.int_], chance: np.rand
     return units
 
 
-def _environment(sought: Sought, units: NDArray[np.float32], names: Sequence[str]) -> Environment:
+def _environment(spec: SimulatedQuestion, units: NDArray[np.float32], names: Sequence[str]) -> Environment:
     axes = dict(zip(names, np.eye(len(names), units.shape[1], dtype=np.float32), strict=True))
-    return Environment(SimulatedVideo(sought.video, units, axes))
+    return Environment(SimulatedVideo(spec.video, units, axes))

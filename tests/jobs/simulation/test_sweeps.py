@@ -12,17 +12,17 @@ import pytest
 from index.errors import KinodexError
 from jobs.errors import UsageError
 from jobs.evaluation.run.systems import parse_systems
-from jobs.simulation.aggregate import summed
-from jobs.simulation.questions import described, made_questions, read_questions
+from jobs.simulation.aggregate import aggregate_sweep
+from jobs.simulation.questions import describe, make_questions, read_questions
 from jobs.simulation.run import read_simulation, simulate, write_simulation
-from jobs.simulation.sweeps import Sweep, all_sweeps, check_agents, chosen_sweeps, joined, joined_all
+from jobs.simulation.sweeps import Sweep, add_agents, all_sweeps, check_agents, select_sweeps, with_agents
 from jobs.simulation.trial import FRAMES_AT_MOST, Trial, TrialResult, run_trial
 from tests.support.command import bad, runner
 from tests.support.eval_runs import OWN_AGENT
 
 
 def test_made_questions_are_like_lvbench():
-    questions = made_questions(1000, seed=3)
+    questions = make_questions(1000, seed=3)
     lengths_s = {each.video: each.duration_s for each in questions}
     shown_s = [end_s - start_s for each in questions for start_s, end_s in each.evidence]
     assert len(lengths_s) == 200
@@ -31,8 +31,8 @@ def test_made_questions_are_like_lvbench():
     assert np.median(shown_s) == pytest.approx(20, rel=0.15)
     assert all(0 <= each.evidence[0][0] < each.evidence[0][1] <= each.duration_s for each in questions)
     assert {each.option for each in questions} == {0, 1, 2, 3}
-    assert made_questions(1000, seed=3) == questions
-    assert "1000 questions about 200 videos" in described(questions)
+    assert make_questions(1000, seed=3) == questions
+    assert "1000 questions about 200 videos" in describe(questions)
 
 
 def annotation_file(folder: Path, **changed: object) -> Path:
@@ -67,7 +67,7 @@ def test_an_annotation_file_without_times_is_refused(tmp_path):
 
 
 def test_a_trial_says_when_evidence_was_first_shown():
-    questions = made_questions(10, seed=0)
+    questions = make_questions(10, seed=0)
     outcomes = run_trial(Trial(16.0, "uniform", "uniform", {"frames": 64}), questions, seed=0)
     assert outcomes == run_trial(Trial(16.0, "uniform", "uniform", {"frames": 64}), questions, seed=0)
     assert {each.frames_to_evidence for each in outcomes} <= {None, 64}
@@ -76,7 +76,7 @@ def test_a_trial_says_when_evidence_was_first_shown():
 
 
 def test_videos_can_be_made_as_long_as_wanted():
-    questions = made_questions(10, seed=0)
+    questions = make_questions(10, seed=0)
     short = run_trial(Trial(1.0, "uniform", "uniform", {"frames": 32}, duration_s=60.0), questions, seed=0)
     assert sum(each.frames_to_evidence is not None for each in short) >= 8
 
@@ -87,7 +87,7 @@ def outcome(video: str, right: bool, frames_to_evidence: int | None) -> TrialRes
 
 def test_figures_are_compared_on_the_same_questions():
     trials = tuple(Trial(x, "world", "eea") for x in ("a", "b"))
-    swept = summed(
+    swept = aggregate_sweep(
         Sweep("s", "title", "axis", "choice", "a", trials),
         [
             [outcome("v", True, 6), outcome("v", False, None), outcome("w", False, 12)],
@@ -108,7 +108,7 @@ def test_figures_are_compared_on_the_same_questions():
 def test_under_conditions_agents_are_compared_at_the_same_place():
     trials = tuple(Trial(x, series, "eea") for x in (1.0, 2.0) for series in ("eea", "vca"))
     outcomes = [[outcome("v", right, 6), outcome("w", right, 6)] for right in (True, False, False, True)]
-    swept = summed(Sweep("s", "title", "axis", "conditions", "eea", trials), outcomes)
+    swept = aggregate_sweep(Sweep("s", "title", "axis", "conditions", "eea", trials), outcomes)
     differences = [point.difference.accuracy.mean for point in swept.points if point.difference]
     assert differences == [-1.0, 1.0]
     assert swept.pooled == ()
@@ -121,9 +121,9 @@ def test_every_sweep_holds_what_it_is_compared_with():
             assert len({trial.series for trial in sweep.trials}) == 16
         else:
             assert any(trial.series == sweep.against for trial in sweep.trials), sweep.name
-    assert [sweep.name for sweep in chosen_sweeps(["match", "pooling"])] == ["match", "pooling"]
+    assert [sweep.name for sweep in select_sweeps(["match", "pooling"])] == ["match", "pooling"]
     with pytest.raises(UsageError, match=r"no sweep 'luck'; the sweeps are reward-noise, .*halfway"):
-        chosen_sweeps(["luck"])
+        select_sweeps(["luck"])
 
 
 class _Text(HTMLParser):
@@ -142,24 +142,26 @@ class _Text(HTMLParser):
 def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
     own = tmp_path / "mine.py"
     own.write_text(OWN_AGENT)
-    (sweep,) = (joined(each, parse_systems([f"{own}:frames=4"], controls=False)) for each in chosen_sweeps(["match"]))
+    (sweep,) = (
+        with_agents(each, parse_systems([f"{own}:frames=4"], controls=False)) for each in select_sweeps(["match"])
+    )
     mine = [trial for trial in sweep.trials if trial.series == "mine:frames=4"]
     theirs = [trial for trial in sweep.trials if trial.series == "eea"]
     assert [(trial.x, trial.scenery, trial.noise) for trial in mine] == [
         (trial.x, trial.scenery, trial.noise) for trial in theirs
     ]
-    (outcome,) = run_trial(mine[0], made_questions(1, 0), 0)
+    (outcome,) = run_trial(mine[0], make_questions(1, 0), 0)
     assert outcome.frames == 4
     with pytest.raises(UsageError, match="got --agent eea, which is compared anyway"):
-        joined(sweep, parse_systems(["eea"], controls=False))
+        with_agents(sweep, parse_systems(["eea"], controls=False))
 
 
 def test_an_agent_that_no_sweep_would_take_is_refused():
-    also, choices = parse_systems(["uniform:frames=4"], controls=False), chosen_sweeps(["pooling", "halfway"])
+    also, choices = parse_systems(["uniform:frames=4"], controls=False), select_sweeps(["pooling", "halfway"])
     with pytest.raises(UsageError, match=r"got --agent uniform:.* --sweep pooling, halfway, .*: reward-noise, match, "):
-        joined_all(choices, also)
-    assert joined_all(choices, []) == list(choices)
-    both = joined_all(chosen_sweeps(["pooling", "match"]), also)
+        add_agents(choices, also)
+    assert add_agents(choices, []) == list(choices)
+    both = add_agents(select_sweeps(["pooling", "match"]), also)
     assert [any(trial.series == also[0].name for trial in sweep.trials) for sweep in both] == [False, True]
 
 
@@ -174,7 +176,7 @@ def test_an_agent_that_no_sweep_would_take_is_refused():
 )
 def test_an_agent_that_cannot_be_simulated_is_refused_before_the_sweeps(agent, says):
     with pytest.raises(KinodexError, match=says):
-        check_agents(parse_systems([agent], controls=False), made_questions(1, 0))
+        check_agents(parse_systems([agent], controls=False), make_questions(1, 0))
 
 
 def test_the_page_says_that_it_is_a_simulation_and_stands_alone(tmp_path):
@@ -182,7 +184,7 @@ def test_the_page_says_that_it_is_a_simulation_and_stands_alone(tmp_path):
         Trial(float(minutes), agent, agent, duration_s=60.0 * minutes) for minutes in (2, 4) for agent in ("eea", "vca")
     )
     sweep = Sweep("duration", "Length <of> the videos", "minutes", "conditions", "eea", trials)
-    simulation = simulate([sweep], made_questions(10, seed=0), 0, 1, lambda line: None)
+    simulation = simulate([sweep], make_questions(10, seed=0), 0, 1, lambda line: None)
     page = write_simulation(simulation, tmp_path)
     assert read_simulation(tmp_path) == simulation
     assert json.loads((tmp_path / "simulate.json").read_text())["simulated"] is True
@@ -197,3 +199,12 @@ def test_the_page_says_that_it_is_a_simulation_and_stands_alone(tmp_path):
 def test_the_command_names_the_sweeps_that_there_are(tmp_path, monkeypatch, capsys):
     kinodex = runner(monkeypatch, capsys)
     bad(kinodex, "eval", "simulate", "--out", tmp_path, "--sweep", "luck", code=2, says="the sweeps are reward-noise")
+
+
+def test_a_process_that_dies_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
+    agent = tmp_path / "deadly.py"
+    dies = 'name="deadly", run=lambda session, parameters: os.kill(os.getpid(), signal.SIGKILL)'
+    agent.write_text("import os, signal\n" + OWN_AGENT.replace('name="mine"', dies))
+    sweep = Sweep("deadly", "", "", "conditions", "deadly", (Trial(0.0, "deadly", str(agent)),))
+    with pytest.raises(UsageError, match=r"one of the 2 processes of the simulation died .* fewer --workers"):
+        simulate([sweep], make_questions(1, seed=0), 0, 2, print)

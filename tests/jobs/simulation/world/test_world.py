@@ -18,17 +18,17 @@ from agent.variants.vca.agent import VCAParameters
 from agent.variants.videotree.requests import JudgeRelevance
 from jobs.simulation.world.assumptions import Noise, Scenery
 from jobs.simulation.world.model import SimulatedModel
-from jobs.simulation.world.world import Sought, World, made_world
+from jobs.simulation.world.world import SimulatedQuestion, World, make_world
 
-SOUGHT = Sought("q", "film", 3600.0, ((1800.0, 1830.0),), option=2)
+SOUGHT = SimulatedQuestion("q", "film", 3600.0, ((1800.0, 1830.0),), option=2)
 PLAIN = Scenery(match=6.0, fits=1.0, lookalikes=0.0)
 FAULTLESS = Noise(
     reward=0.0, step=0.0, floor=0.0, selection=0.0, suffices=1.0, understands=1.0, false_confidence=0.0, misled=0.0
 )
 
 
-def world_of(scenery: Scenery = PLAIN, sought: Sought = SOUGHT, seed: int = 0) -> World:
-    return made_world(sought, scenery, seed)
+def world_of(scenery: Scenery = PLAIN, spec: SimulatedQuestion = SOUGHT, seed: int = 0) -> World:
+    return make_world(spec, scenery, seed)
 
 
 def asked(world: World, noise: Noise, agent: str = "eea"):
@@ -86,7 +86,7 @@ def test_a_world_is_the_same_for_the_same_seed_only():
 
 
 def test_evidence_between_two_frames_is_in_the_frame_on_screen():
-    world = world_of(sought=replace(SOUGHT, evidence=((0.2, 0.6), (3599.5, 3600.0))))
+    world = world_of(spec=replace(SOUGHT, evidence=((0.2, 0.6), (3599.5, 3600.0))))
     assert np.flatnonzero(world.evidence).tolist() == [0, 3599]
 
 
@@ -144,7 +144,7 @@ def test_guesses_are_by_chance():
     noise = replace(FAULTLESS, suffices=0.0)
     right = []
     for number in range(200):
-        world = world_of(sought=replace(SOUGHT, question_id=f"q{number}", duration_s=60.0, evidence=((5.0, 9.0),)))
+        world = world_of(spec=replace(SOUGHT, question_id=f"q{number}", duration_s=60.0, evidence=((5.0, 9.0),)))
         request = AnswerFrames(question=world.question, videos=world.environment.videos, frames=())
         reply = asyncio.run(SimulatedModel(world, noise, 0).ask(request)).reply
         assert reply is not None
@@ -161,7 +161,7 @@ def test_agents_run_unchanged_and_repeatably(agent):
 
 
 def test_vca_without_tree_looks_near_what_it_saw():
-    world = world_of(sought=replace(SOUGHT, evidence=((600.0, 1200.0),)))
+    world = world_of(spec=replace(SOUGHT, evidence=((600.0, 1200.0),)))
     model = SimulatedModel(world, FAULTLESS, 0)
     parameters = VCAParameters(tree_search=False)
     answer = asyncio.run(ask(world.question, world.environment, model, agent="vca", parameters=parameters))

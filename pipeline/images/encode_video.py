@@ -14,7 +14,8 @@ def encode_video(
 ) -> None:
     """Encode frames `[height_px, width_px, 3]` to `path` (.mp4), a key frame at least every `key_frame_s` seconds.
 
-    One encoder thread, so that the same frames give the same bytes.
+    One encoder thread, so that the same frames give the same bytes: measured at 128x64 and 640x360, 20 runs each. At
+    96x64 and 160x96, x264 itself varies by a few bytes now and then.
     """
     import av
 

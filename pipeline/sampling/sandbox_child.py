@@ -66,7 +66,7 @@ def _reply(request: Request) -> Iterator[Message]:
 
 
 def _batches(
-    parts: Generator[SampledFrame | ChunkSummary, None, None], size: int
+    parts: Generator[SampledFrame | ChunkSummary, None, None], size: int, max_hold_s: float = MAX_HOLD_S
 ) -> Iterator[list[SampledFrame] | ChunkSummary]:
     """Group frames into batches, smaller ones where frames come slowly."""
     waiting: list[SampledFrame] = []
@@ -74,7 +74,7 @@ def _batches(
     for part in parts:
         if isinstance(part, SampledFrame):
             waiting.append(part)
-            if len(waiting) < size and time.monotonic() - since < MAX_HOLD_S:
+            if len(waiting) < size and time.monotonic() - since < max_hold_s:
                 continue
         if waiting:
             yield waiting

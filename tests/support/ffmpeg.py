@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import subprocess
@@ -15,13 +16,22 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.images.preprocess import ModelInput
-from pipeline.sampling.sample import read_piece
-from pipeline.sampling.types import Chunk, FetchedVideo, PieceSummary, SampledFrame, SamplingSettings
-from pipeline.sources.discover import Source, content_id
+from pipeline.sampling.sample import sample_chunk
+from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
+from pipeline.sources.discover import Source
+from pipeline.sources.fetch import FetchedVideo, content_id
 
 needs_ffmpeg = pytest.mark.skipif(
     not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"
 )
+
+
+def needs_decoder(name: str) -> None:
+    """Skip the test where a decoder cannot be imported."""
+    try:
+        importlib.import_module(name)
+    except (ImportError, OSError, RuntimeError):
+        pytest.skip(f"{name} cannot be imported")
 
 
 COLOURS = ModelInput(8, 8, "squash")
@@ -52,10 +62,10 @@ def whole(path: Path, *sidecars: Path) -> Chunk:
     return Chunk(FetchedVideo(source, str(path), content_id(path), path.stat().st_size))
 
 
-def read_whole(path: Path, *sidecars: Path, **changes: Any) -> tuple[PieceSummary, list[SampledFrame]]:
+def read_whole(path: Path, *sidecars: Path, **changes: Any) -> tuple[ChunkSummary, list[SampledFrame]]:
     """What reading a local video in one go finds, and its pictures; `changes` to `READING`."""
-    *pictures, summary = read_piece(whole(path, *sidecars), replace(READING, **changes))
-    assert isinstance(summary, PieceSummary)
+    *pictures, summary = sample_chunk(whole(path, *sidecars), replace(READING, **changes))
+    assert isinstance(summary, ChunkSummary)
     return summary, [picture for picture in pictures if isinstance(picture, SampledFrame)]
 
 

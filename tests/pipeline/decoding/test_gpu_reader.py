@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from pipeline.decoding.gpu_reader import GpuReader
+from pipeline.decoding.gpu_reader import GpuReader, fit_to_input, scale
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import Fit, ModelInput
-from tests.support.ffmpeg import psnr_db
-
-# Where each gives way to PyAV, and why.
-FALLS_BACK = {
-    "decord": {
-        "clipvideoencode__vid2.mp4": "179 frames where the packets hold 134",
-        "decord__corrupted.mp4": "decord stops",
-        "mediabunny__annex-b.mp4": "damaged",
-        "mediabunny__av1-aac.avi": "opens nothing",
-        "mediabunny__edit-list-discard.mp4": "50 frames where the packets hold 49",
-        "mediabunny__hevc-aac.avi": "without presentation times",
-        "mediabunny__hevc.ts": "transport stream",
-        "mediabunny__no-initial-keyframe.ts": "transport stream",
-        "mediabunny__whatdoesitdo.mp4": "open groups",
-        "moviepy__no_duration.webm": "opens nothing",
-        "simpl__tears_of_steel_av1.webm": "opens nothing",
-        "simpl__track_audiosprites_video.webm": "double",
-        "torchcodec__h265_video.mp4": "open groups",
-    },
-    "torchcodec": {
-        "clipvideoencode__vid2.mp4": "other times",
-        "decord__corrupted.mp4": "torchcodec stops",
-        "mediabunny__annex-b.mp4": "damaged",
-        "mediabunny__hevc-aac.avi": "without presentation times",
-        "mediabunny__hevc.ts": "other times",
-        "mediabunny__no-initial-keyframe.ts": "does not begin",
-        "mediabunny__whatdoesitdo.mp4": "0 frames where the packets hold 2",
-        "simpl__track_audiosprites_video.webm": "double",
-    },
-}
-
-
-def needs(decoder: str) -> None:
-    """Skips the test where a decoder cannot be imported."""
-    try:
-        importlib.import_module(decoder)
-    except (ImportError, OSError, RuntimeError):
-        pytest.skip(f"{decoder} cannot be imported")
+from tests.support.ffmpeg import needs_decoder, psnr_db
 
 
 @pytest.mark.parametrize("fit", ["shortest", "squash", "longest"])
@@ -59,7 +23,7 @@ def needs(decoder: str) -> None:
      "awkward/decord__corrupted.mp4"],
 )  # fmt: skip
 def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str, fit: Fit) -> None:
-    needs("torchcodec")
+    needs_decoder("torchcodec")
     path = media / name
     model_input = ModelInput(224, 192, fit, fill=90) if fit == "longest" else ModelInput(224, 224, fit)
     exact = PyavReader(path, path.name)
@@ -73,6 +37,33 @@ def test_frames_scaled_on_a_device_are_those_of_the_host(media: Path, name: str,
     assert all(inputs.shape == other.shape for (_, _, inputs), (_, _, other) in zip(rows, host, strict=True))
     assert min(psnr_db(a[2], b[2]) for a, b in zip(rows, host, strict=True)) >= 37
     assert device.end_s == exact.end_s
-    assert (device.fell_back is not None) == (path.name in FALLS_BACK["torchcodec"])
+    assert (device.fell_back is not None) == (path.name == "decord__corrupted.mp4")
     longest = {max(picture.shape[:2]) for batch in batches for picture in batch.images}
     assert longest == {min(320, max(exact.metadata.width_px, exact.metadata.height_px))} or device.fell_back
+
+
+@pytest.mark.skipif(find_spec("torchcodec") is not None, reason="torchcodec is installed")
+def test_without_torchcodec_the_host_reads_and_says_why(film: Path) -> None:
+    pytest.importorskip("torch")
+    model_input = ModelInput(32, 32)
+    reader = GpuReader(PyavReader(film, film.name), "cpu")
+    batches = list(reader.batches(2.0, model_input, 64))
+    assert [len(batch.numbers) for batch in batches] == [16, 8]
+    assert [number for batch in batches for number in batch.numbers] == list(range(24))
+    assert {batch.inputs.shape[1:] for batch in batches} == {(3, 32, 32)}
+    assert (reader.end_s, reader.decode_errors) == (12.0, 0)
+    assert reader.fell_back == "torchcodec does not load; pip install torchcodec, and FFmpeg's libraries"
+
+
+@pytest.mark.parametrize("fit", ["shortest", "squash", "longest"])
+@pytest.mark.parametrize("size", [(120, 68), (68, 120), (64, 64)])
+def test_scaling_by_torch_is_that_of_pil(size: tuple[int, int], fit: Fit) -> None:
+    torch = pytest.importorskip("torch")
+    model_input = ModelInput(48, 40, fit, fill=90) if fit == "longest" else ModelInput(48, 48, fit)
+    down, across = np.mgrid[0 : size[1], 0 : size[0]]
+    rgb = np.stack([across * 2, down * 2, (across + down) % 256], axis=2).astype(np.uint8)
+    frames = torch.from_numpy(rgb.transpose(2, 0, 1).copy())[None]
+    found = fit_to_input(frames, size, model_input)[0].numpy()
+    assert found.shape == model_input(rgb).shape
+    assert psnr_db(found, model_input(rgb)) > 45
+    assert scale(frames, *size) is frames

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from pipeline.decoding.open import DECODERS, open_video, probe
 from pipeline.decoding.split_video import split_video
 from pipeline.errors import PipelineError
 from pipeline.images.convert import rgb_scaler
-from tests.support.ffmpeg import ffmpeg, make, needs_ffmpeg, psnr_db
+from tests.support.ffmpeg import ffmpeg, make, needs_decoder, needs_ffmpeg, psnr_db
 
 Shown = list[tuple[int, float, NDArray[np.uint8]]]
 
@@ -64,14 +63,6 @@ FALLS_BACK = {
 }
 
 
-def needs(decoder: str) -> None:
-    """Skips the test where a decoder cannot be imported."""
-    try:
-        importlib.import_module(decoder)
-    except (ImportError, OSError, RuntimeError):
-        pytest.skip(f"{decoder} cannot be imported")
-
-
 def shown(video: VideoReader, fps: float = 1) -> Shown:
     to_rgb = rgb_scaler(Fraction(video.metadata.sample_aspect_ratio).limit_denominator(1000), 448, 1)
     return [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(fps)]
@@ -94,7 +85,7 @@ def assert_agreement(path: Path, decoder: str, fps: float = 1, close_db: float =
 @pytest.mark.parametrize("decoder", ["decord", "torchcodec"])
 @pytest.mark.parametrize("folder", ["clips", "awkward"])
 def test_every_file_agrees_or_falls_back(media: Path, folder: str, decoder: str) -> None:
-    needs(decoder)
+    needs_decoder(decoder)
     reasons = {}
     for path in sorted((media / folder).iterdir()):
         try:
@@ -127,7 +118,7 @@ def test_every_file_agrees_or_falls_back(media: Path, folder: str, decoder: str)
     ],
 )
 def test_open_groups_and_fields(media: Path, tmp_path: Path, decoder: str, kind: str, reason: str | None) -> None:
-    needs(decoder)
+    needs_decoder(decoder)
     fell_back = assert_agreement(make(kind, media, tmp_path), decoder, fps=3, close_db=35)
     assert (fell_back is None) if reason is None else (fell_back is not None and reason in fell_back)
 
@@ -136,7 +127,7 @@ def test_open_groups_and_fields(media: Path, tmp_path: Path, decoder: str, kind:
 @pytest.mark.parametrize("decoder", ["decord", "torchcodec"])
 def test_a_failure_on_the_way_goes_on_behind_the_last_sample(media: Path, tmp_path: Path, decoder: str) -> None:
     """Damage late in the file: samples came, then PyAV takes over; none is missing, none comes twice."""
-    needs(decoder)
+    needs_decoder(decoder)
     path = tmp_path / "damaged.mp4"
     clip = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
     ffmpeg("-i", clip, "-an", "-t", "30", "-vf", "scale=160:90", "-c:v", "libx264", "-g", "25", path)
@@ -159,7 +150,7 @@ def test_a_failure_on_the_way_goes_on_behind_the_last_sample(media: Path, tmp_pa
 
 @pytest.mark.parametrize("decoder", ["decord", "torchcodec"])
 def test_spans_are_read_by_any_decoder(media: Path, decoder: str) -> None:
-    needs(decoder)
+    needs_decoder(decoder)
     path = media / "clips" / "pixeltable__bangkok_half_res.mp4"
     with open_video(path) as video:
         whole = [(sample.number, sample.time_s) for sample in video.samples(2)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from pipeline.decoding.container import choose_stream, open_container
 from pipeline.decoding.open import open_video
+from pipeline.decoding.timestamps import NOMINAL_FRAME_S, duration_s, monotonic_frames
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 
@@ -43,3 +46,38 @@ def test_a_jump_of_years_costs_nothing(tmp_path: Path) -> None:
     found, end_s, _ = times_at(path)
     assert [number for number, _ in found] == [0, 1, 2, 3]
     assert end_s == pytest.approx(4, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("pts", "times_s"),
+    [
+        ([0, 1, 2, 3], [0, 0.1, 0.2, 0.3]),
+        ([0, None, None, 3], [0, 0.1, 0.2, 0.3]),
+        ([0, 2, 1, 3], [0, 0.2, 0.3]),  # up to a second earlier: never shown
+        ([0, 1, -30, -29], [0, 0.1, 0.2, 0.3]),  # more than a second earlier: the clock was reset
+        ([5, 6, 20_000_000, 20_000_001], [0.5, 0.6, 0.7, 0.8]),  # more than a day later, too
+        ([None, 4, 4, 5], [0, 0.4, 0.4, 0.5]),
+    ],
+)
+def test_times_by_timestamps(film: Path, pts: list[int | None], times_s: list[float]) -> None:
+    import av
+
+    with open_container(film, film.name) as container:
+        stream = choose_stream(container, film.name)
+        base = Fraction(stream.time_base or 1)
+        ticks = round(Fraction(1, 10) / base)
+        frames = []
+        for stamp in pts:
+            frame = av.VideoFrame(16, 16, "gray")
+            frame.pts = None if stamp is None else stamp * ticks
+            frames.append(frame)
+        found = [float(time) for time, _ in monotonic_frames(frames, stream)]
+    assert found == pytest.approx(times_s)
+
+
+def test_a_frame_lasts_as_long_as_it_claims_or_as_the_rate_says() -> None:
+    base = Fraction(1, 1000)
+    assert duration_s(40, base, Fraction(10)) == Fraction(1, 25)
+    assert duration_s(0, base, Fraction(10)) == Fraction(1, 10)
+    assert duration_s(10**9, base, Fraction(10)) == Fraction(1, 10)  # more than a day
+    assert duration_s(0, base, None) == NOMINAL_FRAME_S

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
 from pipeline.models.captioner import load_captioner
-from pipeline.models.hub import inference
+from pipeline.models.hub import NOT_FOR_TASK, import_transformers, inference
 from tests.support import stage_models as stage_kit
 
-MAKERS = {"llava": stage_kit.llava, "idefics3": stage_kit.idefics3}
+MAKERS = {"llava": stage_kit.llava}
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +83,34 @@ def test_memory_of_a_device_that_runs_out_is_one_line():
     ):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB.\nGPU 0 has 8 GiB.")
     assert "\n" not in str(error.value)
+
+
+def test_transformers_still_says_so_of_a_model_for_another_task(tmp_path):
+    """`NOT_FOR_TASK` is a part of a message of the installed transformers, which has no error class for it."""
+    transformers = import_transformers()
+    folder = stage_kit.rt_detr(tmp_path / "detector")
+    with pytest.raises(ValueError, match=NOT_FOR_TASK):
+        transformers.AutoModelForImageTextToText.from_pretrained(folder)
+
+
+HELPED = """
+from {module} import {name}
+{name}()
+import torch, torchvision, torchvision.transforms
+assert hasattr(torch.ops.torchvision, "nms")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "name"),
+XX,
+)
+def test_torchvision_is_imported_beside_a_torch_of_another_build(root, module, name):
+    """Both rooms, which may not know each other, help in the same way."""
+    pytest.importorskip("torch")
+    if not find_spec("torchvision"):
+        pytest.skip("no torchvision")
+    script = HELPED.format(module=module, name=name)
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

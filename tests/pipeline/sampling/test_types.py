@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from pipeline.sampling.types import IngestSettings
+from pipeline.sampling.types import FrameRow, IngestSettings, SampledFrame, frame_row
 
 
 @pytest.mark.parametrize(
@@ -18,3 +19,9 @@ from pipeline.sampling.types import IngestSettings
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="out of range"):
         replace(IngestSettings(), **wrong)
+
+
+def test_a_frame_with_its_vector_is_a_row() -> None:
+    frame = SampledFrame(7, 3.5, b"jpeg", 64, 36, np.zeros((3, 8, 8), np.uint8))
+    vector = np.array([0.6, 0.8], np.float16)
+    assert frame_row(frame, vector) == FrameRow(7, 3.5, 64, 36, b"jpeg", vector)

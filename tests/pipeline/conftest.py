@@ -1,0 +1,29 @@
+"""Fixtures of the pipeline's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pipeline.images.encode_video import encode_video
+
+FILM_S, FILM_FPS = 12, 10
+
+
+@pytest.fixture(scope="session")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A film of 12 s, 10 frames a second, 128x64 px, a key frame every 2 s: a bright bar that moves to the right."""
+    path = tmp_path_factory.mktemp("film") / "bar.mp4"
+    encode_video(film_frames(), path, width_px=128, height_px=64, fps=FILM_FPS, key_frame_s=2)
+    return path
+
+
+def film_frames() -> Iterator[NDArray[np.uint8]]:
+    for number in range(FILM_S * FILM_FPS):
+        frame = np.full((64, 128, 3), 40, np.uint8)
+        frame[:, number * 112 // 120 : number * 112 // 120 + 16] = (250, 200, 30)
+        yield frame

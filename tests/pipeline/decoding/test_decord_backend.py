@@ -1,0 +1,48 @@
+"""decord gives frames by number with their times, or says in one line why it cannot."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.decoding.base import PickError
+from pipeline.decoding.decord_backend import DecordFrames, plain_frames
+from tests.pipeline.conftest import film_frames
+from tests.support.ffmpeg import needs_decoder, psnr_db
+
+
+def test_frames_and_times_by_number(film: Path) -> None:
+    needs_decoder("decord")
+    frames = DecordFrames(film)
+    times, images = frames([0, 7, 63])
+    expected = list(film_frames())
+    assert len(frames) == 120
+    np.testing.assert_allclose(times, [0.0, 0.7, 6.3], atol=1e-6)
+    assert all(psnr_db(image, expected[number]) > 28 for image, number in zip(images, (0, 7, 63), strict=True))
+
+
+def test_a_file_that_is_no_video(tmp_path: Path) -> None:
+    needs_decoder("decord")
+    path = tmp_path / "words.mp4"
+    path.write_text("only words")
+    with pytest.raises(PickError, match="decord opens nothing") as caught:
+        DecordFrames(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(find_spec("decord") is not None, reason="decord is installed")
+def test_without_it_the_message_says_what_to_install(film: Path) -> None:
+    with pytest.raises(PickError, match=r"decord does not load.*pip install decord"):
+        DecordFrames(film)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_plain_frames_come_at_the_rate_in_batches(film: Path, batch: int) -> None:
+    needs_decoder("decord")
+    parts = list(plain_frames(film, 2.0, batch))
+    assert [len(part) for part in parts] == ([1] * 24 if batch == 1 else [5, 5, 5, 5, 4])
+    expected = list(film_frames())[::5]
+    assert all(psnr_db(image, frame) > 28 for image, frame in zip(np.concatenate(parts), expected, strict=True))

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from agent.environment import Environment
-from index.rows import Scope
-from tests.support.agent_library import add_film, embed_words, environment_of, film, make_library
+from agent.environment import calibrate
+from tests.support.agent_library import environment_of, film, make_library
 
 
 @pytest.fixture(scope="module")
@@ -57,26 +56,19 @@ def test_a_frame_stands_for_the_time_until_the_next(environment):
     assert environment.shown_range(last) == (59.0, 60.0)
 
 
-def test_the_nearest_videos_are_found_without_reading_all(library):
-    nearest = environment_of(library).nearest(["red kite desert"], 1)
-    assert [video.title for video in nearest.videos] == ["second"]
-    assert environment_of(library).nearest([], 1).videos
-    everything = environment_of(library)
-    assert everything.nearest(["red kite desert"], 2) is everything
-
-
-def test_a_whole_library_is_searched_without_naming_its_videos(tmp_path, monkeypatch):
-    library = make_library(tmp_path / "library", {"first": film(2, 60), "second": film(3, 90, {40: ("red kite", 10)})})
-    monkeypatch.setattr("agent.library_videos.MANY_VIDEOS", 1)
-    whole, one = environment_of(library), Environment.of(library, library.videos()[:1], embed_words)
-    assert whole.source._scope == Scope()
-    assert one.source._scope == Scope((one.videos[0].video_id,))
-    add_film(library, "later", film(4, 60, {10: ("red kite", 20)}))
-    assert [video.title for video in whole.nearest(["red kite"], 1).videos] == ["second"]
-
-
 def test_what_is_said(environment):
     second = environment.videos[1].video_id
     assert [line.text for line in environment.transcript(second, 40.0, 50.0)] == ["Look at that kite"]
     assert environment.transcript(second, 0.0, 40.0) == []
     assert [hit.time_s for hit in environment.search_transcript("kite", 5)] == [41.0]
+
+
+def test_calibration_tells_a_match_from_noise():
+    noise = np.random.default_rng(0).normal(size=3600)
+    assert calibrate(noise).max() < 0.4
+    assert np.median(calibrate(noise)) < 0.01
+    assert calibrate(np.asarray([12.0]))[0] > 0.6
+    strong = calibrate(np.asarray([-1e9, 30.0, 60.0, 120.0, 1e9]))
+    assert strong[0] == 0.0
+    assert (np.diff(strong) > 0).all()
+    assert strong[-1] <= 1.0

@@ -103,8 +103,10 @@ def _rows(captions: Sequence[str], jpeg: bytes) -> list[FrameRow]:
     return [FrameRow(number, float(number), 8, 8, jpeg, vector) for number, vector in enumerate(vectors)]
 
 
-def environment_of(library: Library) -> Environment:
-    return Environment.of(library, library.videos(), lambda texts: embed_words(texts))
+def environment_of(library: Library, *titles: str, subtitles: bool = True) -> Environment:
+    """An environment over the videos of these titles; without titles over all."""
+    rows = [library.video(title) for title in titles] or library.videos()
+    return Environment.of(library, rows, lambda texts: embed_words(texts), subtitles=subtitles)
 
 
 class ScriptedModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -14,8 +15,8 @@ import numpy as np
 
 from index.embedding.space import Fingerprint, Space, load_space
 from index.library import Library
-from index.rows import VideoRow
-from tests.support.agent_library import DIM, embed_words
+from index.rows import TranscriptRow, VideoRow
+from tests.support.agent_library import DIM, add_film, embed_words, film
 
 Lines = Sequence[tuple[float, float, str]]
 """(start_s, end_s, text) in time order."""
@@ -113,3 +114,22 @@ def _row(name: str, duration_s: float, segments: int, space: str) -> VideoRow:
         state="complete",
         ingested_at=datetime.now(UTC),
     )
+
+
+def _seconds(texts: list[str]) -> list[tuple[float, float, str]]:
+    return [(float(at), at + 1.0, text) for at, text in enumerate(texts)]
+
+
+def words_library(folder: Path) -> Library:
+    """A described minute with a line, a talk without captions, a minute of cooking, and one film with pictures."""
+    cooking = [f"the cook {what} in the kitchen" for what in ("cuts onions", "stirs the soup", "tastes the soup")]
+    captions = {"told": _seconds(film(3, 60, {40: ("red kite desert", 5)})), "dinner": _seconds(cooking * 10)}
+    talk = [(5.0 * at, 5.0 * at + 4.0, text) for at, text in enumerate(["hello", "a red kite", "a boat"] * 4)]
+    lines = {"told": [(41.0, 43.0, "mind the wind")], "talk": talk}
+    library = text_library(folder, captions, lines)
+    add_film(library, "film", film(2, 60))
+    spoken = TranscriptRow(library.video("film").video_id, 11.0, 13.0, "said at twelve", "sidecar")
+    library.writer.add_transcript(
+        {spoken.video_id: [spoken, replace(spoken, start_s=13.0, end_s=17.0, text="said between")]}
+    )
+    return library

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
 from agent.core.protocol import ShownFrame
 from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.core.replies import Decision, Queries, SegmentScores
 from agent.errors import InvalidReply
 from agent.prompts.render import render
-from agent.requests.tree import Decide
-from agent.variants.vca.requests import ChooseFrames, FrameChoice
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
-OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)
+
+
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
+
+
 FRAMES = (ShownFrame(FILM.video_id, 50, 50.04, 8, 8, b"x"), ShownFrame(FILM.video_id, 70, 70.0, 8, 8, b"y"))
+
+
 CANDIDATES = (
     ScoredSegment(Segment(3, FILM.video_id, 1.5, 50.04), 25.6, "a kite at its end", divided=True),
     ScoredSegment(Segment(4, FILM.video_id, 1.5, 20.0), None, explorable=False),
@@ -33,11 +37,6 @@ def deciding(**more) -> Decide:
             **more,
         }
     )
-
-
-def choosing(**more) -> ChooseFrames:
-    seen = ((FILM.video_id, 70.0), (FILM.video_id, 50.04))
-    return ChooseFrames(**{"question": QUESTION, "videos": (FILM,), "frames": FRAMES, "seen": seen, "count": 6, **more})
 
 
 def test_rewards_are_shown_on_their_own_scale():
@@ -61,60 +60,68 @@ def test_without_segments_only_the_frames_are_left_to_answer_from():
     assert "\n\n\n" not in text
 
 
-def test_choosing_frames_names_times_and_how_many():
-    text = render(choosing())
-    assert "A. red\nB. blue" in text
-    assert "The video lasts 100.0 s, from 1.5 s to 101.5 s." in text
-    assert "You have seen so far:\n- 70.0 s, 50.0 s\n" in text
-    assert "the times of 1 to 6 frames" in text
-    assert '"video": null' in text
-    assert "JSON only" in text
-    assert "\n\n\n" not in text
+COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
 
 
-def test_choosing_frames_of_several_videos_names_them():
-    seen = ((FILM.video_id, 70.0), (OTHER.video_id, 2.0), (FILM.video_id, 50.04))
-    text = render(choosing(videos=(FILM, OTHER), seen=seen))
-    assert "- video abcdef012345: 70.0 s, 50.0 s\n- video fedcba987654: 2.0 s\n" in text
-    assert "all of one video" in text
+VIDEO = Video("v" * 32, "film", 0.0, 100.0)
 
 
-def test_nothing_seen_yet():
-    text = render(choosing(frames=(), seen=()))
-    assert "No frame is shown." in text
-    assert "You have seen so far:\n- nothing\n" in text
+PARTS = (Segment(1, VIDEO.video_id, 0.0, 50.0), Segment(2, VIDEO.video_id, 50.0, 100.0))
+
+
+FRAME = ShownFrame(VIDEO.video_id, 50, 50.0, 8, 8, b"picture")
+
+
+def scoring() -> ScoreSegments:
+    return ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,))
 
 
 @pytest.mark.parametrize(
-    ("said", "wrong"),
+    ("scores", "said"),
     [
-        ({"times_s": [101.5]}, r"101.5 s is not in the video, 1.5 s to 101.5 s"),
-        ({"action": "look", "times_s": []}, "got 0 times; name 1 to 6"),
-        ({"times_s": [2, 3, 4, 5, 6, 7, 8]}, "got 7 times; name 1 to 6"),
-        ({"times_s": [2], "video": "1234"}, "'1234' names no video; the videos are abcdef012345"),
-        ({"action": "answer", "option": "C"}, "names no option"),
+        ({"Segment 1": {"score": 5}, "Segment 9": {"score": 5}}, "segment 9 is not among .*1, 2"),
+        ({"segments": [{"segment": 1, "score": 5}, {"segment": 1, "score": 6}]}, "twice"),
+        ({"segments": []}, "no segment is scored"),
     ],
 )
-def test_impossible_choices_are_refused(said, wrong):
-    with pytest.raises(InvalidReply, match=wrong):
-        choosing().check(FrameChoice.model_validate(said))
+def test_impossible_scores(scores, said):
+    with pytest.raises(InvalidReply, match=said):
+        scoring().check(SegmentScores.model_validate(scores))
 
 
-@pytest.mark.parametrize("said", [{"times_s": ["soon"]}, {"action": "explore"}, {"times_s": 5}, ["look"]])
-def test_misshapen_choices_are_refused(said):
-    with pytest.raises(ValidationError):
-        FrameChoice.model_validate(said)
+def two_parts(must_answer: bool = False, question: Question = COLOURS) -> Decide:
+    """A decision between a segment that can be explored and one that cannot."""
+    candidates = (ScoredSegment(PARTS[0], 0.5), ScoredSegment(PARTS[1], 0.4, explorable=False))
+    return Decide(question=question, videos=(VIDEO,), candidates=candidates, frames=(FRAME,), must_answer=must_answer)
 
 
-def test_of_several_videos_one_has_to_be_named():
-    request = choosing(videos=(FILM, OTHER))
-    request.check(FrameChoice.model_validate({"times_s": [49.9], "video": "fedcba987654"}))
-    with pytest.raises(InvalidReply, match="60 s is not in the video, 0 s to 50 s"):
-        request.check(FrameChoice.model_validate({"times_s": [60], "video": "fedcba987654"}))
-    with pytest.raises(InvalidReply, match="None names no video; the videos are abcdef012345, fedcba987654"):
-        request.check(FrameChoice.model_validate({"times_s": [2]}))
+def test_a_segment_may_be_left_out():
+    scoring().check(SegmentScores.model_validate({"Segment 1": {"score": 5}}))
 
 
-def test_the_schema_asks_for_every_key():
-    schema = FrameChoice.model_json_schema()
-    assert sorted(schema["required"]) == sorted(schema["properties"])
+@pytest.mark.parametrize(
+    ("decision", "must_answer", "said"),
+    [
+        ({"Segment": 2}, False, "segment 2 cannot be explored; choose one of \\[1\\]"),
+        ({"Segment": 77}, False, "segment 77 cannot be explored"),
+        ({"action": "explore"}, False, "segment None cannot be explored"),
+        ({"Segment": 1}, True, "exploring is over"),
+        ({"option": "D"}, False, "'D' names no option; give a letter from A to C"),
+        ({"action": "answer", "answer": "a balloon"}, False, "names no option"),
+    ],
+)
+def test_impossible_decisions(decision, must_answer, said):
+    with pytest.raises(InvalidReply, match=said):
+        two_parts(must_answer).check(Decision.model_validate(decision))
+
+
+def test_an_open_ended_answer_needs_words():
+    with pytest.raises(InvalidReply, match="answer is empty"):
+        two_parts(question=Question("What?")).check(Decision.model_validate({"action": "answer", "option": "A"}))
+
+
+def test_queries_are_short_texts():
+    with pytest.raises(InvalidReply, match="no query"):
+        DiscoverQueries(question=COLOURS).check(Queries(queries=[]))
+    with pytest.raises(InvalidReply, match="empty or over 300"):
+        ProposeQueries(question=COLOURS, known=(), frames=(FRAME,)).check(Queries(queries=["x" * 301]))

@@ -7,12 +7,11 @@ import json
 
 import pytest
 
-from agent.ask_questions import Task, ask, ask_many
+from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.errors import BadSettings, NotATrace
 from agent.requests.answer import Recall
-from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import read_prior_evidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
@@ -21,6 +20,8 @@ from agent.variants.eea.agent import EEAParameters
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))
+
+
 NEXT = Question("Is there a cat beside it?", ("yes", "no"))
 
 
@@ -107,48 +108,6 @@ def test_what_cannot_be_continued_says_why(environment, first, tmp_path):
     (tmp_path / "foreign.jsonl").write_text("\n".join([json.dumps(header), *lines[1:]]) + "\n")
     with pytest.raises(NotATrace, match="which is not asked about now"):
         read_prior_evidence(tmp_path / "foreign.jsonl", environment)
-
-
-def test_many_questions_at_once_stay_under_the_limit_and_in_order(environment):
-    under_way, most = 0, 0
-
-    class Slow(ScriptedModel):
-        async def ask(self, request):
-            nonlocal under_way, most
-            under_way += 1
-            most = max(most, under_way)
-            await asyncio.sleep(0.005)
-            under_way -= 1
-            return await super().ask(request)
-
-    started: list[str] = []
-    tasks = [
-        Task(
-            Question(f"Is it number {number}?", ("yes", "no")),
-            environment,
-            Slow(explorer),
-            agent="uniform",
-            on_event=lambda event: started.append(event.question.text) if isinstance(event, RunStarted) else None,
-        )
-        for number in range(7)
-    ]
-    answers = asyncio.run(ask_many(tasks, together=3))
-    assert most == 3
-    assert [answer.letter for answer in answers] == ["A"] * 7
-    assert started == [task.question.text for task in tasks]
-
-
-def test_one_that_fails_stops_the_others(environment):
-    events: list[Event] = []
-
-    def failing(request):
-        raise ZeroDivisionError
-
-    tasks = [Task(FIRST, environment, ScriptedModel(failing), agent="uniform")]
-    tasks += [Task(NEXT, environment, ScriptedModel(explorer), on_event=events.append)] * 3
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(ask_many(tasks, together=1))
-    assert not any(isinstance(event, Finished) for event in events)
 
 
 def test_parameters_are_set_by_name_and_checked():

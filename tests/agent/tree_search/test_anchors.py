@@ -11,7 +11,7 @@ from rich.console import Console
 
 from agent.ask_questions import ask
 from agent.core.budget import Budget
-from agent.core.question import Earlier, Question
+from agent.core.question import Anchor, Earlier, Question
 from agent.environment import Environment
 from agent.requests.answer import Recall
 from agent.requests.tree import Decide, DiscoverQueries
@@ -138,3 +138,16 @@ def test_what_a_conversation_has_seen_stays_and_begins_the_memory(library, agent
 def test_new_queries_are_those_not_known():
     assert new_queries([" red kite ", "red kite", "boat", "sea"], ["Boat"]) == ["red kite", "sea"]
     assert new_queries([str(number) for number in range(9)], []) == ["0", "1", "2", "3", "4"]
+
+
+def match(time_s: float, similarity: float, query: str = "kite", video: str = "v") -> Anchor:
+    return Anchor(video, int(time_s), time_s, similarity, query)
+
+
+def test_overlapping_clips_of_all_queries_share_one_anchor():
+    found = anchors([match(10, 0.5), match(14, 0.9, "red kite"), match(30, 0.4), match(14, 0.2)], clip_s=8.0)
+    assert [(each.time_s, each.similarity, each.query) for each in found] == [(14, 0.9, "red kite"), (30, 0.4, "kite")]
+
+
+def test_clips_of_different_videos_do_not_overlap():
+    assert len(anchors([match(10, 0.5), match(11, 0.9, video="w")], clip_s=8.0)) == 2

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from mcp import Client
 
-from agent.answer import Answer, Evidence
-from agent.ask_questions import Task, ask, ask_many, default_parameters
-from agent.core.budget import Budget, Ledger
+from agent.core.budget import Budget
 from agent.core.protocol import Request
 from agent.core.question import Question
 from agent.core.replies import Reply
 from agent.environment import Environment
-from agent.errors import BadAnswer, InvalidReply, UnknownAgent
+from agent.errors import InvalidReply, UnknownAgent
 from agent.prompts.render import render
-from agent.session import Session
-from agent.trace.events import RunStarted
 from agent.trace.trace import read_trace
-from agent.variants.base import Variant, with_settings
+from agent.variants.base import with_settings
 from agent.variants.baselines.uniform import UNIFORM
 from agent.variants.registry import find_variant
 from jobs.evaluation.run.run_folder import read_plan, read_results, trace_file
@@ -135,11 +130,6 @@ def test_what_means_no_agent_is_refused(tmp_path: Path, code: str | None, spec: 
         find_variant(spec.format(tmp_path))
 
 
-def test_a_variant_that_cannot_be_told_from_a_builtin_one_is_refused() -> None:
-    with pytest.raises(UnknownAgent, match="give it another name"):
-        find_variant(replace(UNIFORM, line="another"))
-
-
 def test_what_goes_wrong_in_a_file_comes_through_with_its_line(own: Path, kinodex: Kinodex, place: Path) -> None:
     own.write_text(OWN + "\nimport no_such_package\n")
     with pytest.raises(ModuleNotFoundError, match="no_such_package") as caught:
@@ -147,42 +137,6 @@ def test_what_goes_wrong_in_a_file_comes_through_with_its_line(own: Path, kinode
     assert caught.traceback[-1].path == own
     with pytest.raises(ModuleNotFoundError):
         find_variant(str(own))  # it is not taken for loaded
-
-
-def test_a_variant_is_asked_as_it_is_and_its_trace_has_its_name(environment: Environment) -> None:
-    shown = Variant("mine", "uniform again", UNIFORM.run, UNIFORM.parameters, ("vision",))
-    model, events = ScriptedModel(lambda request: ANSWER), list[Any]()
-    parameters = replace(default_parameters(shown, environment), frames=2)
-    answer = asyncio.run(
-        ask("What is it?", environment, model, agent=shown, parameters=parameters, on_event=events.append)
-    )
-    assert (answer.text, answer.ledger.frames, events[0].agent) == ("red", 2, "mine")
-    (again,) = asyncio.run(ask_many([Task(Question("What is it?"), environment, model, shown, parameters)]))
-    assert again.evidence == answer.evidence
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        (None, "the agent returned NoneType instead of an Answer"),
-        (Answer("answered", "x", 2, (), 1, Ledger()), "option 2 of 2, counted from 0"),
-        (Answer("sure", "x", 0, (), 1, Ledger()), "status 'sure': Input should be 'answered', "),  # type: ignore[arg-type]
-        (Answer("answered", "x", 0, (), 1, None), "ledger 'None': Input should be "),  # type: ignore[arg-type]
-        (Answer("answered", "x", 0, (Evidence("film", 5.0, math.nan),), 1, Ledger()), "no part of a video"),
-        (Answer("answered", "x", 0, (Evidence("elsewhere", 0.0, 1.0),), 1, Ledger()), "no part of a video"),
-    ],
-)
-def test_what_is_no_answer_is_refused_and_not_kept(environment: Environment, given: Any, says: str) -> None:
-    async def run(session: Session, parameters: Any) -> Any:
-        return given
-
-    odd = Variant("odd", "no answer", run, UNIFORM.parameters, ("vision",))
-    events = list[Any]()
-    question = Question("What is it?", ("red", "blue"))
-    with pytest.raises(BadAnswer) as caught:
-        asyncio.run(ask(question, environment, ScriptedModel(lambda _: ANSWER), agent=odd, on_event=events.append))
-    assert says in str(caught.value)
-    assert [type(event) for event in events] == [RunStarted]
 
 
 def test_what_an_agent_raises_in_a_run_says_at_which_question(

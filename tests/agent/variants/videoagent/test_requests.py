@@ -1,4 +1,4 @@
-"""The prompts of VideoAgent and VideoTree: their scales, numbers and times, and which replies are impossible."""
+"""The requests of VideoAgent: their prompts, and which replies are impossible."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from agent.core.question import Note, Question, Segment, Video
 from agent.errors import InvalidReply
 from agent.prompts.render import render
-from agent.variants.videoagent.requests import FindMissing, Missing, Reflection, ReflectOnAnswer
-from agent.variants.videotree.requests import JudgeRelevance, Relevances
+from agent.variants.videoagent.requests import FindMissing, Missing, ReflectOnAnswer
+from agent.variants.videotree.requests import JudgeRelevance
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)
@@ -52,13 +52,6 @@ def test_seeking_lists_segments_and_how_many_frames():
     assert "1. 20.0 s to 21.0 s of video abcdef012345 (caption" in several
 
 
-def test_judging_names_all_clusters_and_the_three_levels():
-    text = render(JUDGING)
-    assert "For every cluster, 1 to 2," in text
-    for level in ("1: not relevant", "2: somewhat relevant", "3: highly relevant"):
-        assert level in text
-
-
 @pytest.mark.parametrize(
     ("frames", "wrong"),
     [
@@ -71,28 +64,3 @@ def test_judging_names_all_clusters_and_the_three_levels():
 def test_frames_that_cannot_be_looked_for_are_refused(frames, wrong):
     with pytest.raises(InvalidReply, match=wrong):
         SEEKING.check(Missing.model_validate({"frames": frames}))
-
-
-@pytest.mark.parametrize(
-    ("relevances", "wrong"),
-    [
-        ({}, "no cluster is judged"),
-        ({"0": 3}, "there is no cluster 0"),
-        ({"3": 3}, "there is no cluster 3; they are numbered 1 to 2"),
-        ([{"cluster": 1, "relevance": 3}] * 2, "judged twice"),
-    ],
-)
-def test_relevances_of_no_cluster_or_twice_are_refused(relevances, wrong):
-    with pytest.raises(InvalidReply, match=wrong):
-        JUDGING.check(Relevances.model_validate(relevances))
-
-
-def test_levels_outside_the_scale_are_no_replies():
-    for level in (0, 4, "high"):
-        with pytest.raises(ValueError, match="confidence"):
-            Reflection.model_validate({"thought": "", "confidence": level})
-        with pytest.raises(ValueError, match="relevance"):
-            Relevances.model_validate({"1": level})
-    assert Reflection.model_validate("3").confidence == 3
-    assert Relevances.model_validate({"Cluster 2": "3"}).clusters[0].cluster == 2
-    assert Missing.model_validate([{"segment": 1, "description": "a kite"}]).frames[0].segment == 1

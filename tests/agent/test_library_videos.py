@@ -1,0 +1,121 @@
+"""Videos of a library as an environment reads them: words in the place of frames, the nearest videos, no subtitles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from agent.errors import NeedsPictures
+from agent.library_videos import LibraryVideos
+from agent.variants.longvideoagent.clips import tagged_clips
+from index.errors import SpaceMismatch
+from index.rows import Scope
+from tests.support.agent_library import add_film, embed_words, environment_of, film, make_library
+from tests.support.text_library import text_video_id
+
+SAID = "mind the wind"
+
+
+def test_a_caption_stands_in_a_frames_place(words_library):
+    told, video_id = environment_of(words_library, "told"), text_video_id("told")
+    assert not told.pictured(video_id)
+    assert list(told.times(video_id)) == [float(at) for at in range(60)]
+    assert told.shown_until(video_id, 59.0) == 60.0
+    best = told.search(["red kite desert"], video_id, 3, 4.0)[0]
+    assert 40.0 <= best.time_s < 45.0
+    assert best.similarity > 0.5
+    assert told.times_between(video_id, 40.0, 44.0, 2) == (41.0, 43.0)
+    assert told.words(video_id, 44.0, 46.0)[0].text == "red kite desert"
+    with pytest.raises(NeedsPictures, match="no frames of 'told'"):
+        told.frames(video_id, [3.0])
+
+
+def test_lines_stand_in_where_there_are_no_captions(words_library):
+    talk, video_id = environment_of(words_library, "talk"), text_video_id("talk")
+    assert list(talk.times(video_id)) == [5.0 * at for at in range(12)]
+    assert [match.time_s for match in talk.search(["red kite"], video_id, 1, 4.0)] == [5.0]
+    assert {note.source for note in talk.words(video_id)} == {"subtitle"}
+
+
+def test_the_nearest_of_many_are_found_by_their_words(words_library):
+    written = environment_of(words_library, "dinner", "talk", "told")
+    assert [video.title for video in written.nearest(["red kite desert"], 1).videos] == ["told"]
+    assert [video.title for video in written.nearest(["hello"], 1).videos] == ["talk"]
+    found = environment_of(words_library).nearest(["cook in the kitchen", "tastes the soup"], 2)
+    assert {video.title for video in found.videos} == {"dinner", "film"}
+
+
+def test_a_hidden_transcript_is_hidden_everywhere(words_library):
+    hidden = environment_of(words_library, "told", "talk", "dinner", subtitles=False)
+    assert hidden.search_transcript("wind", 5) == []
+    assert hidden.transcript(text_video_id("told"), 0.0, 60.0) == []
+    assert hidden.nearest(["hello"], 2).search_transcript("wind", 5) == []
+    assert all(SAID not in clip.text and clip.source == "captions" for clip in tagged_clips(hidden))
+    with pytest.raises(NeedsPictures, match="neither frames nor captions of 'talk', and its transcript is not to be"):
+        hidden.times(text_video_id("talk"))
+    assert environment_of(words_library, "told").search_transcript("wind", 5)
+
+
+@pytest.fixture(scope="module")
+def environment(library):
+    return environment_of(library)
+
+
+def test_the_nearest_videos_are_found_without_reading_all(tmp_path):
+    films = {"first": film(2, 60), "second": film(3, 90, {40: ("red kite desert", 10)})}
+    everything = environment_of(make_library(tmp_path / "library", films))
+    assert [video.title for video in everything.nearest(["red kite desert"], 1).videos] == ["second"]
+    assert len(everything.nearest([], 1).videos) == 1
+    assert everything.nearest(["red kite desert"], 2) is everything
+    first = everything.videos[0].video_id
+    assert everything.nearest(["red kite desert"], 1, keep=[first]).videos == everything.videos
+
+
+def test_a_whole_library_is_searched_without_naming_its_videos(tmp_path, monkeypatch):
+    library = make_library(tmp_path / "library", {"first": film(2, 60), "second": film(3, 90, {40: ("red kite", 10)})})
+    monkeypatch.setattr("agent.library_videos.MANY_VIDEOS", 1)
+    rows = library.videos()
+    whole, one = LibraryVideos(library, rows, embed_words), LibraryVideos(library, rows[:1], embed_words)
+    assert whole._scope == Scope()
+    assert one._scope == Scope((rows[0].video_id,))
+    add_film(library, "later", film(4, 60, {10: ("red kite", 20)}))
+    assert whole.ranked(["red kite"], 4)[0] == library.video("second").video_id
+
+
+def test_vectors_are_read_and_texts_embedded_once(tmp_path):
+    library = make_library(tmp_path / "library", {"film": film(2, 60)})
+    embedded: list[list[str]] = []
+
+    def embed(texts: list[str]) -> NDArray[np.float32]:
+        embedded.append(texts)
+        return embed_words(texts)
+
+    videos = LibraryVideos(library, library.videos(), embed)
+    video_id = videos.videos[0].video_id
+    assert videos.in_memory(video_id) is videos.in_memory(video_id)
+    videos.embed_texts(["a kite", "a boat", "a kite"])
+    videos.embed_texts(["a boat", "the sea"])
+    assert embedded == [["a kite", "a boat"], ["the sea"]]
+    assert videos.cosines("a kite", video_id) is videos.cosines("a kite", video_id)
+
+
+def test_the_cache_of_cosines_has_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("agent.library_videos.COSINES_CACHED", 2)
+    library = make_library(tmp_path / "library", {"film": film(2, 60)})
+    videos = LibraryVideos(library, library.videos(), embed_words)
+    video_id = videos.videos[0].video_id
+    first = videos.cosines("one", video_id)
+    for text in ("two", "three"):
+        videos.cosines(text, video_id)
+    assert videos.cosines("one", video_id) is not first
+    assert len(videos._cosines) == 2
+
+
+def test_another_space_is_read_with_its_own_vectors_and_must_be_held(tmp_path):
+    library = make_library(tmp_path / "library", {"film": film(2, 60)})
+    with pytest.raises(SpaceMismatch, match="elsewhere"):
+        LibraryVideos(library, library.videos(), embed_words, space="elsewhere")
+    videos = LibraryVideos(library, library.videos(), embed_words, space="words")
+    assert (videos.space.name, videos.uri, videos.index_frames) == ("words", library.uri, 60)
+    assert videos.only([]).videos == ()

@@ -1,0 +1,116 @@
+"""The uniform control: equally spaced frames, the lines at their times, and words in the place of frames."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agent.answer import Answer
+from agent.ask_questions import ask
+from agent.core.budget import Budget
+from agent.core.protocol import Models
+from agent.core.question import Question
+from agent.environment import Environment
+from agent.models.rulebased.model import RuleBasedModel
+from agent.requests.answer import AnswerFrames
+from agent.trace.events import Event
+from agent.variants.baselines.uniform import UniformParameters
+from tests.support.agent_library import (
+    ScriptedModel,
+    environment_of,
+    explorer,
+    film,
+    make_library,
+)
+from tests.support.text_library import text_video_id
+
+KITE = Question("What colour is the kite?", ("blue", "red"))
+SAID = "mind the wind"
+
+
+def asked(
+    environment: Environment, question: Question, model: Models, agent: str, parameters: Any = None
+) -> tuple[Answer, list[Event]]:
+    events: list[Event] = []
+    answer = asyncio.run(ask(question, environment, model, agent=agent, parameters=parameters, on_event=events.append))
+    return answer, events
+
+
+def answer_a(request: Any) -> Any:
+    return {"option": "A", "answer": None, "evidence": [len(request.frames) + 1] if request.notes else []}
+
+
+def test_uniform_is_given_what_is_said_at_its_frames_times(words_library):
+    model = ScriptedModel(answer_a)
+    answer, _ = asked(environment_of(words_library, "film"), KITE, model, "uniform", UniformParameters(frames=9))
+    [request] = model.asked(AnswerFrames)
+    assert [round(frame.time_s) for frame in request.frames] == [6, 12, 18, 24, 30, 36, 42, 48, 54]
+    assert [note.text for note in request.notes] == ["said at twelve"]
+    assert [(part.start_s, part.end_s) for part in answer.evidence] == [(11.0, 13.0)]
+    hidden = ScriptedModel(answer_a)
+    asked(environment_of(words_library, "film", subtitles=False), KITE, hidden, "uniform", UniformParameters(frames=9))
+    assert hidden.asked(AnswerFrames)[0].notes == ()
+
+
+def test_the_built_in_model_goes_by_a_line_where_frames_show_nothing_clearly(words_library):
+    environment = environment_of(words_library, "film")
+    question = Question("Which of these appears?", ("velvet", "said at twelve"))
+    answer, _ = asked(environment, question, RuleBasedModel(environment), "uniform", UniformParameters(frames=9))
+    assert (answer.text, [part.start_s for part in answer.evidence]) == ("said at twelve", [11.0])
+    seen, _ = asked(environment, KITE, RuleBasedModel(environment), "uniform", UniformParameters(frames=9))
+    hidden = environment_of(words_library, "film", subtitles=False)
+    alone, _ = asked(hidden, KITE, RuleBasedModel(hidden), "uniform", UniformParameters(frames=9))
+    assert (seen.status, seen.option, seen.evidence) == (alone.status, alone.option, alone.evidence)
+
+
+def test_uniform_shows_what_it_can_and_reads_the_rest(words_library):
+    model = ScriptedModel(answer_a)
+    asked(
+        environment_of(words_library, "film", "dinner", subtitles=False),
+        KITE,
+        model,
+        "uniform",
+        UniformParameters(frames=6),
+    )
+    [request] = model.asked(AnswerFrames)
+    assert {frame.video_id for frame in request.frames} == {words_library.video("film").video_id}
+    assert {note.video_id for note in request.notes} == {text_video_id("dinner")}
+    assert len(request.frames) + len(request.notes) == 6
+
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    events = {700: ("red kite desert", 12)}
+    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
+
+
+def run(environment, script, budget=None, usage=None, agent="eea", question=QUESTION, parameters=None):
+    model = ScriptedModel(script, usage)
+    answer = asyncio.run(
+        ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4), parameters=parameters)
+    )
+    return answer, model
+
+
+def but(kind, said):
+    """The explorer, but requests of one kind get this reply."""
+    return lambda request: said if isinstance(request, kind) else explorer(request)
+
+
+def test_uniform_shows_equally_spaced_frames_in_one_call(environment):
+    answer, model = run(environment, explorer, agent="uniform", parameters=UniformParameters(8))
+    (request,) = model.asked(AnswerFrames)
+    assert [round(frame.time_s) for frame in request.frames] == [100, 200, 300, 400, 500, 600, 700, 800]
+    ledger = answer.ledger
+    assert (answer.status, ledger.frames, ledger.frame_shows, ledger.calls) == ("answered", 8, 8, 1)
+    assert (ledger.index_frames, ledger.invalid_replies) == (900, 0)
+
+
+def test_uniform_keeps_the_frame_budget_and_counts_invalid_replies(environment):
+    answer, _ = run(environment, but(AnswerFrames, {"option": "Q"}), Budget(frames=5), agent="uniform")
+    assert (answer.status, answer.ledger.frames, answer.ledger.frame_shows) == ("invalid", 5, 10)

@@ -1,0 +1,78 @@
+"""Agents by name: those that are found, and those that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agent.answer import Answer
+from agent.ask_questions import ask
+from agent.core.budget import Budget
+from agent.core.protocol import Models
+from agent.core.question import Question
+from agent.environment import Environment
+from agent.errors import NeedsLanguage, NeedsPictures, UnknownAgent
+from agent.models.rulebased.model import RuleBasedModel
+from agent.trace.events import Event
+from agent.variants.base import Variant
+from agent.variants.baselines.uniform import UNIFORM
+from agent.variants.registry import VARIANTS, find_variant
+from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
+
+
+def test_a_variant_that_cannot_be_told_from_a_builtin_one_is_refused() -> None:
+    with pytest.raises(UnknownAgent, match="give it another name"):
+        find_variant(replace(UNIFORM, line="another"))
+
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    events = {700: ("red kite desert", 12)}
+    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
+
+
+def run(environment, script, budget=None, usage=None, agent="eea", question=QUESTION, parameters=None):
+    model = ScriptedModel(script, usage)
+    answer = asyncio.run(
+        ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4), parameters=parameters)
+    )
+    return answer, model
+
+
+@pytest.mark.parametrize("variant", [each for each in VARIANTS if each.needs_language], ids=lambda each: each.name)
+def test_agents_that_reason_in_words_refuse_the_builtin_model_before_any_work(environment, variant):
+    events: list[object] = []
+    with pytest.raises(NeedsLanguage, match=f"the agent {variant.name} reasons in words"):
+        asyncio.run(ask(QUESTION, environment, RuleBasedModel(environment), agent=variant.name, on_event=events.append))
+    assert events == []
+
+
+KITE = Question("What colour is the kite?", ("blue", "red"))
+LOOKING = [each for each in VARIANTS if each.needs_pictures]
+SAID = "mind the wind"
+
+
+def every(variants: list[Variant]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("variant", variants, ids=lambda variant: variant.name)
+
+
+def asked(
+    environment: Environment, question: Question, model: Models, agent: str, parameters: Any = None
+) -> tuple[Answer, list[Event]]:
+    events: list[Event] = []
+    answer = asyncio.run(ask(question, environment, model, agent=agent, parameters=parameters, on_event=events.append))
+    return answer, events
+
+
+@every(LOOKING)
+def test_who_looks_refuses_at_once(words_library, variant):
+    model = ScriptedModel(lambda request: pytest.fail("it was asked"))
+    with pytest.raises(NeedsPictures, match=f"the agent {variant.name} looks at frames.*'told'.*videotree"):
+        asked(environment_of(words_library, "told"), KITE, model, variant.name)
+    assert {each.name for each in LOOKING} == {"eea", "vca", "videoseek"}

@@ -1,0 +1,103 @@
+"""VCA without a tree: the policy names the frames."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from agent.ask_questions import ask, default_parameters
+from agent.core.budget import Budget
+from agent.core.question import Question
+from agent.requests.tree import Decide
+from agent.trace.events import Acted, Event, Remembered
+from agent.variants.vca.requests import ChooseFrames
+from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return make_library(tmp_path_factory.mktemp("vca"), {"film": film(1, 700, {420: ("red kite desert", 20)})})
+
+
+@pytest.fixture(scope="module")
+def two_films(tmp_path_factory):
+    films = {"first": film(2, 400), "second": film(3, 400, {300: ("red kite desert", 10)})}
+    return make_library(tmp_path_factory.mktemp("films"), films)
+
+
+def run(library, script=explorer, budget=None, **parameters):
+    environment, model = environment_of(library), ScriptedModel(script)
+    events: list[Event] = []
+    settings = replace(default_parameters("vca", environment), **parameters)
+    budget = budget or Budget(rounds=3)
+    answer = asyncio.run(
+        ask(QUESTION, environment, model, agent="vca", parameters=settings, budget=budget, on_event=events.append)
+    )
+    return answer, events, model
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def looking_at(*times_s, video=None):
+    def script(request):
+        if isinstance(request, ChooseFrames):
+            return {"times_s": times_s, "video": video}
+        return explorer(request)
+
+    return script
+
+
+def test_without_tree_search_the_policy_names_the_frames(library):
+    answer, events, model = run(library, looking_at(425.3, 425.3, 90), Budget(rounds=3), tree_search=False)
+    assert [type(request) for request in model.requests] == [ChooseFrames, ChooseFrames, Decide]
+    first, second, last = of(Remembered, events)
+    assert [frame.time_s for frame in first.added] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
+    assert [frame.time_s for frame in second.added] == [90.0, 425.0, 426.0]
+    assert [frame.time_s for frame in last.added] == [89.0, 424.0, 427.0]
+    assert [time_s for _, time_s in model.asked(ChooseFrames)[1].seen][6:] == [90.0, 425.0, 426.0]
+    assert [event.action for event in of(Acted, events)] == ["look"] * 3
+    assert (answer.status, answer.ledger.frames) == ("budget_exhausted", 12)
+    assert (model.requests[-1].candidates, model.requests[-1].must_answer) == ((), True)
+
+
+def test_without_tree_search_the_answer_may_come_at_any_time(library):
+    def at_once(request):
+        return {"option": "B", "evidence": [2]} if isinstance(request, ChooseFrames) else explorer(request)
+
+    answer, _, _ = run(library, at_once, tree_search=False)
+    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)
+    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(200.0, 201.0)]
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [({"action": "insufficient_evidence"}, "insufficient_evidence"), ({"times_s": [-5]}, "invalid"), ("?", "invalid")],
+)
+def test_without_tree_search_nothing_is_made_up(library, said, status):
+    def script(request):
+        return said if isinstance(request, ChooseFrames) else explorer(request)
+
+    answer, _, _ = run(library, script, tree_search=False)
+    assert (answer.status, answer.text, answer.rounds) == (status, None, 1)
+
+
+def test_without_tree_search_a_video_has_to_be_named_and_is_looked_at(two_films):
+    first = next(video for video in environment_of(two_films).videos if video.title == "first")
+    script = looking_at(10, 20, video=first.video_id[:12])
+    _, events, _ = run(two_films, script, Budget(rounds=2), tree_search=False)
+    begun, then = of(Remembered, events)
+    assert first.video_id not in {frame.video_id for frame in begun.added}
+    assert [(frame.video_id, frame.time_s) for frame in then.added] == [(first.video_id, 10), (first.video_id, 20)]
+
+
+def test_without_tree_search_a_short_video_ends_when_it_was_seen(tmp_path):
+    short = make_library(tmp_path / "short", {"short": film(5, 9)})
+    answer, _, model = run(short, looking_at(0, 1, 2), Budget(), tree_search=False)
+    assert (answer.status, answer.ledger.frames) == ("answered", 9)
+    assert isinstance(model.requests[-1], Decide)

@@ -1,0 +1,158 @@
+"""Videos of which only words are known: captions and lines in the place of frames, agents that read, and refusals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from agent.answer import Answer
+from agent.ask_questions import ask
+from agent.core.protocol import Models, request_fields
+from agent.core.question import Question
+from agent.environment import Environment
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
+from agent.models.rulebased.model import RuleBasedModel
+from agent.prompts.render import render
+from agent.requests.answer import AnswerNotes, Guess
+from agent.requests.describe import DescribeSegment
+from agent.trace.events import Acted, Event, Exchanged, RunStarted
+from agent.trace.trace import record
+from agent.variants.base import Variant
+from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
+from agent.variants.registry import VARIANTS
+from agent.variants.videoagent2.requests import Assess, CreatePlan
+from index.library import Library
+from tests.support import text_library
+from tests.support.agent_library import ScriptedModel, environment_of
+from tests.support.chat_server import ChatServer
+from tests.support.rule_server import MODEL, Rules
+from tests.support.rules_sight import Described, Floats
+from tests.support.text_library import text_video_id
+from tests.support.videoagent2_film import SURE, UNSURE, Script
+
+KITE = Question("What colour is the kite?", ("blue", "red"))
+DINNER = Question("What is the person doing?", ("painting a fence", "cooking a soup", "repairing an engine"))
+READING = [each for each in VARIANTS if each.sees_video and not each.needs_pictures]
+SAID = "mind the wind"
+
+
+def every(variants: list[Variant]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("variant", variants, ids=lambda variant: variant.name)
+
+
+def asked(
+    environment: Environment, question: Question, model: Models, agent: str, parameters: Any = None
+) -> tuple[Answer, list[Event]]:
+    events: list[Event] = []
+    answer = asyncio.run(ask(question, environment, model, agent=agent, parameters=parameters, on_event=events.append))
+    return answer, events
+
+
+@pytest.mark.parametrize("agent", ["videoagent", "videotree", "uniform"])
+def test_captions_are_read_never_asked_for(words_library, agent):
+    environment = environment_of(words_library, "told")
+    answer, events = asked(environment, KITE, RuleBasedModel(environment), agent)
+    requests = [event.request for event in events if isinstance(event, Exchanged)]
+    notes = [note for request in requests if isinstance(request, AnswerNotes) for note in request.notes]
+    told = {(note.start_s, note.text) for note in environment.words(text_video_id("told"))}
+    assert not any(isinstance(request, DescribeSegment) for request in requests)
+    assert {(note.start_s, note.text) for note in notes if note.source == "caption"} <= told
+    assert (answer.text, answer.ledger.frames) == ("red", 0)
+    assert 0 < answer.ledger.frames_with_kept <= 60
+    assert all(40.0 <= part.start_s < 45.0 for part in answer.evidence)
+
+
+@pytest.fixture(scope="module")
+def words_library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    return text_library.words_library(tmp_path_factory.mktemp("words"))
+
+
+class Closed:
+    """Eyes for a server to which no picture should come."""
+
+    def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
+        raise AssertionError(f"{len(jpegs)} pictures were sent")
+
+    def likenesses(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
+        raise AssertionError(f"{len(jpegs)} pictures were sent")
+
+    def describe(self, jpegs: Sequence[bytes]) -> list[Described]:
+        raise AssertionError(f"{len(jpegs)} pictures were sent")
+
+
+@pytest.fixture(scope="module")
+def rules() -> Iterator[ChatServer]:
+    with ChatServer(Rules(Closed()), models=[MODEL]) as server:
+        yield server
+    assert server.problems == []
+
+
+@every(READING)
+def test_every_agent_that_reads_reads_general_english_over_the_wire(words_library, rules, variant):
+    async def run() -> Answer:
+        async with OpenAIModel(Role(base_url=rules.base_url, model=MODEL)) as model:
+            return await ask(DINNER, environment_of(words_library, "dinner"), model, agent=variant.name)
+
+    answer = asyncio.run(run())
+    assert answer.text == "cooking a soup"
+    assert (answer.ledger.frames, answer.ledger.invalid_replies) == (0, 0)
+
+
+def test_a_master_has_nobody_who_looks(words_library):
+    def script(request: Any) -> Any:
+        if isinstance(request, LocateClips):
+            return {"clips": [2]}
+        return "<answer>B</answer>" if request.turns else "<request_grounding>a kite</request_grounding>"
+
+    model = ScriptedModel(script)
+    answer, _ = asked(environment_of(words_library, "told"), KITE, model, "longvideoagent")
+    assert not any(each.vision for each in (*model.asked(ChooseAction), *model.asked(AnswerNow)))
+    assert answer.text == "red"
+
+
+def test_parts_and_tool_calls_are_read_line_by_line(words_library):
+    script = Script([UNSURE, SURE | {"evidence": [11]}], [{"tool": "caption", "start_s": 39.0, "end_s": 42.0}])
+    model = ScriptedModel(script)
+    answer, events = asked(environment_of(words_library, "told"), KITE, model, "videoagent2")
+    parts = model.asked(Assess)[0].notes
+    assert [(note.start_s, note.end_s) for note in parts] == [(4.0 * at, 4.0 * at + 4) for at in range(15)]
+    assert parts[10].text == "red kite desert"
+    [call] = [event for event in events if isinstance(event, Acted)]
+    assert [(note.start_s, note.source, note.text) for note in call.notes][1:] == [
+        (40.0, "caption tool", "red kite desert"),
+        (41.0, "caption tool", "red kite desert"),
+    ]
+    assert [(part.start_s, part.end_s) for part in answer.evidence] == [(40.0, 44.0)]
+    assert answer.ledger.frames_with_kept == 60
+
+
+def test_a_tool_that_needs_a_frame_is_an_invalid_call(words_library):
+    script = Script([UNSURE, SURE], [{"tool": "detect", "start_s": 40.0, "label": "kite"}])
+    model = ScriptedModel(script)
+    asked(environment_of(words_library, "told"), KITE, model, "videoagent2")
+    first, second = model.asked(CreatePlan)
+    assert "only words are known of the video, so detect has no frame to look at" in second.complaint
+    prompt = render(first)
+    assert '{"tool": "caption", "video"' in prompt
+    assert "There is one tool" in prompt
+    assert "zoom_detect" not in prompt
+
+
+def answer_a(request: Any) -> Any:
+    return {"option": "A", "answer": None, "evidence": [len(request.frames) + 1] if request.notes else []}
+
+
+def test_traces_of_videos_with_pictures_are_as_before(words_library):
+    _, events = asked(environment_of(words_library, "film", subtitles=False), KITE, ScriptedModel(answer_a), "uniform")
+    header = record(next(event for event in events if isinstance(event, RunStarted)))
+    exchange = next(event for event in events if isinstance(event, Exchanged))
+    assert all("has_pictures" not in video for video in header["videos"])
+    assert "notes" not in request_fields(exchange.request)
+    told = Guess(question=KITE, videos=environment_of(words_library, "told").videos)
+    assert request_fields(told)["videos"] == [
+        {"video_id": text_video_id("told"), "title": "told", "start_s": 0.0, "duration_s": 60.0, "has_pictures": False}
+    ]

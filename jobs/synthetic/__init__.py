@@ -1,1 +1,4 @@
-"""Sample films with known answers, the toy CLIP, the demo."""
+"""Films with known answers: `kinodex sample` and `kinodex demo`, and the training and scoring of the built-in model.
+
+May import `agent`, `index`, `pipeline`, `jobs.ingest` and `jobs.console`; `world` below it draws.
+"""

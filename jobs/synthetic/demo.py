@@ -1,4 +1,4 @@
-"""The whole job on films that the project draws itself: `kinodex demo`. Needs no network and no model but its own."""
+"""Run the whole job on films that the project draws itself: `kinodex demo`. No network, no model but the built-in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jobs.console.output import clock, console, show_hits
 from jobs.console.tree_view import TreeView, show_answer
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.run import run_ingest
-from jobs.synthetic.known_answers import Known, read_known
+from jobs.synthetic.known_answers import KnownQuestion, read_known
 from jobs.synthetic.sample import sample
 from pipeline.sources.discover import list_sources
 
@@ -36,7 +36,7 @@ is what `kinodex eval sketch` measures."""
 
 
 def run_demo(directory: Path) -> None:
-    """Films, a library, a search, and three questions whose evidence is held against the known truth."""
+    """Make films and a library, search it, and ask three questions, whose evidence is compared with the known truth."""
     out, began = console(), time.monotonic()
     films, place = directory / "films", directory / "library"
     _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED}")
@@ -61,19 +61,19 @@ def run_demo(directory: Path) -> None:
         _step(out, 3 + number, f'kinodex ask {place} "{each.question.text}" {options} --video {each.film}')
         environment = Environment.of(library, [library.video(each.film)], text_space.embed_text)
         answer = _ask(each, environment, directory / f"trace_{number}.jsonl", out)
-        right += _hold_against_truth(answer, each, out)
-        _keep_frames(answer, library, directory / "evidence")
+        right += _compare_with_truth(answer, each, out)
+        _save_evidence(answer, library, directory / "evidence")
     out.print(
         f"\n{right} of {len(KINDS)} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
         f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
         "The built-in space and model know only these drawn films; the README says how to use real ones.\n"
-        f"Look at it: {_called()} view {directory}/trace_*.jsonl {place}",
+        f"Look at it: {_command()} view {directory}/trace_*.jsonl {place}",
         soft_wrap=True,
     )
 
 
-def _called() -> str:
-    """How to call the command line from here: after `make demo` it is on no PATH."""
+def _command() -> str:
+    """Return the name to call the command line by: after `make demo` it is on no PATH."""
     return "kinodex" if shutil.which("kinodex") else sys.argv[0]
 
 
@@ -89,8 +89,8 @@ def _make_library(films: Path, place: Path) -> Library:
     return library
 
 
-def _chosen(known: list[Known]) -> list[Known]:
-    """The first question of each kind, of the first film, the second, the third."""
+def _chosen(known: list[KnownQuestion]) -> list[KnownQuestion]:
+    """Choose the first question of each kind, of the first film, the second, the third."""
     films = sorted({each.film for each in known})
     return [
         next(each for each in known if each.kind == kind and each.film == film)
@@ -98,7 +98,7 @@ def _chosen(known: list[Known]) -> list[Known]:
     ]
 
 
-def _ask(known: Known, environment: Environment, trace: Path, out: Console) -> Answer:
+def _ask(known: KnownQuestion, environment: Environment, trace: Path, out: Console) -> Answer:
     view = TreeView(out)
     with trace_to(trace) as write:
 
@@ -111,17 +111,17 @@ def _ask(known: Known, environment: Environment, trace: Path, out: Console) -> A
     return answer
 
 
-def _hold_against_truth(answer: Answer, known: Known, out: Console) -> bool:
-    seen = "the evidence lies there" if known.shown_by(answer.evidence) else "the evidence lies elsewhere"
-    verdict = "[green]right[/]" if known.right(answer) else "[red]wrong[/]"
+def _compare_with_truth(answer: Answer, known: KnownQuestion, out: Console) -> bool:
+    place = "the evidence lies there" if known.is_shown_by(answer.evidence) else "the evidence lies elsewhere"
+    verdict = "[green]right[/]" if known.is_right(answer) else "[red]wrong[/]"
     truth = known.question.options[known.answer]
     span = f"{clock(known.start_s)} to {clock(known.end_s)}"
-    out.print(f"[bold]truth[/]     {escape(truth)}, shown {span}: {verdict}, {seen}", soft_wrap=True)
-    return known.right(answer)
+    out.print(f"[bold]truth[/]     {escape(truth)}, shown {span}: {verdict}, {place}", soft_wrap=True)
+    return known.is_right(answer)
 
 
-def _keep_frames(answer: Answer, library: Library, folder: Path) -> None:
-    """The first stored frame of each range of evidence, as a JPEG."""
+def _save_evidence(answer: Answer, library: Library, folder: Path) -> None:
+    """Save the first stored frame of each range of evidence as a JPEG."""
     folder.mkdir(exist_ok=True)
     for each in answer.evidence:
         for frame in library.frames_at(each.video_id, [each.start_s], mode="nearest"):

@@ -1,4 +1,4 @@
-"""Questions whose answers are known: the `questions.jsonl` that `kinodex sample` writes. No agent sees any of this."""
+"""Read questions with known answers: the `questions.jsonl` of `kinodex sample`. No agent has access to any of this."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agent.core.question import Question
 from agent.errors import BadQuestion
 from jobs.errors import UsageError
 
-WANTED = "give a questions.jsonl as `kinodex sample` writes"
+EXPECTED = "give a questions.jsonl as `kinodex sample` writes"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownQuestion:
     """A question about one film, the index of its true option, and the time range [start_s, end_s) that shows it."""
 
     film: str
@@ -26,16 +26,17 @@ class Known:
     start_s: float
     end_s: float
 
-    def right(self, answer: Answer) -> bool:
+    def is_right(self, answer: Answer) -> bool:
+        """Check the option of an answer."""
         return answer.option == self.answer
 
-    def shown_by(self, evidence: Sequence[Evidence]) -> bool:
-        """Whether some of the evidence lies in the true range."""
+    def is_shown_by(self, evidence: Sequence[Evidence]) -> bool:
+        """True if some of the evidence lies in the true range."""
         return any(each.start_s < self.end_s and self.start_s < each.end_s for each in evidence)
 
 
-def read_known(path: Path) -> list[Known]:
-    """The questions of a sample, in the order of the file.
+def read_known(path: Path) -> list[KnownQuestion]:
+    """Read the questions of a sample, in the order of the file.
 
     Raises `UsageError` naming the line that is not one, or if there is none.
     """
@@ -44,9 +45,9 @@ def read_known(path: Path) -> list[Known]:
         try:
             known.append(_known(json.loads(line)))
         except (ValueError, BadQuestion) as error:
-            raise UsageError(f"{path}, line {number}: {error}; {WANTED}") from error
+            raise UsageError(f"{path}, line {number}: {error}; {EXPECTED}") from error
     if not known:
-        raise UsageError(f"{path} holds no question; {WANTED}")
+        raise UsageError(f"{path} holds no question; {EXPECTED}")
     return known
 
 
@@ -54,22 +55,22 @@ def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; {WANTED}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}; {EXPECTED}") from error
 
 
-def true_option(known: Sequence[Known], question: Question, titles: Sequence[str]) -> int:
-    """The answer to a question about films of these titles; raises `UsageError` unless exactly one is known."""
+def true_option(known: Sequence[KnownQuestion], question: Question, titles: Sequence[str]) -> int:
+    """Return the answer to a question about films of these titles; raises `UsageError` unless exactly one is known."""
     found = [each for each in known if (each.question.text, each.question.options) == (question.text, question.options)]
     if len({each.answer for each in found}) > 1:
         found = [each for each in found if Path(each.film).stem in titles]
     answers = {each.answer for each in found}
     if len(answers) != 1:
-        what = "different answers are known" if answers else "no answer is known"
-        raise UsageError(f"{what} to {question.text!r} about {', '.join(titles)}; give the questions file it is from")
+        state = "different answers are known" if answers else "no answer is known"
+        raise UsageError(f"{state} to {question.text!r} about {', '.join(titles)}; give the questions file it is from")
     return answers.pop()
 
 
-def _known(row: dict[str, object]) -> Known:
+def _known(row: dict[str, object]) -> KnownQuestion:
     match row:
         case {
             "video": str(film),
@@ -79,5 +80,5 @@ def _known(row: dict[str, object]) -> Known:
             "answer": int(answer),
             "evidence": [float() | int() as start_s, float() | int() as end_s],
         }:
-            return Known(film, kind, Question(text, tuple(map(str, options))), answer, start_s, end_s)
+            return KnownQuestion(film, kind, Question(text, tuple(map(str, options))), answer, start_s, end_s)
     raise ValueError(f"not a question with its answer: {row}")

@@ -1,4 +1,4 @@
-"""Films of the sketch world with questions whose answers and evidence are known exactly."""
+"""Make films of the sketch world, and questions whose answers and evidence are known exactly."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SHORT_FILMS = 3
 def sample(
     directory: Path, hours: float, seed: int, on_progress: Callable[[float], object] | None = None
 ) -> list[Path]:
-    """Writes films of `hours` hours in all and returns their paths.
+    """Write films of `hours` hours in all and return their paths.
 
     Less than an hour becomes three films, more becomes films of at most an hour. Each film has a script
     (`<film>.script.json`, every shot with its exact times); all questions are in `questions.jsonl`; the first film
     has a narrator, whose lines are its subtitles (`<film>.srt`). The same seed writes the same.
-    `on_progress` is told the share that is done, from 0 to 1.
+    `on_progress` is called with the share that is done, from 0 to 1.
     """
     from jobs.synthetic.world.questions import write_questions
     from jobs.synthetic.world.render import render_film

@@ -1,4 +1,4 @@
-"""How good the built-in model is, on pictures whose thing-colour-place combination was never trained on.
+"""Score the built-in model on images whose thing-colour-place combination was never trained on.
 
 The model is loaded through open_clip's own loading, like any checkpoint.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from index.embedding.space import import_open_clip
 from jobs.synthetic.world.augment import photograph
 from jobs.synthetic.world.captions import full_claim, plain_wording
-from jobs.synthetic.world.claims import Asked, Claim, truth
+from jobs.synthetic.world.claims import Claim, GroupClaim, truth
 from jobs.synthetic.world.random_scenes import CARD_PAINTS, random_group, random_scene
 from jobs.synthetic.world.scene import Group, Scene, TitleCard
 from jobs.synthetic.world.vocabulary import (
@@ -33,36 +33,36 @@ from jobs.synthetic.world.vocabulary import (
 FloatArray = NDArray[np.float32]
 
 PARAPHRASES: tuple[tuple[str, Claim], ...] = (
-    ("a ship at sea", Claim("sea", groups=(Asked("boat"),))),
-    ("a red house in the snow at night", Claim("snow", True, (Asked("house", "red"),))),
-    ("sailing boat on the open ocean, yellow", Claim("sea", groups=(Asked("boat", "yellow"),))),
-    ("a bunny hopping through the grass", Claim("meadow", groups=(Asked("rabbit"),))),
-    ("somebody's blue automobile parked downtown", Claim("city", groups=(Asked("car", "blue"),))),
-    ("green lorry between sand dunes", Claim("desert", groups=(Asked("truck", "green"),))),
-    ("an aeroplane flying over the mountains after dark", Claim("mountains", True, (Asked("plane"),))),
-    ("a pink birthday cake inside a living room", Claim("room", groups=(Asked("cake", "pink"),))),
-    ("a spaceship above the woods", Claim("forest", groups=(Asked("rocket"),))),
-    ("purple mug", Claim(groups=(Asked("cup", "purple"),))),
-    ("three kittens", Claim(groups=(Asked("cat", count=3),))),
-    ("two black bikes in town", Claim("city", groups=(Asked("bicycle", "black", 2),))),
+    ("a ship at sea", Claim("sea", groups=(GroupClaim("boat"),))),
+    ("a red house in the snow at night", Claim("snow", True, (GroupClaim("house", "red"),))),
+    ("sailing boat on the open ocean, yellow", Claim("sea", groups=(GroupClaim("boat", "yellow"),))),
+    ("a bunny hopping through the grass", Claim("meadow", groups=(GroupClaim("rabbit"),))),
+    ("somebody's blue automobile parked downtown", Claim("city", groups=(GroupClaim("car", "blue"),))),
+    ("green lorry between sand dunes", Claim("desert", groups=(GroupClaim("truck", "green"),))),
+    ("an aeroplane flying over the mountains after dark", Claim("mountains", True, (GroupClaim("plane"),))),
+    ("a pink birthday cake inside a living room", Claim("room", groups=(GroupClaim("cake", "pink"),))),
+    ("a spaceship above the woods", Claim("forest", groups=(GroupClaim("rocket"),))),
+    ("purple mug", Claim(groups=(GroupClaim("cup", "purple"),))),
+    ("three kittens", Claim(groups=(GroupClaim("cat", count=3),))),
+    ("two black bikes in town", Claim("city", groups=(GroupClaim("bicycle", "black", 2),))),
     ("an empty winter landscape", Claim("snow", empty=True)),
     ("a deserted street at night", Claim("city", True, empty=True)),
     ("the screen shows the word harbour", Claim(word="HARBOUR")),
-    ("a steam engine next to a lighthouse", Claim(groups=(Asked("train"), Asked("lighthouse")))),
-    ("a golden crown and a blue guitar", Claim(groups=(Asked("crown", "yellow"), Asked("guitar", "blue")))),
-    ("red boat sea", Claim("sea", groups=(Asked("boat", "red"),))),
-    ("what colour is the kite over the desert?", Claim("desert", groups=(Asked("kite"),))),
-    ("an elephant walking in the snow", Claim("snow", groups=(Asked("elephant"),))),
-    ("a person with a parasol", Claim(groups=(Asked("person"), Asked("umbrella")))),
-    ("white tortoise on the beach sand", Claim("desert", groups=(Asked("turtle", "white"),))),
-    ("a big orange balloon floating above the sea", Claim("sea", groups=(Asked("balloon", "orange"),))),
-    ("a fortress in the mountains under the moon", Claim("mountains", True, (Asked("castle"),))),
+    ("a steam engine next to a lighthouse", Claim(groups=(GroupClaim("train"), GroupClaim("lighthouse")))),
+    ("a golden crown and a blue guitar", Claim(groups=(GroupClaim("crown", "yellow"), GroupClaim("guitar", "blue")))),
+    ("red boat sea", Claim("sea", groups=(GroupClaim("boat", "red"),))),
+    ("what colour is the kite over the desert?", Claim("desert", groups=(GroupClaim("kite"),))),
+    ("an elephant walking in the snow", Claim("snow", groups=(GroupClaim("elephant"),))),
+    ("a person with a parasol", Claim(groups=(GroupClaim("person"), GroupClaim("umbrella")))),
+    ("white tortoise on the beach sand", Claim("desert", groups=(GroupClaim("turtle", "white"),))),
+    ("a big orange balloon floating above the sea", Claim("sea", groups=(GroupClaim("balloon", "orange"),))),
+    ("a fortress in the mountains under the moon", Claim("mountains", True, (GroupClaim("castle"),))),
 )
 
 
 @dataclass(frozen=True)
 class Towers:
-    """A loaded model: pictures and texts become unit vectors."""
+    """A loaded model: embeds images and texts as unit vectors."""
 
     model: Any
     tokenizer: Any
@@ -71,7 +71,7 @@ class Towers:
     side_px: int
 
     def embed_pictures(self, pictures: NDArray[np.uint8]) -> FloatArray:
-        """uint8 [n, side, side, 3] -> [n, dim]."""
+        """Embed uint8 [n, side, side, 3] as [n, dim]."""
         import torch
 
         ready = (pictures.astype(np.float32) / 255 - self.mean) / self.std
@@ -83,7 +83,7 @@ class Towers:
         return np.concatenate(parts)
 
     def embed_texts(self, texts: list[str]) -> FloatArray:
-        """[n, dim]."""
+        """Embed texts as [n, dim]."""
         import torch
 
         with torch.inference_mode():
@@ -92,7 +92,7 @@ class Towers:
 
 
 def load_towers(folder: Path) -> Towers:
-    """The model in `folder`, loaded by open_clip's ``local-dir:`` schema, in fp32 on the CPU."""
+    """Load the model in `folder` by open_clip's ``local-dir:`` schema, in fp32 on the CPU."""
     open_clip = import_open_clip()
     model, _, _ = open_clip.create_model_and_transforms(f"local-dir:{folder}")
     settings = open_clip.get_model_preprocess_cfg(model)
@@ -107,9 +107,9 @@ def load_towers(folder: Path) -> Towers:
 
 
 def score(folder: Path, *, pictures: int = 1000, seed: int = 977) -> dict[str, Any]:
-    """Scores on held-out combinations: shares from 0 to 1, and for each paraphrase its precision at 5.
+    """Score held-out combinations: shares from 0 to 1, and for each paraphrase its precision at 5.
 
-    thing, colour and place take one picture each with a single thing (text prompts: 65 things, 10 colours, 8 places);
+    thing, colour and place take one image each with a single thing (text prompts: 65 things, 10 colours, 8 places);
     recall is text-to-image, the full description against `pictures` scenes with one to three groups.
     """
     towers, chance = load_towers(folder), Random(seed)
@@ -190,7 +190,7 @@ def _cards(towers: Towers, chance: Random, seed: int) -> float:
 
 
 def _paraphrase_scores(towers: Towers, scenes: list[Scene], gallery: FloatArray, chance: Random) -> dict[str, Any]:
-    """Precision at 5 of each paraphrase, after five pictures it is true of have joined the gallery."""
+    """Compute the precision at 5 of each paraphrase, after five images it is true of have joined the gallery."""
     precision = {}
     for text, claim in PARAPHRASES:
         added = [_scene_of(claim, chance) for _ in range(5)]
@@ -202,21 +202,21 @@ def _paraphrase_scores(towers: Towers, scenes: list[Scene], gallery: FloatArray,
 
 
 def _scene_of(claim: Claim, chance: Random) -> Scene | TitleCard:
-    """A scene that the claim is true of, everything it leaves open picked by chance."""
+    """Make a scene that the claim is true of, everything that it leaves open chosen at random."""
     if claim.word is not None:
         return TitleCard(claim.word, *chance.choice(CARD_PAINTS))
     positions = ("middle",) if len(claim.groups) == 1 else ("left", "right")
     groups = tuple(
         Group(
-            asked.noun or chance.choice(THING_NAMES),
-            asked.colour or chance.choice(COLOUR_NAMES),
-            asked.count or 1,
+            group.noun or chance.choice(THING_NAMES),
+            group.colour or chance.choice(COLOUR_NAMES),
+            group.count or 1,
             chance.choice(("small", "medium", "large")),
             position,
             chance.random(),
             chance.random() < 0.5,
         )
-        for asked, position in zip(claim.groups, positions, strict=False)
+        for group, position in zip(claim.groups, positions, strict=False)
     )
     night = chance.random() < 0.4 if claim.night is None else claim.night
     return Scene(claim.place or chance.choice(PLACE_NAMES), night, groups)

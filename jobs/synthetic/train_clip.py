@@ -1,13 +1,13 @@
-"""Trains the built-in model on pictures of the sketch world: `python -m jobs.synthetic.train_clip --minutes 60 --seed 0`.
+"""Train the built-in model on images of the sketch world: `python -m jobs.synthetic.train_clip --minutes 60 --seed 0`.
 
-The loss knows the truth: which caption is true of which picture of the batch is computed, not assumed, so a partial
-caption ("a boat") is never punished for the other pictures it fits. Two terms: a multi-positive contrastive loss in
-both directions (Radford et al. 2021, section 2.3, with a caption's other true pictures left out of its negatives), and
+The loss knows the truth: which caption is true of which image of the batch is computed, not assumed, so a partial
+caption ("a boat") is never punished for the other images it fits. Two terms: a multi-positive contrastive loss in
+both directions (Radford et al. 2021, section 2.3, with a caption's other true images left out of its negatives), and
 a sigmoid loss over all pairs (Zhai et al. 2023, section 3), which makes cosines of different texts comparable. A third
-term, from a linear layer that is thrown away, asks the picture for single facts.
+term, from a linear layer that is dropped later, predicts single facts from the image.
 
-Three stages, because an untrained text tower teaches the image tower nothing (measured: after 350 steps the facts of a
-picture are read far better without it). First the image tower alone learns the facts; then the text tower learns to
+Three stages, because an untrained text tower teaches the image tower nothing (measured: after 350 steps the facts of an
+image are predicted far better without it). First the image tower alone learns the facts; then the text tower learns to
 read against it (as in Zhai et al. 2022, "LiT"); then both learn together.
 """
 
@@ -31,7 +31,7 @@ from index.embedding.space import import_open_clip
 from jobs.synthetic.score_clip import score
 from jobs.synthetic.world.augment import photograph
 from jobs.synthetic.world.captions import altered, claim_about, wording
-from jobs.synthetic.world.claims import Asked, Claim, claim_codes, scene_codes, truth_of_codes
+from jobs.synthetic.world.claims import Claim, GroupClaim, claim_codes, scene_codes, truth_of_codes
 from jobs.synthetic.world.random_scenes import random_picture
 from jobs.synthetic.world.scene import Scene, TitleCard
 from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, TITLE_WORDS
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SIDE_PX = 128
 STORED_PX = 120
 CUT_PX = 112
-LOOK_UNTIL, READ_UNTIL = 0.35, 0.45  # parts of the run: pictures alone, then texts alone, then both
+IMAGE_STAGE_UNTIL, TEXT_STAGE_UNTIL = 0.35, 0.45  # parts of the run: pictures alone, then texts alone, then both
 EMBED_DIM = 256
 MODEL = {
     "embed_dim": EMBED_DIM,
@@ -63,7 +63,7 @@ CONFIG_NAME, WEIGHTS_NAME = "open_clip_config.json", "open_clip_model.safetensor
 
 @dataclass(frozen=True)
 class Pictures:
-    """What training draws from: scenes, their facts (bool [n, facts]) and pixels (uint8 [n, side, side, 3], mapped)."""
+    """Training data: scenes, their facts (bool [n, facts]) and pixels (uint8 [n, side, side, 3], mapped)."""
 
     scenes: list[Scene | TitleCard]
     codes: NDArray[np.int8]
@@ -73,7 +73,7 @@ class Pictures:
 
 
 def scene_number(seed: int, number: int) -> Scene | TitleCard:
-    """The scene of this number in the training set of this seed."""
+    """Make the scene of this number in the training set of this seed."""
     return random_picture(Random(f"{seed}/{number}"))
 
 
@@ -85,7 +85,7 @@ def _render_range(job: tuple[str, int, int, int, int]) -> None:
 
 
 def render(folder: Path, seed: int, total: int, processes: int) -> Pictures:
-    """The training set, drawn by a few processes unless `folder` holds it already."""
+    """Draw the training set with a few processes, unless `folder` holds it already."""
     path = folder / f"pixels-{seed}-{total}.u8"
     shape = (total, STORED_PX, STORED_PX, 3)
     if not path.exists():
@@ -108,36 +108,39 @@ def render(folder: Path, seed: int, total: int, processes: int) -> Pictures:
 
 
 def single_facts() -> NDArray[np.int8]:
-    """Claims of one fact each: things, alone, coloured and counted, places, hours and title words."""
-    facts = [Claim(groups=(Asked(thing),)) for thing in THING_NAMES]
-    facts += [Claim(groups=(Asked(thing, colour),)) for thing in THING_NAMES for colour in COLOUR_NAMES]
-    facts += [Claim(groups=(Asked(thing, count=count),)) for thing in THING_NAMES for count in range(1, 6)]
-    facts += [Claim(groups=(Asked(colour=colour),)) for colour in COLOUR_NAMES]
-    facts += [Claim(groups=(Asked(count=count),)) for count in range(1, 6)]
+    """List claims of one fact each: things, alone, coloured and counted, places, hours and title words."""
+    facts = [Claim(groups=(GroupClaim(thing),)) for thing in THING_NAMES]
+    facts += [Claim(groups=(GroupClaim(thing, colour),)) for thing in THING_NAMES for colour in COLOUR_NAMES]
+    facts += [Claim(groups=(GroupClaim(thing, count=count),)) for thing in THING_NAMES for count in range(1, 6)]
+    facts += [Claim(groups=(GroupClaim(colour=colour),)) for colour in COLOUR_NAMES]
+    facts += [Claim(groups=(GroupClaim(count=count),)) for count in range(1, 6)]
     facts += [Claim(place) for place in PLACE_NAMES] + [Claim(night=True), Claim(empty=True)]
     return claim_codes(facts + [Claim(word=word) for word in TITLE_WORDS])
 
 
 def batch_numbers(pictures: Pictures, size: int, part: float, chance: Random) -> list[int]:
-    """Pictures of one batch: once texts are read, most in clusters that share a thing, to tell its colours apart."""
+    """Choose the images of a batch.
+
+    Once the text tower trains, most come in clusters that share a thing, so that it learns the colours of the thing.
+    """
     numbers: list[int] = []
-    for thing in chance.sample(THING_NAMES, size // 12 if part >= LOOK_UNTIL else 0):
+    for thing in chance.sample(THING_NAMES, size // 12 if part >= IMAGE_STAGE_UNTIL else 0):
         numbers += chance.sample(pictures.with_thing[thing], min(10, len(pictures.with_thing[thing])))
     return numbers + [chance.randrange(len(pictures.scenes)) for _ in range(size - len(numbers))]
 
 
 def batch_claims(scenes: list[Scene | TitleCard], chance: Random) -> list[Claim]:
-    """A true claim for each picture, near misses of some, and claims of a single word."""
+    """Make a true claim for each image, near misses of some, and claims of a single word."""
     claims = [claim_about(scene, chance) for scene in scenes]
     misses = [altered(claim, chance) for claim in claims[::3]]
-    words = [Claim(groups=(Asked(thing),)) for thing in chance.sample(THING_NAMES, 24)]
+    words = [Claim(groups=(GroupClaim(thing),)) for thing in chance.sample(THING_NAMES, 24)]
     words += [Claim(place) for place in PLACE_NAMES] + [Claim(night=True), Claim(night=False)]
     words += [Claim(word=word) for word in chance.sample(TITLE_WORDS, 6)]
     return claims + misses + words
 
 
 def with_unknown_words(tokens: torch.Tensor, chance: Random) -> torch.Tensor:
-    """Puts words that mean nothing into some of the texts, so that they learn to mean nothing."""
+    """Insert words that mean nothing into some of the texts, so that they learn to mean nothing."""
     for row in tokens:
         length = int((row != 0).sum())
         if chance.random() < 0.2 and length < row.shape[0]:
@@ -148,7 +151,7 @@ def with_unknown_words(tokens: torch.Tensor, chance: Random) -> torch.Tensor:
 
 
 def embed_text(model: Any, tokens: torch.Tensor) -> torch.Tensor:
-    """The text tower over the batch's longest text only (its own forward always pays for the whole context)."""
+    """Run the text tower over the batch's longest text only (its own forward always pays for the whole context)."""
     import torch
 
     length = int((tokens != 0).sum(1).max())
@@ -161,7 +164,7 @@ def embed_text(model: Any, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def pixels_for_model(pixels: NDArray[np.uint8], chance: Random, device: torch.device) -> torch.Tensor:
-    """A batch as model input: whole pictures or a large part of them, a little lighter or darker."""
+    """Make a batch of model inputs: whole images or a large part of them, a little lighter or darker."""
     import torch
     from torch.nn.functional import interpolate
 
@@ -175,7 +178,7 @@ def pixels_for_model(pixels: NDArray[np.uint8], chance: Random, device: torch.de
 
 
 def loss_of(cosines: torch.Tensor, true: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """The loss of `cosines` [texts, pictures] given the truth of each pair (bool, same shape)."""
+    """Compute the loss of `cosines` [texts, images] given the truth of each pair (bool, same shape)."""
     from torch.nn.functional import softplus
 
     logits = cosines * scale
@@ -188,14 +191,14 @@ def loss_of(cosines: torch.Tensor, true: torch.Tensor, scale: torch.Tensor, bias
 
 
 def sigmoid_loss(logits: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
-    """Each pair judged for itself, summed and divided by the number of true pairs."""
+    """Compute the loss of each pair by itself, summed and divided by the number of true pairs."""
     from torch.nn.functional import softplus
 
     return softplus(logits.where(~true, -logits)).sum() / true.sum()
 
 
 def learning_rate(part: float, peak: float) -> float:
-    """Warm-up over 3 % of the run, then a cosine down to nothing."""
+    """Compute the rate: warm-up over 3 % of the run, then a cosine down to zero."""
     if part < 0.03:
         return peak * (0.02 + 0.98 * part / 0.03)
     return peak * 0.5 * (1 + float(np.cos(np.pi * min(1.0, (part - 0.03) / 0.97))))
@@ -235,7 +238,7 @@ class Trainer:
         )
 
     def step(self, data: Pictures, numbers: list[int], part: float, chance: Random) -> tuple[float, float]:
-        """One optimiser step on these pictures; returns the loss against the captions and that of the single facts."""
+        """Do one optimiser step on these images; returns the loss against the captions and that of the single facts."""
         import torch
 
         for group in self.optimiser.param_groups:
@@ -244,8 +247,10 @@ class Trainer:
             images = self.model.visual(pixels_for_model(data.pixels[numbers], chance, self.device)).float()
         of_facts = sigmoid_loss(self.reader(images), torch.from_numpy(data.facts[numbers]).to(self.device))
         of_captions = images.new_zeros(())
-        if part >= LOOK_UNTIL:
-            of_captions = self.caption_loss(data, numbers, images if part >= READ_UNTIL else images.detach(), chance)
+        if part >= IMAGE_STAGE_UNTIL:
+            of_captions = self.caption_loss(
+                data, numbers, images if part >= TEXT_STAGE_UNTIL else images.detach(), chance
+            )
         self.optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward([of_captions + of_facts])
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -256,7 +261,7 @@ class Trainer:
         return float(of_captions.detach()), float(of_facts.detach())
 
     def caption_loss(self, data: Pictures, numbers: list[int], images: torch.Tensor, chance: Random) -> torch.Tensor:
-        """The loss of fresh captions of these pictures, each judged against all of the batch."""
+        """Compute the loss of new captions of these images, each compared with all of the batch."""
         import torch
         from torch.nn.functional import normalize
 
@@ -269,8 +274,8 @@ class Trainer:
         cosines = normalize(texts, dim=-1) @ normalize(images, dim=-1).T
         return loss_of(cosines, true, self.model.logit_scale.exp(), self.bias)
 
-    def remember(self, decay: float) -> None:
-        """Moves the average towards the model."""
+    def update_average(self, decay: float) -> None:
+        """Move the average towards the model."""
         for name, value in self.model.state_dict().items():
             if value.is_floating_point():
                 self.average[name].lerp_(value.detach(), 1 - decay)
@@ -278,7 +283,7 @@ class Trainer:
                 self.average[name].copy_(value)
 
     def save(self, folder: Path) -> None:
-        """Writes the average as fp16 safetensors; rows of words never trained are zero, so they mean nothing."""
+        """Write the average as fp16 safetensors; rows of words never trained are zero, so they mean nothing."""
         from safetensors.torch import save_file
 
         weights = {name: value.detach().cpu().clone() for name, value in self.average.items()}
@@ -288,7 +293,7 @@ class Trainer:
 
 
 def steps_until(minutes: float, steps: int | None) -> Iterator[tuple[int, float]]:
-    """Step numbers with the part of the run that is over: by steps where given (repeatable), else by the clock."""
+    """Yield step numbers with the finished part of the run: by steps where given (repeatable), else by the clock."""
     started, number = time.monotonic(), 0
     while True:
         part = number / steps if steps else (time.monotonic() - started) / (60 * minutes)
@@ -324,7 +329,7 @@ def main(
         last_saved, number, losses = rendered, 0, []
         for number, part in steps_until(minutes, steps):
             losses.append(trainer.step(data, batch_numbers(data, batch, part, chance), part, chance))
-            trainer.remember(min(0.998, number / (number + 10)))
+            trainer.update_average(min(0.998, number / (number + 10)))
             if number % 50 == 0:
                 captions, facts = np.mean(losses[-50:], axis=0)
                 print(

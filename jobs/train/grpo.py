@@ -31,7 +31,7 @@ from index.library import Library
 from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, chosen_models
 from jobs.open_library import check_vectors, find_space, load_tower
-from jobs.synthetic.known_answers import Known
+from jobs.synthetic.known_answers import KnownQuestion
 from jobs.train.rollouts import RolloutContext, TokenizedRollout, sample_rollouts
 from jobs.train.settings import MasterSettings
 
@@ -44,7 +44,7 @@ Report = Callable[[str], object]
 
 
 def train_master(
-    questions: Sequence[Known],
+    questions: Sequence[KnownQuestion],
     environments: Mapping[str, Environment],
     model: str,
     out: Path,

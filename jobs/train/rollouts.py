@@ -22,7 +22,7 @@ from agent.prompts.render import render
 from agent.trace.trace import Record, record
 from agent.variants.longvideoagent.rollouts import MASTER_REQUESTS, Rollout, rollout
 from jobs.model_choice import ModelsFor
-from jobs.synthetic.known_answers import Known
+from jobs.synthetic.known_answers import KnownQuestion
 from jobs.train.settings import MasterSettings
 
 AGENT = "longvideoagent"
@@ -75,7 +75,7 @@ class TokenizedRollout:
 class RolloutContext:
     """Questions with their answers, the films that they are about, and the frozen models."""
 
-    questions: Sequence[Known]
+    questions: Sequence[KnownQuestion]
     environments: Mapping[str, Environment]
     """By the film's file name."""
     frozen: ModelsFor
@@ -108,7 +108,7 @@ def _recorder(records: list[Record]) -> Any:
     return lambda event: records.append(record(event))
 
 
-def _tokenized(known: Known, master: MasterInTraining, records: list[Record], alpha: float) -> TokenizedRollout:
+def _tokenized(known: KnownQuestion, master: MasterInTraining, records: list[Record], alpha: float) -> TokenizedRollout:
     start = master.prompt_length
     run = rollout(records, known.answer, alpha)
     return TokenizedRollout(run, master.tokens[:start], master.tokens[start:], master.own[start:])

@@ -135,7 +135,7 @@ def test_what_sees_the_video_does_better_than_chance(
 ) -> None:
     tasks = [Task(each.question, sketch.films[each.film], NOBODY, variant.name) for each in sketch.known]
     answers = answered(server, *tasks)
-    right = sum(each.right(answer) for each, answer in zip(sketch.known, answers, strict=True))
+    right = sum(each.is_right(answer) for each, answer in zip(sketch.known, answers, strict=True))
     given = sum(answer.option is not None for answer in answers)
     assert right > max(len(answers) / 4, given / 2)
 

@@ -10,7 +10,7 @@ from agent.environment import Environment
 from index.embedding.space import load_space
 from index.library import Library
 from index.rows import TranscriptRow
-from jobs.synthetic.known_answers import Known, read_known
+from jobs.synthetic.known_answers import KnownQuestion, read_known
 from jobs.synthetic.world.script import SpokenLine
 from tests.support.stage_models import library_of
 
@@ -27,7 +27,7 @@ class SketchLibrary:
     library: Library
     films: dict[str, Environment]
     everything: Environment
-    known: list[Known]
+    known: list[KnownQuestion]
 
 
 def draw_library(folder: Path) -> SketchLibrary:

@@ -1,4 +1,4 @@
-"""Pictures of scenes as an image model meets them: after a codec, a JPEG, a fade, at the model's own size."""
+"""Degrade images of scenes as in practice: by a codec, a JPEG, a fade, at the model's own size."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jobs.synthetic.world.scene import Scene, TitleCard, draw
 
 
 def photograph(scene: Scene | TitleCard, seed: int, side_px: int, *, worn: bool = True) -> NDArray[np.uint8]:
-    """A scene drawn wide, stored as JPEG and squashed to a square: uint8 [side, side, 3].
+    """Draw a scene wide, store it as JPEG and squash it to a square: uint8 [side, side, 3].
 
-    `worn` varies the size, the JPEG quality and the brightness (a fade) by chance, as training should see.
+    `worn` varies the size, the JPEG quality and the brightness (a fade) at random, for training.
     """
     chance = Random(seed)
     width_px = chance.choice((320, 400, 512)) if worn else 512

@@ -17,7 +17,7 @@ NIGHT_TINT = np.array([0.34, 0.36, 0.48])
 
 
 class Ground:
-    """A canvas whose sides run from 0 to 1; every fill is darkened by night and varied a little by chance."""
+    """A canvas whose sides run from 0 to 1; every fill is darkened by night and varied a little at random."""
 
     def __init__(self, night: bool, width_px: int, height_px: int, chance: Random) -> None:
         self.night, self.width, self.height, self.chance = night, width_px, height_px, chance
@@ -26,27 +26,27 @@ class Ground:
         self.draw = ImageDraw.Draw(self.image)
 
     def fill(self, rgb: Rgb) -> Rgb:
-        """The colour as the light of the hour shows it."""
+        """Tint the colour by the light of the hour."""
         lit = np.array(rgb) * self.tone * (NIGHT_TINT if self.night else 1.0)
         red, green, blue = (int(min(255, value)) for value in lit)
         return red, green, blue
 
     def poly(self, rgb: Rgb, *corners: tuple[float, float]) -> None:
-        """A filled polygon in the light of the hour."""
+        """Fill a polygon in the light of the hour."""
         self.draw.polygon([(x * self.width, y * self.height) for x, y in corners], fill=self.fill(rgb))
 
     def box(self, rgb: Rgb, left: float, top: float, right: float, bottom: float, *, lit: bool = False) -> None:
-        """A filled rectangle; `lit` ones shine by night."""
+        """Fill a rectangle; `lit` ones shine by night."""
         corners = (left * self.width, top * self.height, right * self.width, bottom * self.height)
         self.draw.rectangle(corners, fill=rgb if lit else self.fill(rgb))
 
     def oval(self, rgb: Rgb, left: float, top: float, right: float, bottom: float, *, lit: bool = False) -> None:
-        """A filled ellipse; `lit` ones shine by night."""
+        """Fill an ellipse; `lit` ones shine by night."""
         corners = (left * self.width, top * self.height, right * self.width, bottom * self.height)
         self.draw.ellipse(corners, fill=rgb if lit else self.fill(rgb))
 
     def ridge(self, rgb: Rgb, base: float, rise: float, waves: float) -> None:
-        """Everything below a rolling line."""
+        """Fill everything below a rolling line."""
         phase = self.chance.uniform(0, 6.3)
         line = [(x / 40, base + rise * math.sin(phase + waves * x / 40 * 6.283)) for x in range(41)]
         self.poly(rgb, *line, (1, 1), (0, 1))
@@ -220,7 +220,7 @@ _PLACES = {
 
 
 def draw_place(place: str, night: bool, width_px: int, height_px: int, chance: Random) -> Image.Image:
-    """An empty place as an RGB image; `chance` varies its details."""
+    """Draw an empty place as an RGB image; `chance` varies its details."""
     ground = Ground(night, width_px, height_px, chance)
     _PLACES[place](ground)
     return ground.image

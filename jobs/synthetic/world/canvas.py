@@ -1,4 +1,4 @@
-"""The pen that every thing of the sketch world is drawn with, and its paints."""
+"""Pen and paints with which every thing of the sketch world is drawn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INK, PALE, GLASS, METAL, WOOD = (30, 30, 34), (238, 238, 232), (168, 214, 232), 
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """The colours one thing is drawn with: its body colour, a darker and a lighter one."""
+    """Colours of one thing: its body colour, a darker and a lighter one."""
 
     body: Rgb
     shade: Rgb
@@ -37,7 +37,7 @@ class Paint:
 
 
 def paint_of(colour: str) -> Paint:
-    """The paint of a colour of the vocabulary; black is shaded lighter, because it cannot get darker."""
+    """Mix the paint of a colour of the vocabulary; black is shaded lighter, because it cannot get darker."""
     red, green, blue = COLOUR_RGB[colour]
     if colour == "black":
         return Paint((red, green, blue), (62, 62, 68), (92, 92, 98))
@@ -47,7 +47,7 @@ def paint_of(colour: str) -> Paint:
 
 
 class Pen:
-    """Draws on a square sheet whose sides run from 0 to 100, y down.
+    """A pen for a square sheet whose sides run from 0 to 100, y down.
 
     Attributes `body`, `shade` and `light` are the paint of the thing being drawn.
     """
@@ -59,51 +59,51 @@ class Pen:
         self._scale = side_px / 100.0
 
     def poly(self, fill: Rgb, *corners: Point) -> None:
-        """A filled polygon."""
+        """Fill a polygon."""
         self._draw.polygon([(x * self._scale, y * self._scale) for x, y in corners], fill=fill)
 
     def box(self, fill: Rgb, left: float, top: float, right: float, bottom: float, round_by: float = 0) -> None:
-        """A filled rectangle, its corners rounded by a radius."""
+        """Fill a rectangle, its corners rounded by a radius."""
         box = [value * self._scale for value in (left, top, right, bottom)]
         self._draw.rounded_rectangle(box, radius=round_by * self._scale, fill=fill)
 
     def oval(self, fill: Rgb, left: float, top: float, right: float, bottom: float) -> None:
-        """A filled ellipse in a box."""
+        """Fill an ellipse in a box."""
         self._draw.ellipse([value * self._scale for value in (left, top, right, bottom)], fill=fill)
 
     def dot(self, fill: Rgb, x: float, y: float, radius: float) -> None:
-        """A filled circle."""
+        """Fill a circle."""
         self.oval(fill, x - radius, y - radius, x + radius, y + radius)
 
     def line(self, fill: Rgb, width: float, *points: Point) -> None:
-        """A line through points, with round ends and joints."""
+        """Draw a line through points, with round ends and joints."""
         scaled = [(x * self._scale, y * self._scale) for x, y in points]
         self._draw.line(scaled, fill=fill, width=max(1, round(width * self._scale)), joint="curve")
         for x, y in points:
             self.dot(fill, x, y, width / 2)
 
     def ring(self, fill: Rgb, x: float, y: float, radius: float, width: float) -> None:
-        """A circle's outline; `radius` is the outer one."""
+        """Draw a circle's outline; `radius` is the outer one."""
         box = [value * self._scale for value in (x - radius, y - radius, x + radius, y + radius)]
         self._draw.ellipse(box, outline=fill, width=max(1, round(width * self._scale)))
 
     def arc(self, fill: Rgb, width: float, box: Sequence[float], start_deg: float, end_deg: float) -> None:
-        """Part of an ellipse's outline, clockwise from three o'clock."""
+        """Draw part of an ellipse's outline, clockwise from three o'clock."""
         scaled = [value * self._scale for value in box]
         self._draw.arc(scaled, start_deg, end_deg, fill=fill, width=max(1, round(width * self._scale)))
 
     def pie(self, fill: Rgb, box: Sequence[float], start_deg: float, end_deg: float) -> None:
-        """A filled slice of an ellipse, clockwise from three o'clock."""
+        """Fill a slice of an ellipse, clockwise from three o'clock."""
         self._draw.pieslice([value * self._scale for value in box], start_deg, end_deg, fill=fill)
 
     def erase(self, x: float, y: float, radius: float) -> None:
-        """A round hole."""
+        """Erase a round hole."""
         box = [value * self._scale for value in (x - radius, y - radius, x + radius, y + radius)]
         self._draw.ellipse(box, fill=(0, 0, 0, 0))
 
 
 def star_points(x: float, y: float, outer: float, inner: float, points: int) -> list[Point]:
-    """The corners of a star, its first point up."""
+    """Compute the corners of a star, its first point up."""
     corners = []
     for step in range(2 * points):
         radius = inner if step % 2 else outer

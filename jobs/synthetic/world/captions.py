@@ -1,6 +1,6 @@
-"""Captions of the sketch world: what people, searchers and questions might write about a scene.
+"""Captions of the sketch world: phrases of people, searches and questions about a scene.
 
-`claim_about` picks which facts of a scene to speak of; `wording` puts a claim into one of very many wordings.
+`claim_about` chooses the facts of a scene to mention; `wording` puts a claim into one of very many wordings.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from jobs.synthetic.world.claims import ANY_WORD, SEVERAL, Asked, Claim
+from jobs.synthetic.world.claims import ANY_WORD, SEVERAL, Claim, GroupClaim
 from jobs.synthetic.world.scene import Group, Scene, TitleCard
 from jobs.synthetic.world.vocabulary import (
     COLOUR_NAMES,
@@ -65,7 +65,7 @@ QUESTIONS = (
 
 
 def claim_about(scene: Scene | TitleCard, chance: Random) -> Claim:
-    """A claim that is true of the scene and speaks of some of its facts."""
+    """Make a claim that is true of the scene and mentions some of its facts."""
     if isinstance(scene, TitleCard):
         return Claim(word=scene.word if chance.random() < 0.85 else ANY_WORD)
     night = scene.night if chance.random() < 0.4 else None
@@ -78,26 +78,26 @@ def claim_about(scene: Scene | TitleCard, chance: Random) -> Claim:
     return Claim(
         scene.place if chance.random() < 0.7 else None,
         night,
-        tuple(_asked_about(group, alone, chance) for group in spoken),
+        tuple(_group_claim(group, alone, chance) for group in spoken),
     )
 
 
 def full_claim(scene: Scene | TitleCard) -> Claim:
-    """The claim that names the place, the hour and the first two groups with their colours and counts."""
+    """Make the claim that names the place, the hour and the first two groups with their colours and counts."""
     if isinstance(scene, TitleCard):
         return Claim(word=scene.word)
-    groups = tuple(Asked(group.thing, group.colour, group.count) for group in scene.groups[:2])
+    groups = tuple(GroupClaim(group.thing, group.colour, group.count) for group in scene.groups[:2])
     return Claim(scene.place, scene.night, groups, empty=not groups)
 
 
-def _asked_about(group: Group, alone: bool, chance: Random) -> Asked:
+def _group_claim(group: Group, alone: bool, chance: Random) -> GroupClaim:
     noun: str | None = group.thing
     if chance.random() < 0.06:
         noun = next((kind for kind, things in KINDS.items() if group.thing in things), None)
     colour = group.colour if chance.random() < 0.75 or noun is None else None
     if group.count > 1:
-        return Asked(noun, colour, group.count if chance.random() < 0.75 else SEVERAL)
-    return Asked(
+        return GroupClaim(noun, colour, group.count if chance.random() < 0.75 else SEVERAL)
+    return GroupClaim(
         noun,
         colour,
         1 if chance.random() < 0.12 else None,
@@ -107,26 +107,26 @@ def _asked_about(group: Group, alone: bool, chance: Random) -> Asked:
 
 
 def altered(claim: Claim, chance: Random) -> Claim:
-    """The claim with one fact changed: a near miss, for telling close things apart."""
+    """Change one fact of a claim: a near miss, for telling close things apart."""
     if claim.word is not None:
         return replace(claim, word=chance.choice(TITLE_WORDS))
     if not claim.groups or chance.random() < 0.2:
         return replace(claim, place=chance.choice(PLACE_NAMES), night=None if claim.night is None else not claim.night)
     index = chance.randrange(len(claim.groups))
-    asked = claim.groups[index]
-    if asked.count is not None and asked.count < SEVERAL and chance.random() < 0.6:
-        changed = replace(asked, count=max(1, min(5, asked.count + chance.choice((-1, 1)))))
-    elif asked.colour is not None and chance.random() < 0.6:
-        changed = replace(asked, colour=chance.choice(COLOUR_NAMES))
-    elif asked.position is not None:
-        changed = replace(asked, position=chance.choice(tuple(POSITIONS)))
+    group = claim.groups[index]
+    if group.count is not None and group.count < SEVERAL and chance.random() < 0.6:
+        changed = replace(group, count=max(1, min(5, group.count + chance.choice((-1, 1)))))
+    elif group.colour is not None and chance.random() < 0.6:
+        changed = replace(group, colour=chance.choice(COLOUR_NAMES))
+    elif group.position is not None:
+        changed = replace(group, position=chance.choice(tuple(POSITIONS)))
     else:
-        changed = replace(asked, noun=chance.choice(THING_NAMES))
+        changed = replace(group, noun=chance.choice(THING_NAMES))
     return replace(claim, groups=(*claim.groups[:index], changed, *claim.groups[index + 1 :]))
 
 
 def wording(claim: Claim, chance: Random) -> str:
-    """The claim in words: a sentence, a phrase, a question or a bag of keywords."""
+    """Word the claim: as a sentence, a phrase, a question or a bag of keywords."""
     if claim.word is not None:
         return _card_wording(claim.word, chance)
     style = chance.random()
@@ -149,16 +149,16 @@ def wording(claim: Claim, chance: Random) -> str:
 
 
 def plain_wording(claim: Claim) -> str:
-    """The claim in the first words of the vocabulary: one fixed wording, for prompts and films' scripts."""
+    """Word the claim by the first words of the vocabulary: one fixed wording, for prompts and films' scripts."""
     if claim.word is not None:
         return f"a title card that says {claim.word}"
     names = []
-    for asked in claim.groups:
-        words = [asked.colour or "", asked.noun or "thing"]
-        if (asked.count or 1) > 1:
-            words = [NUMBERS[asked.count or 1], words[0], plural(words[1])]
+    for group in claim.groups:
+        words = [group.colour or "", group.noun or "thing"]
+        if (group.count or 1) > 1:
+            words = [NUMBERS[group.count or 1], words[0], plural(words[1])]
         phrase = " ".join(word for word in words if word)
-        names.append(phrase if (asked.count or 1) > 1 else with_article(phrase))
+        names.append(phrase if (group.count or 1) > 1 else with_article(phrase))
     subject = " and ".join(names) or ("nothing" if claim.empty else "a scene")
     place = PLACES[claim.place][0] if claim.place else ""
     hour = "" if claim.night is None else ("at night" if claim.night else "by day")
@@ -196,44 +196,44 @@ def _card_wording(word: str, chance: Random) -> str:
     ).format(shown)
 
 
-def _noun(asked: Asked, chance: Random, many: bool) -> str:
-    if asked.noun is None:
+def _noun(group: GroupClaim, chance: Random, many: bool) -> str:
+    if group.noun is None:
         return chance.choice(("things", "objects") if many else ("thing", "object"))
-    others = THINGS.get(asked.noun, ())
-    noun = chance.choice(others) if others and chance.random() < 0.4 else asked.noun
+    others = THINGS.get(group.noun, ())
+    noun = chance.choice(others) if others and chance.random() < 0.4 else group.noun
     return plural(noun) if many else noun
 
 
-def _colour(asked: Asked, chance: Random) -> str:
-    if asked.colour is None:
+def _colour(group: GroupClaim, chance: Random) -> str:
+    if group.colour is None:
         return ""
-    others = COLOURS[asked.colour]
-    return chance.choice(others) if others and chance.random() < 0.08 else asked.colour
+    others = COLOURS[group.colour]
+    return chance.choice(others) if others and chance.random() < 0.08 else group.colour
 
 
-def _group_phrase(asked: Asked, chance: Random) -> str:
-    many = asked.count is not None and asked.count > 1
-    words = [_colour(asked, chance), _noun(asked, chance, many)]
-    if asked.size is not None and SIZES[asked.size]:
-        words.insert(0, chance.choice(SIZES[asked.size]))
-    if asked.count == SEVERAL:
+def _group_phrase(group: GroupClaim, chance: Random) -> str:
+    many = group.count is not None and group.count > 1
+    words = [_colour(group, chance), _noun(group, chance, many)]
+    if group.size is not None and SIZES[group.size]:
+        words.insert(0, chance.choice(SIZES[group.size]))
+    if group.count == SEVERAL:
         words.insert(0, chance.choice(("several", "some", "a few", "many", "")))
     elif many:
-        words.insert(0, chance.choice((NUMBERS[asked.count or 0], NUMBERS[asked.count or 0], str(asked.count))))
-    elif asked.count == 1:
+        words.insert(0, chance.choice((NUMBERS[group.count or 0], NUMBERS[group.count or 0], str(group.count))))
+    elif group.count == 1:
         words.insert(0, chance.choice(("one", "a single", "a lone", "exactly one")))
     phrase = " ".join(word for word in words if word)
-    if not many and asked.count is None and chance.random() < 0.85:
+    if not many and group.count is None and chance.random() < 0.85:
         phrase = with_article(phrase) if chance.random() < 0.8 else "the " + phrase
-    if not many and asked.colour is not None and chance.random() < 0.05:
-        phrase = f"{with_article(_noun(asked, chance, False))} that is {asked.colour}"
-    return f"{phrase} {chance.choice(POSITIONS[asked.position])}" if asked.position else phrase
+    if not many and group.colour is not None and chance.random() < 0.05:
+        phrase = f"{with_article(_noun(group, chance, False))} that is {group.colour}"
+    return f"{phrase} {chance.choice(POSITIONS[group.position])}" if group.position else phrase
 
 
 def _subject(claim: Claim, chance: Random) -> str:
     if claim.groups:
         joint = chance.choice((" and ", " and ", " with ", " next to ", " beside ", ", ", " together with ", " near "))
-        return joint.join(_group_phrase(asked, chance) for asked in claim.groups)
+        return joint.join(_group_phrase(group, chance) for group in claim.groups)
     if claim.place is None:
         return "a scene"
     noun = chance.choice(PLACE_NOUNS[claim.place])
@@ -266,17 +266,17 @@ def _hour_phrase(claim: Claim, chance: Random) -> str:
 
 def _keywords(claim: Claim, chance: Random) -> str:
     bags = []
-    for asked in claim.groups:
-        many = asked.count is not None and asked.count > 1
-        bag = [_colour(asked, chance), _noun(asked, chance, many)]
-        if many and asked.count != SEVERAL:
-            bag.insert(0, NUMBERS[asked.count or 0])
-        if asked.size is not None and SIZES[asked.size]:
-            bag.insert(0, chance.choice(SIZES[asked.size]))
+    for group in claim.groups:
+        many = group.count is not None and group.count > 1
+        bag = [_colour(group, chance), _noun(group, chance, many)]
+        if many and group.count != SEVERAL:
+            bag.insert(0, NUMBERS[group.count or 0])
+        if group.size is not None and SIZES[group.size]:
+            bag.insert(0, chance.choice(SIZES[group.size]))
         if len(claim.groups) == 1:
             chance.shuffle(bag)
-        if asked.position is not None:
-            bag.append(asked.position)
+        if group.position is not None:
+            bag.append(group.position)
         bags.append(" ".join(word for word in bag if word))
     if claim.place is not None:
         bags.append(chance.choice(PLACE_NOUNS[claim.place]))
@@ -289,18 +289,18 @@ def _keywords(claim: Claim, chance: Random) -> str:
 
 
 def _specific_question(claim: Claim, chance: Random) -> str:
-    """A question whose subject is all that the claim says."""
-    asked = claim.groups[0]
+    """Word a question whose subject is the whole claim."""
+    group = claim.groups[0]
     where = " ".join(part for part in (_place_phrase(claim, chance), _hour_phrase(claim, chance)) if part)
-    if asked.count is not None and asked.count > 1:
-        noun = f"{_colour(asked, chance)} {_noun(asked, chance, True)}".strip()
-        if asked.count == SEVERAL:
+    if group.count is not None and group.count > 1:
+        noun = f"{_colour(group, chance)} {_noun(group, chance, True)}".strip()
+        if group.count == SEVERAL:
             return f"how many {noun} are there {where}".strip() + "?"
-        return f"are there {NUMBERS[asked.count]} {noun} {where}".strip() + "?"
-    noun = " ".join(word for word in (_colour(asked, chance), _noun(asked, chance, False)) if word)
-    if asked.count is not None or asked.size is not None or asked.position is not None:
-        return f"when is {_group_phrase(asked, chance)} {where} shown".replace("  ", " ") + "?"
-    if not asked.colour:
+        return f"are there {NUMBERS[group.count]} {noun} {where}".strip() + "?"
+    noun = " ".join(word for word in (_colour(group, chance), _noun(group, chance, False)) if word)
+    if group.count is not None or group.size is not None or group.position is not None:
+        return f"when is {_group_phrase(group, chance)} {where} shown".replace("  ", " ") + "?"
+    if not group.colour:
         return (
             chance.choice(
                 ("what colour is the {} {}?", "what color is the {} {}?", "which colour does the {} {} have?")

@@ -1,4 +1,4 @@
-"""What a caption claims, and of which scenes it is true.
+"""Claims of captions, and the scenes of which they are true.
 
 Scenes and claims become rows of small integers, so that the truth of thousands of pairs is a few array operations.
 -1 means "there is none" in a scene and "anything will do" in a claim.
@@ -26,8 +26,8 @@ _WORDS = {word: code for code, word in enumerate((*TITLE_WORDS, ANY_WORD))}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A group that a caption speaks of; None is left open. `count` of `SEVERAL` means two or more.
+class GroupClaim:
+    """A group that a caption mentions; None leaves a property open. `count` of `SEVERAL` means two or more.
 
     `noun` is a thing or one of the wider kinds ("animal").
     """
@@ -41,32 +41,32 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """All that a caption says: the place, the hour, up to two groups, that nothing is there, or a card's word."""
+    """The content of a caption: the place, the hour, up to two groups, that nothing is there, or a card's word."""
 
     place: str | None = None
     night: bool | None = None
-    groups: tuple[Asked, ...] = ()
+    groups: tuple[GroupClaim, ...] = ()
     empty: bool = False
     word: str | None = None
 
 
 def truth(claims: Sequence[Claim], scenes: Sequence[Scene | TitleCard]) -> NDArray[np.bool_]:
-    """Which claims are true of which scenes: bool [claims, scenes]."""
+    """Compute which claims are true of which scenes: bool [claims, scenes]."""
     return truth_of_codes(claim_codes(claims), scene_codes(scenes))
 
 
 def scene_codes(scenes: Sequence[Scene | TitleCard]) -> NDArray[np.int8]:
-    """Scenes as rows: place, night, word, then thing, colour, count, size, position of up to three groups."""
+    """Encode scenes as rows: place, night, word, then thing, colour, count, size, position of up to three groups."""
     return np.array([_scene_row(scene) for scene in scenes], np.int8).reshape(-1, 18)
 
 
 def claim_codes(claims: Sequence[Claim]) -> NDArray[np.int8]:
-    """Claims as rows: place, night, word, empty, then noun, colour, count, size, position of up to two groups."""
+    """Encode claims as rows: place, night, word, empty; noun, colour, count, size, position of up to two groups."""
     return np.array([_claim_row(claim) for claim in claims], np.int8).reshape(-1, 14)
 
 
 def truth_of_codes(claims: NDArray[np.int8], scenes: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """`truth` for rows made before: bool [claims, scenes]."""
+    """Compute `truth` for encoded rows: bool [claims, scenes]."""
     ask, see = claims[:, None], scenes[None]
     place = (ask[..., 0] < 0) | (ask[..., 0] == see[..., 0])
     night = (ask[..., 1] < 0) | (ask[..., 1] == see[..., 1])
@@ -123,12 +123,12 @@ def _claim_row(claim: Claim) -> list[int]:
         -1 if claim.word is None else _WORDS[claim.word],
         1 if claim.empty else -1,
     ]
-    for asked in claim.groups:
+    for group in claim.groups:
         row += [
-            -1 if asked.noun is None else _NOUNS[asked.noun],
-            -1 if asked.colour is None else _COLOURS[asked.colour],
-            -1 if asked.count is None else asked.count,
-            -1 if asked.size is None else _SIZES[asked.size],
-            -1 if asked.position is None else _POSITIONS[asked.position],
+            -1 if group.noun is None else _NOUNS[group.noun],
+            -1 if group.colour is None else _COLOURS[group.colour],
+            -1 if group.count is None else group.count,
+            -1 if group.size is None else _SIZES[group.size],
+            -1 if group.position is None else _POSITIONS[group.position],
         ]
     return row + [-1] * (14 - len(row))

@@ -27,7 +27,7 @@ from jobs.synthetic.world.vocabulary import (
 OPTIONS = 4
 SECONDS_PER_QUESTION = 30
 AFTERMATH_S = 60.0
-"""False options of "what comes after" are nowhere in these seconds around the moment asked about."""
+"""Distance of false options: those of "what comes after" are nowhere in these seconds around the moment asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class FilmQuestion:
     evidence: tuple[float, float]
 
     def as_json(self) -> dict[str, Any]:
-        """A line of questions.jsonl; a question is of kind "needle" if its evidence is a shot of 2 to 4 seconds."""
+        """Convert to a line of questions.jsonl; the kind is "needle" if the evidence is a shot of 2 to 4 seconds."""
         return {
             "question_id": self.question_id,
             "video": self.video,
@@ -68,7 +68,7 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Film:
-    """A script with how often everything is shown, counted in shots."""
+    """A script with counts of everything in it, in shots."""
 
     shots: tuple[Shot, ...]
     things: Counter[str]
@@ -78,7 +78,7 @@ class _Film:
 
 
 def write_questions(script: Script, video: str, seed: int, limit: int | None = None) -> list[FilmQuestion]:
-    """Questions about a film, every kind in its share, needles first; the same for the same arguments.
+    """Write questions about a film, every kind in its share, needles first; the same for the same arguments.
 
     `limit` defaults to one for each half minute, at least 8 and at most 60.
     """
@@ -95,7 +95,7 @@ def write_questions(script: Script, video: str, seed: int, limit: int | None = N
 
 
 def _take_turns(drafts: dict[str, list[_Draft]], number: int, chance: Random) -> list[_Draft]:
-    """Drafts of every kind in turn, at most two for a shot, no text with the same answer twice."""
+    """Take drafts of every kind in turn, at most two for a shot, no text with the same answer twice."""
     for pile in drafts.values():
         chance.shuffle(pile)
     order = sorted(drafts, key=lambda kind: (kind != "needle", kind))
@@ -153,13 +153,13 @@ def _place(shot: Shot) -> str:
 
 
 def _named(group: Group, *, colour: bool = True) -> str:
-    """ "red boat" or "red boats"."""
+    """Name a group: "red boat" or "red boats"."""
     noun = plural(group.thing) if group.count > 1 or group.thing == "scissors" else group.thing
     return f"{group.colour} {noun}" if colour else noun
 
 
 def _option(group: Group) -> str:
-    """ "a red boat" or "three red boats"."""
+    """Write a group as an option: "a red boat" or "three red boats"."""
     return f"{NUMBERS[group.count]} {_named(group)}" if group.count > 1 else with_article(_named(group))
 
 
@@ -211,7 +211,7 @@ def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft
 
 
 def _after(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
-    """About `shot`, which comes right after the shot that the question names."""
+    """Ask about `shot`, which comes right after the shot that the question names."""
     before = film.shots[index - 1] if index else None
     if before is None or not _groups(shot):
         return
@@ -247,7 +247,7 @@ def _title(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Dra
 
 
 def _reference(film: _Film, shot: Shot, chance: Random) -> str | None:
-    """The shot in words that fit no other shot of the film; None if there are none."""
+    """Describe the shot in words that fit no other shot of the film; None if there are none."""
     if isinstance(shot.scene, TitleCard):
         return f"the title card {shot.scene.word}"
     single = [group for group in _groups(shot) if film.full[group.thing, group.colour, _place(shot)] == 1]
@@ -255,7 +255,7 @@ def _reference(film: _Film, shot: Shot, chance: Random) -> str | None:
 
 
 def _first(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
-    """Which of four things that are shown once each is seen first."""
+    """Ask for the first of four things that are each shown once."""
     once = [group for group in _groups(shot) if film.coloured[group.thing, group.colour] == 1]
     later = sorted(
         {

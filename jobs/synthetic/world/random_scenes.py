@@ -1,4 +1,4 @@
-"""Scenes picked by chance: the pictures that the built-in model is trained and scored on."""
+"""Random scenes: the images that the built-in model is trained and scored on."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ CARD_PAINTS = (
 
 
 def held_out(thing: str, colour: str, place: str) -> bool:
-    """Whether this combination is kept from training: one in eleven, spread evenly over the vocabulary."""
+    """True if this combination is held out of training: one in eleven, spread evenly over the vocabulary."""
     number = (3 * THING_NAMES.index(thing) + 5 * COLOUR_NAMES.index(colour) + 7 * PLACE_NAMES.index(place)) % 11
     return number == 0
 
 
 def random_group(place: str, position: str, count: int, chance: Random, *, unseen: bool) -> Group:
-    """A group whose thing-colour-place combination is held out (`unseen`) or not."""
+    """Choose a group whose thing-colour-place combination is held out (`unseen`) or not."""
     while True:
         thing, colour = chance.choice(THING_NAMES), chance.choice(COLOUR_NAMES)
         if held_out(thing, colour, place) == unseen:
@@ -33,7 +33,7 @@ def random_group(place: str, position: str, count: int, chance: Random, *, unsee
 
 
 def random_scene(chance: Random, *, unseen: bool = False) -> Scene:
-    """A scene with one to three groups, no thing twice."""
+    """Choose a scene with one to three groups, no thing twice."""
     place, night = chance.choice(PLACE_NAMES), chance.random() < 0.4
     number = chance.choices((1, 2, 3), (62, 28, 10))[0]
     positions = [chance.choice(tuple(POSITIONS))] if number == 1 else ["left", "middle", "right"]
@@ -53,7 +53,7 @@ def random_scene(chance: Random, *, unseen: bool = False) -> Scene:
 
 
 def random_picture(chance: Random) -> Scene | TitleCard:
-    """What training sees: scenes of combinations that are not held out, some empty places, some title cards."""
+    """Choose a scene for training: combinations that are not held out, some empty places, some title cards."""
     kind = chance.random()
     if kind < 0.06:
         paper, ink = chance.choice(CARD_PAINTS)

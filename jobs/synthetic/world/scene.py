@@ -1,4 +1,4 @@
-"""A scene of the sketch world, and how it becomes a picture."""
+"""Scenes of the sketch world, and the drawing of one as an image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIDDLE_X = {"left": 0.2, "middle": 0.5, "right": 0.8}
 class Group:
     """One or several of the same thing.
 
-    `position` is "left", "middle" or "right". `lift` from 0 to 1 says how high it stands in its band (ground or sky).
+    `position` is "left", "middle" or "right". `lift` from 0 to 1 is its height in its band (ground or sky).
     """
 
     thing: str
@@ -63,7 +63,7 @@ class Pasted:
 
 
 def draw(scene: Scene | TitleCard, width_px: int, height_px: int, seed: int) -> NDArray[np.uint8]:
-    """The picture of a scene: uint8 [height, width, 3]. The same arguments give the same bytes."""
+    """Draw a scene: uint8 [height, width, 3]. The same arguments give the same bytes."""
     if isinstance(scene, TitleCard):
         return np.asarray(draw_card(scene, width_px, height_px))
     canvas = draw_place(scene.place, scene.night, width_px, height_px, Random(seed))
@@ -73,14 +73,14 @@ def draw(scene: Scene | TitleCard, width_px: int, height_px: int, seed: int) -> 
 
 
 def paste(canvas: Image.Image, item: Pasted, shift_x: float = 0.0, shift_y: float = 0.0) -> None:
-    """Puts a sprite on the canvas, moved by fractions of the canvas's width and height."""
+    """Paste a sprite on the canvas, moved by fractions of the canvas's width and height."""
     left = round((item.x + shift_x) * canvas.width - item.picture.width / 2)
     top = round((item.y + shift_y) * canvas.height - item.picture.height / 2)
     canvas.paste(item.picture, (left, top), item.picture)
 
 
 def lay_out(scene: Scene, width_px: int, height_px: int) -> list[Pasted]:
-    """Where every single thing of a scene goes; nothing overlaps.
+    """Place every single thing of a scene; nothing overlaps.
 
     A lone group has the whole width, two or three share it equally, so many things in a row are drawn smaller.
     """
@@ -118,7 +118,7 @@ def _spread(middle: float, count: int, width: float) -> Iterator[float]:
 
 
 def draw_card(card: TitleCard, width_px: int, height_px: int) -> Image.Image:
-    """A title card as an RGB image, its word as wide as the card allows."""
+    """Draw a title card as an RGB image, its word as wide as the card allows."""
     canvas = Image.new("RGB", (width_px, height_px), card.paper)
     pen = ImageDraw.Draw(canvas)
     font = _font(round(min(height_px * 0.24, 1.25 * width_px / len(card.word))))

@@ -1,4 +1,4 @@
-"""The script of a film: which shots, when exactly, and what is said; picked by chance from a seed.
+"""Write the script of a film: its shots, their exact times, its spoken lines; random, from a seed.
 
 Times are whole frames at `FPS`, so a shot's start and the one past its end are exact presentation times.
 """
@@ -27,7 +27,7 @@ SECONDS_PER_LINE = 60
 class Shot:
     """One event of a film: a scene or title card on screen during [start_s, end_s).
 
-    `entry` is how it follows the shot before: a cut, a dissolve, or from black. A `needle` is a shot of 2 to 4
+    `entry` is the transition from the shot before: a cut, a dissolve, or from black. A `needle` is a shot of 2 to 4
     seconds whose thing is nowhere else in the film.
     """
 
@@ -56,7 +56,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
-    """What a narrator says during [start_s, end_s)."""
+    """A narrator's line during [start_s, end_s)."""
 
     start_s: float
     end_s: float
@@ -79,7 +79,7 @@ class Script:
 
 
 def write_script(film: str, duration_s: float, seed: int, *, spoken: bool = False) -> Script:
-    """A script of `duration_s` seconds (rounded to whole frames, at least 30), the same for the same arguments."""
+    """Write a script of `duration_s` seconds (whole frames, at least 30 s), the same for the same arguments."""
     chance = Random(f"{film}/{seed}")
     total = max(30 * FPS, round(duration_s * FPS))
     rare = chance.sample(THING_NAMES, NEEDLE_THINGS)
@@ -110,7 +110,7 @@ def write_script(film: str, duration_s: float, seed: int, *, spoken: bool = Fals
 
 
 def _needle_slots(total: int, number: int, chance: Random) -> list[int]:
-    """Frames from which the next shot is a needle: one in each equal part of the film, none at the very start."""
+    """Choose frames from which the next shot is a needle: one in each equal part of the film, none at the start."""
     part = total // number
     return [
         number_of * part + chance.randint(min(part // 3, 10 * FPS), max(part * 3 // 5, 11 * FPS))
@@ -119,7 +119,7 @@ def _needle_slots(total: int, number: int, chance: Random) -> list[int]:
 
 
 def _fit(shot: Shot, total: int) -> Shot:
-    """The shot cut off at the film's end, or drawn out to it where less than four seconds would be left."""
+    """End the shot with the film, or extend it to there where less than four seconds would be left."""
     left = total - shot.first_frame
     if shot.needle:
         return replace(shot, frames=min(shot.frames, left))
@@ -156,7 +156,7 @@ def _random_scene(things: list[str], last_place: str, chance: Random, most: int)
 
 
 def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
-    """A narrator's lines, one a minute or so; one of them says the film's code word."""
+    """Write a narrator's lines, about one a minute; one of them says the film's code word."""
     word = chance.choice(TITLE_WORDS).lower()
     texts = [
         f"Listen well: the code word is {word}.",
@@ -176,7 +176,7 @@ def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
 
 
 def as_json(script: Script) -> dict[str, Any]:
-    """The script as plain data: every shot with its exact times and all that can be asked about it."""
+    """Convert the script to plain data: every shot with its exact times and all facts for questions."""
     return {
         "film": script.film,
         "seed": script.seed,
@@ -214,7 +214,7 @@ def _shot_json(shot: Shot) -> dict[str, Any]:
 
 
 def subtitles(script: Script) -> str:
-    """The spoken lines as SubRip text."""
+    """Convert the spoken lines to SubRip text."""
     blocks = []
     for number, line in enumerate(script.lines, 1):
         blocks.append(f"{number}\n{_clock(line.start_s)} --> {_clock(line.end_s)}\n{line.text}\n")

@@ -1,4 +1,4 @@
-"""All things of the sketch world by name, and their pictures with an outline, ready to be pasted."""
+"""All things of the sketch world by name, drawn with an outline, ready to be pasted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MASTER_SIDE_PX = 192
 
 @lru_cache(maxsize=1024)
 def master(thing: str, colour: str) -> Image.Image:
-    """A thing in a colour: RGBA, `MASTER_SIDE_PX` square, with a thin outline that keeps it off any background."""
+    """Draw a thing in a colour: RGBA, `MASTER_SIDE_PX` square, with a thin outline that keeps it off any background."""
     pen = Pen(paint_of(colour), 2 * MASTER_SIDE_PX)
     DRAWINGS[thing](pen)
     inner = pen.sheet.resize((MASTER_SIDE_PX - 8, MASTER_SIDE_PX - 8), Image.Resampling.BOX)
@@ -32,7 +32,7 @@ def master(thing: str, colour: str) -> Image.Image:
 
 
 def sprite(thing: str, colour: str, side_px: int, *, night: bool, mirrored: bool) -> Image.Image:
-    """A thing scaled to `side_px`, dimmed a little by night; RGBA."""
+    """Draw a thing scaled to `side_px`, dimmed a little by night; RGBA."""
     picture = master(thing, colour).resize((side_px, side_px), Image.Resampling.BILINEAR, reducing_gap=2.0)
     if mirrored:
         picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)

@@ -286,12 +286,12 @@ _PLURALS = {
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun of the vocabulary."""
+    """Return the plural of a noun of the vocabulary."""
     return _PLURALS.get(noun, noun + "s")
 
 
 def with_article(phrase: str) -> str:
-    """The phrase with "a" or "an", or with none where the noun is a plural or a pronoun."""
+    """Put "a" or "an" before a phrase, or nothing where the noun is a plural or a pronoun."""
     if phrase.split()[-1] in ("scissors", "someone", "mail") and not phrase.startswith("pair"):
         return phrase
     return ("an " if phrase[0] in "aeiou" else "a ") + phrase

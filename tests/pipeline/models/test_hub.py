@@ -104,7 +104,7 @@ assert hasattr(torch.ops.torchvision, "nms")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name"),
-XX,
+    [("pipeline.models.hub", "import_transformers"), ("index.embedding.space", "import_torchvision")],
 )
 def test_torchvision_is_imported_beside_a_torch_of_another_build(root, module, name):
     """Both rooms, which may not know each other, help in the same way."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jobs.synthetic.world.captions import altered, claim_about, full_claim, plain_wording, wording
-from jobs.synthetic.world.claims import SEVERAL, Asked, Claim, truth
+from jobs.synthetic.world.claims import SEVERAL, Claim, GroupClaim, truth
 from jobs.synthetic.world.random_scenes import held_out, random_picture, random_scene
 from jobs.synthetic.world.scene import Group, Scene, TitleCard, draw, lay_out
 from jobs.synthetic.world.sprites import DRAWINGS
@@ -80,14 +80,18 @@ def test_truth_of_claims() -> None:
     boats = Scene("sea", True, (Group("boat", "red", 3, position="left"), Group("car", "blue", position="right")))
     card = TitleCard("HARBOUR")
 
-    def true(*groups: Asked, scene: Scene | TitleCard = boats, **facts: Any) -> bool:
+    def true(*groups: GroupClaim, scene: Scene | TitleCard = boats, **facts: Any) -> bool:
         return bool(truth([Claim(groups=groups, **facts)], [scene])[0, 0])
 
-    assert true(Asked("boat")) and true(Asked("vehicle", "red")) and true(Asked(colour="blue"))
-    assert true(Asked("boat", "red", 3), Asked("car", position="right"), place="sea", night=True)
-    assert true(Asked("boat", count=SEVERAL)) and not true(Asked("car", count=SEVERAL))
-    assert not true(Asked("boat", "blue")) and not true(Asked("boat", count=2)) and not true(Asked("animal"))
-    assert not true(Asked("boat"), place="snow") and not true(empty=True) and not true(word="HARBOUR")
+    assert true(GroupClaim("boat")) and true(GroupClaim("vehicle", "red")) and true(GroupClaim(colour="blue"))
+    assert true(GroupClaim("boat", "red", 3), GroupClaim("car", position="right"), place="sea", night=True)
+    assert true(GroupClaim("boat", count=SEVERAL)) and not true(GroupClaim("car", count=SEVERAL))
+    assert (
+        not true(GroupClaim("boat", "blue"))
+        and not true(GroupClaim("boat", count=2))
+        and not true(GroupClaim("animal"))
+    )
+    assert not true(GroupClaim("boat"), place="snow") and not true(empty=True) and not true(word="HARBOUR")
     assert true(scene=card, word="HARBOUR") and true(scene=card, word="*") and not true(scene=card, word="ECHO")
     assert true(scene=Scene("sea"), empty=True, place="sea")
 

@@ -54,11 +54,18 @@ def test_a_part_has_all_its_frames_wherever_it_begins(kinodex, tmp_path):
         (("--at", 1, "--from", 0), "both --at and"),
         (("--from", 30), "from 30 to 20 s of one.mp4"),
         (("--from", 5, "--every", 0), "got --every 0"),
-        (("--from", "nan", "--to", 4), "no number"),
-        (("--from", 5, "--to", "nan"), "no number"),
+        (("--from", "nan", "--to", 4), "not a number"),
+        (("--from", 5, "--to", "nan"), "not a number"),
     ],
 )
 def test_what_makes_no_sense_writes_nothing(library, kinodex, tmp_path, options, says):
     out = tmp_path / "out"
     bad(kinodex, "frames", library.uri, "--video", "one.mp4", *options, "--out", out, code=2, says=says)
     assert not out.exists()
+
+
+def test_places_that_are_refused(library, kinodex, tmp_path):
+    at = ("frames", library.uri, "--out", tmp_path)
+    bad(kinodex, *at, "--video", "zzzz", "--at", 1, code=2, says="zzzz")
+    bad(kinodex, *at, "--video", "one.mp4", "--at", 99999, code=2, says="99999")
+    bad(kinodex, *at, "--video", "one.mp4", "--at", 1, "--mode", "near", code=2, says="near")

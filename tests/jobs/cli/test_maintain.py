@@ -192,6 +192,7 @@ with library.lease("ingest", "a run"), library.lease("add captions", "another ru
 """
 
 
+@pytest.mark.slow
 def test_what_a_run_at_work_may_be_writing_stays(kinodex: Kinodex, library: Library, tables: Tables) -> None:
     write(library, made("half", 7, seed=8), complete=False)
     add(library, "captions", "cccc")
@@ -285,6 +286,7 @@ def _caption_and_read(uri: str, ingested: Event) -> None:
             assert len(library.search.frames(query, k=3)) == 3
 
 
+@pytest.mark.slow
 def test_beside_an_ingest_a_stage_and_a_reader(library: Library) -> None:
     context = get_context("spawn")
     ingested = context.Event()
@@ -325,6 +327,7 @@ for sys.argv in [*command, "--check"], command:
 """
 
 
+@pytest.mark.slow
 def test_what_may_only_be_read(library: Library) -> None:
     place = Path(library.uri)
     everything = [place, *place.rglob("*")]

@@ -1,0 +1,39 @@
+"""A library with everything that commands search."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.embedding.space import load_space
+from index.library import Library
+from tests.support.random_library import caption, detection
+from tests.support.tiny_models import TINY, write_model
+
+
+@pytest.fixture(scope="session")
+def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library with captions, detections and a second space; what is in them is chosen, not seen."""
+    place = tmp_path_factory.mktemp("described") / "library"
+    shutil.copytree(library, place)
+    made = Library.open(str(place))
+    film = made.video("film-02")
+    captions = [caption(0, "a walrus plays chess"), caption(1, "nothing to be seen")]
+    made.additions.add_captions({film.video_id: captions}, "captioner")
+    made.additions.complete("captions", "captioner", {film.video_id: 2}, {})
+    made.additions.add_detections(
+        {film.video_id: [detection(3, "walrus", 0.9), detection(9, "walrus", 0.3)]}, "detector"
+    )
+    made.additions.complete("detections", "detector", {film.video_id: 2}, {})
+    other = load_space(write_model(place.parent / "other", TINY))
+    made.additions.add_space(other.fingerprint)
+    held = made.vectors(film.video_id)
+    looks = np.random.default_rng(0).integers(256, size=(film.frames, 32, 32, 3), dtype=np.uint8)
+    vectors = other.embed(np.stack([other.prepare(look) for look in looks]))
+    made.additions.add_vectors({film.video_id: replace(held, vectors=vectors)}, other.fingerprint)
+    made.additions.complete("vectors", other.fingerprint.digest, {film.video_id: film.frames}, {})
+    return place

@@ -1,0 +1,95 @@
+"""`kinodex ask`: the search as a tree, the answer, its trace, follow-ups; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from index.library import Library
+from jobs.open_library import open_environment
+from jobs.viewer.api import ViewerApi
+from jobs.viewer.inputs import classify_inputs
+from jobs.viewer.timeline import curves
+from tests.support.command import Kinodex, bad
+
+
+@pytest.mark.parametrize("agent", ["eea", "uniform"])
+def test_ask_prints_tree_answer_and_writes_a_trace_that_replays(
+    kinodex: Kinodex, library: Path, tmp_path: Path, agent: str
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    question = ["What appears in the film?", "--option", "a blue boat", "--option", "a pink elephant"]
+    ran = kinodex("ask", library, *question, "--video", "film-01", "--agent", agent, "--trace", trace)
+    assert ran.code == 0
+    for word in ("answer", "status", "ledger"):
+        assert word in ran.out
+    live = json.loads(kinodex("ask", library, *question, "--video", "film-01", "--agent", agent, "--json").out)
+    replayed = json.loads(
+        kinodex(
+            "ask", library, *question, "--video", "film-01", "--agent", agent, "--model", f"replay:{trace}", "--json"
+        ).out
+    )
+    for key in ("status", "option", "text", "evidence", "rounds"):
+        assert live[key] == replayed[key]
+
+
+def test_ask_over_all_videos_and_open_ended(kinodex: Kinodex, library: Path) -> None:
+    ran = json.loads(kinodex("ask", library, "When is there a title card?", "--json").out)
+    assert ran["status"] in ("answered", "insufficient_evidence", "budget_exhausted")
+    assert ran["ledger"]["frames"] > 0
+
+
+def test_ask_looks_for_frames_in_another_space(kinodex: Kinodex, described: Path, tmp_path: Path) -> None:
+    trace, other = tmp_path / "trace.jsonl", Library.open(str(described)).spaces()[1]
+    question = ("ask", described, "What is to be seen?", "--option", "a boat", "--option", "a cat")
+    assert kinodex(*question, "--video", "film-02", "--space", other.digest, "--trace", trace).code == 0
+    assert json.loads(trace.read_text().splitlines()[0])["space"] == str(other)
+    seen = ViewerApi(classify_inputs([str(trace), str(described)]))
+    drawn, in_own = seen.curves("t0"), curves(seen.view("t0"), open_environment(str(described), ["film-02"]))
+    assert [each.query for each in drawn] == [each.query for each in in_own] != []
+    assert [each.percent for each in drawn] != [each.percent for each in in_own]
+    bad(kinodex, *question, "--video", "film-01", "--space", other.name, code=4, says="has no vectors yet")
+    bad(kinodex, *question, "--space", "nowhere", code=2, says=other.name)
+
+
+def test_a_follow_up_goes_on_from_a_trace(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    ask = ("ask", library, "--video", "film-01", "--json", "--set", "frames=3")
+    first = json.loads(kinodex(*ask, "When is there a title card?", "--trace", tmp_path / "first.jsonl").out)
+    again = kinodex(*ask, "When is there a title card?", "--continue", tmp_path / "first.jsonl")
+    assert json.loads(again.out)["ledger"]["calls"] == 1 < first["ledger"]["calls"]
+
+
+def test_bad_questions(kinodex: Kinodex, library: Path) -> None:
+    many = [part for number in range(200) for part in ("--option", f"thing {number}")]
+    bad(kinodex, "ask", library, " ", code=2, says="question is empty")
+    bad(kinodex, "ask", library, "what?", "--option", "one", code=2, says="1 option")
+    bad(kinodex, "ask", library, "what?", *many, code=2, says="200 options")
+    bad(kinodex, "ask", library, "what?", "--agent", "eeaa", code=2, says="eeaa")
+    bad(kinodex, "ask", library, "what?", "--set", "frames", code=2, says="NAME=VALUE")
+    bad(kinodex, "ask", library, "what?", "--set", "frame=3", code=2, says="did you mean 'frames'")
+    bad(kinodex, "ask", library, "what?", "--set", "frames=x", code=2, says="got frames='x'")
+    bad(kinodex, "ask", library, "what?", "--continue", library / "none.jsonl", code=2, says="none.jsonl")
+    bad(kinodex, "ask", library, "what?", "--continue", "a", "--trace", "a", code=2, says="overwrite")
+    bad(kinodex, "ask", library, "what?", "--max-rounds", 0, code=2, says="0 rounds")
+    bad(kinodex, "ask", library, "what?", "--max-cost", 1, code=2, says="--max-cost")
+
+
+def test_a_full_disk_is_one_line(kinodex: Kinodex, library: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    asked = ("ask", library, "what?", "--video", "film-01", "--trace", full)
+    bad(kinodex, *asked, code=2, says="No space left on device; free some space")
+
+
+def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    ask = ("ask", library, "what colour is the boat?", "--video", "film-01")
+    bad(kinodex, *ask, "--model", "some-model", code=5, says="OPENAI_API_KEY")
+    bad(kinodex, *ask, "--model", "m", "--base-url", "nonsense", code=2, says="nonsense")
+    roles = tmp_path / "roles.toml"
+    roles.write_text('[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1\n')
+    bad(kinodex, *ask, "--models", roles, code=5, says="127.0.0.1:9")

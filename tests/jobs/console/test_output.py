@@ -1,0 +1,74 @@
+"""Times, counts, tables and JSON as commands print them."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from index.library import Library
+from jobs.console.output import clock, counted, plain_table, print_json, show_frames, show_library
+from jobs.errors import UsageError
+from tests.support.agent_library import JPEG, make_library
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    films = {"one.mp4": ["a red kite"] * 5, "[b]two[/b].mp4": ["a blue boat"] * 5}
+    return make_library(tmp_path_factory.mktemp("output") / "library", films)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0, "0:00.0"), (75.5, "1:15.5"), (59.96, "1:00.0"), (3675.0, "1:01:15.0")]
+)
+def test_clock(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown
+
+
+def test_counts_with_their_nouns() -> None:
+    assert [counted(number, "frame") for number in (0, 1, 2000)] == ["0 frames", "1 frame", "2,000 frames"]
+
+
+def test_json_has_times_and_paths_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"when": datetime(2026, 1, 2, tzinfo=UTC), "path": Path("a/b"), "title": "Übung"})
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == {"when": "2026-01-02 00:00:00+00:00", "path": "a/b", "title": "Übung"}
+    assert "Übung" in printed
+
+
+def test_columns_of_numbers_are_set_to_the_right() -> None:
+    table = plain_table("title", "frames")
+    table.add_row("a", "1,000")
+    table.add_row("long", "2")
+    out = io.StringIO()
+    Console(file=out, width=40).print(table)
+    assert out.getvalue().splitlines()[1:] == ["a       1,000", "long        2"]
+
+
+def test_a_library_as_a_table_and_as_json(two: Library, capsys: pytest.CaptureFixture[str]) -> None:
+    show_library(two, None, as_json=False)
+    text = capsys.readouterr().out
+    assert "2 videos, 10 frames" in text
+    assert "[b]two[/b].mp4" in text
+    show_library(two, 1, as_json=False)
+    assert "and 1 more; --limit 0 shows all" in capsys.readouterr().out
+    show_library(two, 1, as_json=True)
+    assert len(json.loads(capsys.readouterr().out)["videos"]) == 1
+
+
+def test_frames_are_files_named_by_video_and_time(
+    two: Library, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = two.video("one.mp4")
+    show_frames(row, two.frames(row.video_id, [0, 3]), tmp_path / "out", as_json=False)
+    names = [f"{row.video_id[:12]}_{time}.jpg" for time in ("000000.000", "000003.000")]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
+    assert (tmp_path / "out" / names[0]).read_bytes() == JPEG
+    assert capsys.readouterr().out.splitlines()[1] == f"{tmp_path / 'out' / names[1]}  3.000 s"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="give --out a folder"):
+        show_frames(row, [], tmp_path / "file", as_json=False)

@@ -1,0 +1,49 @@
+"""Spaces of a library by name, and environments in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from index.errors import SpaceMismatch
+from index.library import Library
+from jobs.errors import UsageError
+from jobs.open_library import check_vectors, find_space, load_tower, open_environment
+from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """`harbour` in two spaces, `later` in the library's own alone."""
+    folder = tmp_path_factory.mktemp("open")
+    library_in_two_spaces(folder, "a walrus plays chess")
+    return library_of(folder / "library", [tiny_film(folder / "later.mp4", 6, 1)])
+
+
+def test_a_space_by_name_and_digest(library: Library) -> None:
+    own, other = library.spaces()
+    assert find_space(library, None) == own
+    assert find_space(library, other.name) == find_space(library, other.digest) == other
+    with pytest.raises(UsageError, match="nowhere"):
+        find_space(library, "nowhere")
+
+
+def test_a_tower_embeds_in_its_space(library: Library) -> None:
+    (_, other) = library.spaces()
+    assert load_tower(library, other.name, "text").embed_text(["a boat"]).shape == (1, other.dim)
+    with pytest.raises(UsageError, match="nowhere"):
+        load_tower(library, "nowhere", "text")
+
+
+def test_videos_without_vectors_in_a_space_are_named(library: Library) -> None:
+    own, other = library.spaces()
+    check_vectors(library, own, library.videos())
+    check_vectors(library, other, [library.video("harbour")])
+    with pytest.raises(SpaceMismatch, match="1 of the 2 videos asked about, such as later, have no vectors yet"):
+        check_vectors(library, other, library.videos())
+
+
+def test_an_environment_of_all_videos_or_of_some(library: Library) -> None:
+    assert {video.title for video in open_environment(library.uri).videos} == {"harbour", "later"}
+    assert [video.title for video in open_environment(library.uri, ["later"]).videos] == ["later"]
+    with pytest.raises(UsageError, match="nowhere"):
+        open_environment(library.uri, space="nowhere")

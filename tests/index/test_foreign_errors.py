@@ -1,0 +1,224 @@
+"""Every entry of the table of foreign errors matches the real error of the installed version."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pyarrow as pa
+import pytest
+
+from index.foreign_errors import SIGNS, Meaning, Sign, meanings_of
+
+ROWS = pa.table({"number": list(range(100)), "text": ["x" * 100] * 100})
+
+
+def connect(folder: Path) -> Any:
+    return lancedb.connect(folder, read_consistency_interval=timedelta(0))
+
+
+def two_handles(folder: Path) -> tuple[Any, Any]:
+    """Open one table twice, each handle in the state of now."""
+    connect(folder).create_table("rows", ROWS)
+    one, other = (lancedb.connect(folder).open_table("rows") for _ in range(2))
+    return one, other
+
+
+def commit_after_a_delete(folder: Path) -> None:
+    one, other = two_handles(folder)
+    one.add(ROWS)
+    other = lancedb.connect(folder).open_table("rows")
+    one.delete("number < 50")
+    other.optimize()
+
+
+def commit_after_a_replacement(folder: Path) -> None:
+    _, other = two_handles(folder)
+    connect(folder).create_table("rows", pa.table({"new": [1]}), mode="overwrite")
+    other.add(ROWS)
+
+
+def read_damaged(pattern: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
+    def provoke(folder: Path) -> None:
+        connect(folder).create_table("rows", ROWS)
+        for file in (folder / "rows.lance").glob(pattern):
+            damage(file)
+        connect(folder).open_table("rows").search().to_arrow()
+
+    return provoke
+
+
+def half(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def three_bytes(file: Path) -> None:
+    os.truncate(file, 3)
+
+
+def fill_the_disk(folder: Path) -> None:
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        full.write(b"x")
+
+
+def exceed_the_quota(folder: Path) -> None:
+    raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))  # the system's own text
+
+
+def open_a_missing_table(folder: Path) -> None:
+    connect(folder).open_table("missing")
+
+
+def use_an_unknown_scheme(folder: Path) -> None:
+    lancedb.connect("weird://somewhere/films").list_tables()
+
+
+LOCAL: dict[str, Callable[[Path], None]] = {
+    "commit conflict": commit_after_a_delete,
+    "incompatible with concurrent transaction": commit_after_a_replacement,
+    "No space left": fill_the_disk,
+    "Disk quota exceeded": exceed_the_quota,
+    "Invalid range": read_damaged("data/*.lance", half),
+    "size is too small": read_damaged("_versions/*.manifest", half),
+    "does not have sufficient data": read_damaged("_versions/*.manifest", three_bytes),
+    "Not found: ": read_damaged("data/*.lance", Path.unlink),
+    "LanceError(IO)": read_damaged("data/*.lance", half),
+    "was not found": open_a_missing_table,
+    "object store": use_an_unknown_scheme,
+}
+NOT_PROVOKED = {"concurrent writers", "failed to fill whole buffer"}
+"""Lance's own retries run out, or a file shrinks while it is read: the words are looked for in the library instead."""
+SYSTEM_ERRORS = {"os error 28": errno.ENOSPC, "os error 122": errno.EDQUOT}
+"""Rust's form of an error number of the system, which needs a full disk (see tests/index/store/test_connection.py)."""
+
+
+def of_texts(*texts: str) -> list[Sign]:
+    return [sign for sign in SIGNS if sign.text in texts]
+
+
+@pytest.mark.parametrize("sign", of_texts(*LOCAL), ids=lambda sign: f"{sign.text}-{sign.meaning.name}")
+def test_a_local_error_matches(sign: Sign, tmp_path: Path) -> None:
+    with pytest.raises((OSError, RuntimeError, ValueError)) as error:
+        LOCAL[sign.text](tmp_path)
+    assert sign.text in str(error.value)
+    assert sign.meaning in meanings_of(error.value)
+
+
+@pytest.mark.parametrize("text", sorted(NOT_PROVOKED))
+def test_words_that_cannot_be_provoked_are_in_the_library(text: str) -> None:
+    spec = find_spec("lancedb")
+    assert spec is not None
+    assert spec.origin is not None
+    (native,) = Path(spec.origin).parent.glob("_lancedb*.so")
+    assert text.encode() in native.read_bytes()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="error numbers of Linux")
+@pytest.mark.parametrize("text", SYSTEM_ERRORS)
+def test_numbers_of_the_system_are_those_of_full_disks(text: str) -> None:
+    assert text == f"os error {SYSTEM_ERRORS[text]}"
+
+
+@contextmanager
+def store_that_refuses(code: str, status: int) -> Iterator[str]:
+    """Serve every request with one S3 error."""
+    body = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>no</Message></Error>'.encode()
+
+    class Store(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *parts: Any) -> None:
+            """Print nothing: pytest's output is for failures."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Store)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def silent_store() -> Iterator[str]:
+    """Listen, and never answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+KEYS = {"aws_access_key_id": "someone", "aws_secret_access_key": "secret"}
+CODES = [sign.text.removeprefix("<Code>").removesuffix("</Code>") for sign in SIGNS if sign.library == "S3"]
+STORES: dict[str, tuple[AbstractContextManager[str], dict[str, str]]] = {
+    **{f"<Code>{code}</Code>": (store_that_refuses(code, 400), KEYS | {"allow_http": "true"}) for code in CODES},
+    **{f"status: {n}": (store_that_refuses("", n), KEYS | {"allow_http": "true"}) for n in (401, 403)},
+    "kind: Connect": (nullcontext("http://127.0.0.1:9"), KEYS | {"allow_http": "true"}),
+    "kind: Timeout": (silent_store(), KEYS | {"allow_http": "true", "timeout": "100ms", "request_timeout": "100ms"}),
+    "BadScheme": (nullcontext("http://127.0.0.1:9"), KEYS),
+}
+"""A store and the options to use it, for the text that the error must have."""
+
+
+def store_error(text: str) -> str:
+    store, options = STORES[text]
+    with store as address:
+        settings = {"aws_endpoint": address, "aws_region": "us-east-1", "client_max_retries": "0", **options}
+        try:
+            lancedb.connect("s3://films/library", storage_options=settings).list_tables()
+        except (OSError, RuntimeError, ValueError) as error:
+            return str(error)
+    return "no error"
+
+
+@pytest.fixture(scope="module")
+def store_errors() -> dict[str, str]:
+    """All errors of stores, provoked at once: LanceDB pauses for 3 s before it gives up."""
+    with ThreadPoolExecutor(len(STORES)) as pool:
+        return dict(zip(STORES, pool.map(store_error, STORES), strict=True))
+
+
+@pytest.mark.parametrize("sign", of_texts(*STORES), ids=lambda sign: sign.text)
+def test_the_error_of_a_store_matches(sign: Sign, store_errors: dict[str, str]) -> None:
+    assert sign.text in store_errors[sign.text]
+    assert {sign.meaning, Meaning.UNREACHABLE} <= meanings_of(store_errors[sign.text])
+    assert "IO {" in store_errors[sign.text]
+
+
+CREDENTIALS = [sign.text for sign in SIGNS if sign.meaning is Meaning.NO_CREDENTIALS]
+
+
+def test_missing_credentials_match(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match="credentials") as error:
+        lancedb.connect("s3://films/library", storage_options={"aws_region": "us-east-1"}).list_tables()
+    assert all(text in str(error.value) for text in CREDENTIALS)
+    assert Meaning.NO_CREDENTIALS in meanings_of(error.value)
+
+
+def test_every_entry_has_a_test() -> None:
+    tested = {*LOCAL, *NOT_PROVOKED, *SYSTEM_ERRORS, *STORES, *CREDENTIALS, "IO {"}
+    assert {sign.text for sign in SIGNS} == tested
+
+
+def test_other_errors_have_no_meaning() -> None:
+    assert meanings_of(ValueError("vectors have 3 numbers, the space has 4")) == frozenset()

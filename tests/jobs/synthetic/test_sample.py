@@ -1,0 +1,44 @@
+"""A sample is films, scripts, subtitles and questions; the same seed writes the same bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jobs.synthetic.sample import sample
+
+
+def test_sample_writes_films_scripts_questions_and_subtitles(films: Path) -> None:
+    names = sorted(path.name for path in films.iterdir())
+    assert names == [
+        "film-01.mp4",
+        "film-01.script.json",
+        "film-01.srt",
+        "film-02.mp4",
+        "film-02.script.json",
+        "film-03.mp4",
+        "film-03.script.json",
+        "questions.jsonl",
+    ]
+    rows = [json.loads(line) for line in (films / "questions.jsonl").read_text().splitlines()]
+    assert len({row["question_id"] for row in rows}) == len(rows) >= 12
+    assert {row["video"] for row in rows} == {"film-01.mp4", "film-02.mp4", "film-03.mp4"}
+    assert "code word" in (films / "film-01.srt").read_text()
+
+
+def test_what_was_interrupted_has_no_questions_yet(tmp_path: Path) -> None:
+    def interrupt(share: float) -> None:
+        if share > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sample(tmp_path, 0.02, 3, on_progress=interrupt)
+    assert not (tmp_path / "questions.jsonl").exists()
+
+
+def test_same_seed_same_film_other_seed_other_film(films: Path, tmp_path: Path) -> None:
+    sample(tmp_path, 0.02, 3)
+    for path in films.iterdir():
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import Kinodex, runner
+from tests.support.once import made_once
+from tests.support.process_state import changes, snapshot
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def process_state() -> Iterator[None]:
+    """Check after every test that the process is set as it was before: the environment, threads, signals, logging."""
+    before = snapshot()
+    yield
+    assert changes(before, snapshot()) == {}, "the test, or what it calls, leaves the process changed: (before, after)"
 
 
 @pytest.fixture(scope="session")
@@ -46,9 +58,7 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three drawn films of half a minute with `questions.jsonl`: `kinodex sample films --hours 0.02 --seed 3`."""
     from jobs.synthetic.sample import sample
 
-    folder = tmp_path_factory.mktemp("sample") / "films"
-    sample(folder, hours=0.02, seed=3)
-    return folder
+    return made_once(tmp_path_factory, "films", lambda folder: sample(folder, hours=0.02, seed=3))
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +68,12 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from jobs.ingest.run import run_ingest
     from pipeline.sources.discover import list_sources
 
-    place = tmp_path_factory.mktemp("made") / "library"
-    report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place))
-    assert report.count("indexed") == 3
-    return place
+    def ingest(place: Path) -> None:
+        report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place))
+        assert report.count("indexed") == 3
+
+    made = made_once(tmp_path_factory, "library", ingest)
+    return Path(shutil.copytree(made, tmp_path_factory.mktemp("made") / "library"))  # agents keep captions in it
 
 
 @pytest.fixture
@@ -69,3 +81,17 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     """The command line in this process: `kinodex("info", library)`; its response cache is the test's own."""
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
     return runner(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a tiny model of a real architecture, made when first needed: "llava", "rt_detr", "space", ..."""
+    from tests.support.stage_models import MAKERS
+
+    folder = tmp_path_factory.mktemp("models")
+
+    def made(name: str) -> Path:
+        place = folder / name
+        return place if place.exists() else MAKERS[name](place)
+
+    return made

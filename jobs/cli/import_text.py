@@ -57,7 +57,7 @@ def captions(
     replace: ReplaceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """What is seen: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
+    """Import captions: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
     from jobs.text_import.captions import read_captions
 
     settings = {"source": source.name, "seconds": seconds}
@@ -86,7 +86,7 @@ def transcript(
     replace: ReplaceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """What is said: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
+    """Import speech: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
     from jobs.text_import.longvideobench import read_cuts
     from jobs.text_import.transcripts import read_transcripts
 

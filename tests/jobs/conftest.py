@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,3 +26,23 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     from tests.support.viewer_library import make_shown
 
     return make_shown(tmp_path_factory.mktemp("viewer"))
+
+
+@pytest.fixture(scope="session")
+def small_films(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three films of 6 s, two with sound and one without; tests that change one copy it."""
+    from tests.support.stage_models import beeps, tiny_film
+
+    folder = tmp_path_factory.mktemp("films")
+    sounds = (beeps(6.0, (3.0,)), None, beeps(4.0))
+    return [tiny_film(folder / f"film-{n}.mp4", 6, n, sound) for n, sound in enumerate(sounds)]
+
+
+@pytest.fixture(scope="session")
+def small_library(small_films: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of `small_films`; tests that change it copy it."""
+    from tests.support.stage_models import library_of
+
+    place = tmp_path_factory.mktemp("small") / "library"
+    library_of(place, small_films)
+    return place

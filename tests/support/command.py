@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -51,3 +53,10 @@ def bad(kinodex: Kinodex, *arguments: object, code: int, says: str) -> None:
     ran = kinodex(*arguments)
     assert ran.code == code, ran
     assert says in ran.error_line, ran.err
+
+
+def json_of(kinodex: Kinodex, *arguments: object, code: int = 0) -> Any:
+    """Run a command with `--json`; returns what it prints."""
+    ran = kinodex(*arguments, "--json")
+    assert ran.code == code, ran
+    return json.loads(ran.out)

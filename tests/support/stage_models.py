@@ -213,6 +213,16 @@ def whisper(folder: Path, seed: int = 0) -> Path:
     return saved(folder, model, t.WhisperProcessor(feature_extractor=t.WhisperFeatureExtractor(), tokenizer=tokenizer))
 
 
+def space(folder: Path) -> Path:
+    """An embedding space of open_clip's form."""
+    write_model(folder, TINY)
+    return folder
+
+
+MAKERS = {each.__name__: each for each in (llava, idefics3, rt_detr, owlv2, grounding_dino, whisper, space)}
+"""Makers of tiny models by name."""
+
+
 def whisper_tokenizer(controls: Sequence[str], times: Sequence[str]) -> Any:
     """Whisper's own tokenizer class, which knows timestamps, over a small vocabulary."""
     from tokenizers import AddedToken

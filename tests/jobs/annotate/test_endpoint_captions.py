@@ -1,25 +1,21 @@
-"""`kinodex add captions --base-url`: requests of several videos together, in order, and all of them ended at once."""
+"""`kinodex add captions --base-url`: requests of several videos together, in order, and all of them ended at once; rejected ones cost their segment alone."""
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
-from pathlib import Path
 
 import pytest
 
-from index.library import Library
 from jobs.annotate.captions import Captions
 from jobs.annotate.run import add
 from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing
-from tests.support.stage_models import library_of, tiny_film
+from tests.support.command import json_of
 
-LIMIT_S = 20.0
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return library_of(tmp_path / "library", [tiny_film(tmp_path / f"film-{n}.mp4", 4, n) for n in range(4)])
+LIMIT_S = 120.0
+"""Far more than a busy machine needs; only a test that fails waits for it."""
+BOAT = {"caption": "a boat", "confidence": 50}
 
 
 def test_short_videos_fill_an_endpoint_together_and_stay_in_order(kinodex, library):
@@ -83,7 +79,7 @@ def test_what_is_under_way_is_not_waited_for_once_the_run_is_over(kinodex, libra
 
 @pytest.mark.parametrize("bad", [cut_off("{"), {"caption": " ", "confidence": 1}, failing(400, "no such picture")])
 def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, bad):
-    boat = {"caption": "a boat", "confidence": 50}
+    boat = BOAT
     first = library.videos()[0]
     with ChatServer(lambda body: bad if "from 0.0 s to" in json.dumps(body) else boat) as server:
         arguments = ("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url)
@@ -115,3 +111,74 @@ def test_a_video_may_be_asked_about_by_itself(library, tmp_path, monkeypatch):
         video = library.videos()[0]
         alone = stage.rows_of(library, video)
         assert add(library, stage, [video.video_id]).rows == alone.count == video.segments
+
+
+def test_a_segment_without_a_usable_reply_is_told_and_the_rest_is_there(kinodex, library):
+    def reply(request: dict) -> dict | Behaviour:
+        """Nothing for the first segment: cut off at first, then empty."""
+        if "from 0.0 s to" not in json.dumps(request):
+            return {"caption": "a boat", "confidence": 50}
+        return {"caption": " ", "confidence": 1} if "could not" in json.dumps(request) else cut_off("{")
+
+    with ChatServer(reply) as server:
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        ran = kinodex("add", *arguments, "--video", "film-1", "--batch", 1)
+    video = library.video("film-1")
+    assert ran.code == 0
+    assert f"1 of {video.segments} segments got no caption" in ran.out
+    assert [c.segment_no for c in library.captions(video.video_id)] == list(range(1, video.segments))
+    assert [(row.stage, row.error_class) for row in library.ingest_log.failures()] == [("captions", "Incomplete")]
+
+
+def test_a_refused_request_costs_its_segment_alone(kinodex, library):
+    bad = failing(400, "cannot read that image")
+    with ChatServer(lambda body: bad if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        ran = kinodex("add", *arguments, "--video", "film-1")
+    video = library.video("film-1")
+    assert ran.code == 0
+    assert f"1 of {video.segments} segments got no caption that could be used; requests refused: 1" in ran.out
+    assert "cannot read that image" in ran.out
+    assert len(library.captions(video.video_id)) == video.segments - 1
+
+
+def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex, library):
+    first, *others = library.videos()
+    shown = [
+        base64.b64encode(frame.jpeg).decode()
+        for frame in library.frames(first.video_id, library.vectors(first.video_id).frame_no.tolist())
+    ]
+    bad = failing(400, "no such pictures")
+    with ChatServer(lambda _: BOAT) as server:
+        server.reply = lambda body: bad if any(jpeg in json.dumps(body) for jpeg in shown) else BOAT
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        ran = kinodex("add", *arguments)
+        assert ran.code == 3
+        assert "no such pictures" in ran.out
+        assert [(row.uri, row.error_class) for row in library.ingest_log.failures()] == [(first.uri, "ModelRejected")]
+        assert library.additions.pending("captions", "tester") == [first]
+        assert all(len(library.captions(row.video_id)) == row.segments for row in others)
+        server.reply = lambda _: BOAT
+        assert json_of(kinodex, "add", *arguments)["added"] == 1
+    assert (library.ingest_log.failures(), library.additions.pending("captions", "tester")) == ([], [])
+
+
+def test_a_wrong_key_or_model_ends_the_run(kinodex, library):
+    with ChatServer(lambda _: BOAT, key="right") as server:
+        arguments = ("captions", library.uri, "--base-url", server.base_url)
+        ran = kinodex("add", *arguments, "--model", "tester")
+        assert (ran.code, "check the key" in ran.error_line) == (5, True)
+        server.key = None
+        ran = kinodex("add", *arguments, "--model", "other")
+        assert (ran.code, "has no model 'other'" in ran.error_line) == (5, True)
+    assert library.ingest_log.failures() == []
+
+
+def test_an_endpoint_that_is_not_there_ends_the_run(kinodex, library):
+    ran = kinodex("add", "captions", library.uri, "--model", "m", "--base-url", "ftp://nobody")
+    assert ran.code == 2
+    assert "must look like http://HOST:PORT/v1" in ran.error_line
+    ran = kinodex("add", "captions", library.uri, "--model", "m", "--base-url", "https://api.example.com/v1")
+    assert ran.code == 5
+    assert "no key for api.example.com" in ran.error_line
+    assert library.ingest_log.failures() == []

@@ -1,4 +1,4 @@
-"""What a run tells Prometheus while it goes on: over the endpoint of its own process, and through Ray."""
+"""Metrics of a run for Prometheus: at the endpoint of its own process, and through Ray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a worker reaches whoever asked it, and leaves no thread behind."""
+"""An error in a worker reaches its caller, and leaves no thread behind."""
 
 from __future__ import annotations
 

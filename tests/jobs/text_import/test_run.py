@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,24 +13,16 @@ from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit, sweep
 from index.rows import Scope
 from jobs.annotate.captions import text_tower
-from jobs.text_import.captions import read_captions
 from jobs.text_import.run import ImportResult, import_text
 from jobs.text_import.types import ReadResult, TextLine, VideoText
 from pipeline.sampling.types import FrameRow
-from tests.jobs.text_import.test_transcripts import written
 from tests.support.agent_library import make_library
-from tests.support.command import Kinodex, bad
+from tests.support.command import bad, json_of
 from tests.support.random_library import fingerprint, made
+from tests.support.text_files import written
 from tests.support.text_library import text_library, text_video_id
 
 CAPTIONS = {"q-1": ["a red boat on the sea", "a blue car in snow"], "q-2": ["a green tree"]}
-
-
-def told(kinodex: Kinodex, *arguments: object, code: int = 0) -> dict:
-    ran = kinodex(*arguments, "--json")
-    assert ran.code == code, ran
-    printed: dict = json.loads(ran.out)
-    return printed
 
 
 def texts(videos: Mapping[str, Sequence[str]]) -> list[ReadResult]:
@@ -52,9 +43,9 @@ def bring(library: Library, videos: Mapping[str, Sequence[str]], model: str = "s
 def test_a_library_of_captions_alone(kinodex, tmp_path):
     source, uri = written(tmp_path / "lavila.json", CAPTIONS), tmp_path / "library"
     common = ("import", "captions", source, uri, "--model", "lavila")
-    first = told(kinodex, *common, "--space", "builtin")
+    first = json_of(kinodex, *common, "--space", "builtin")
     assert (first["added"], first["rows"], first["new_videos"], first["left_out"]) == (2, 3, 2, 0)
-    again = told(kinodex, *common)
+    again = json_of(kinodex, *common)
     assert (again["added"], again["new_videos"], again["left_out"]) == (0, 0, 2)
 
     library = Library.open(str(uri))
@@ -71,7 +62,7 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
     assert kept.time_s.tolist() == [0.0, 1.0]
     np.testing.assert_allclose(kept.vectors, tower.embed_text(CAPTIONS["q-1"]), atol=1e-3)
     assert audit(library).problems == ()
-    facts = told(kinodex, "info", uri)
+    facts = json_of(kinodex, "info", uri)
     assert facts["added"] == [{"stage": "captions", "model": "lavila", "videos": 2, "rows": 3}]
     assert "captions by lavila: 3 in 2 videos" in kinodex("info", uri).out
     assert "none, only text" in kinodex("info", uri).out
@@ -84,47 +75,22 @@ def test_new_videos_are_added_and_old_ones_replaced_when_asked(kinodex, tmp_path
     uri = tmp_path / "library"
     common = ("import", "captions", tmp_path / "lavila.json", uri, "--model", "lavila", "--space", "builtin")
     written(tmp_path / "lavila.json", CAPTIONS)
-    told(kinodex, *common)
+    json_of(kinodex, *common)
     written(tmp_path / "lavila.json", {"q-1": ["one", "two", "three"], "q-3": ["new"]})
-    assert told(kinodex, *common)["new_videos"] == 1
+    assert json_of(kinodex, *common)["new_videos"] == 1
     library = Library.open(str(uri))
     assert [row.text for row in library.captions(library.video("q-1").video_id)] == CAPTIONS["q-1"]
-    replaced = told(kinodex, *common, "--replace")
+    replaced = json_of(kinodex, *common, "--replace")
     assert (replaced["added"], replaced["rows"], replaced["left_out"]) == (2, 4, 0)
     assert [row.text for row in library.captions(library.video("q-1").video_id)] == ["one", "two", "three"]
     assert library.video("q-1").duration_s == 3.0
     assert audit(library).problems == ()
 
 
-def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
-    uri = tmp_path / "library"
-    common = ("import", "captions", tmp_path / "caps", uri, "--model", "m", "--space", "builtin")
-    written(tmp_path / "caps" / "a_cap.json", {"0": "fine"})
-    written(tmp_path / "caps" / "b_cap.json", "{")
-    written(tmp_path / "caps" / "c_cap.json", {"0": "fine", "1": None})
-    written(tmp_path / "caps" / "d_cap.json", {"0": " "})
-    ran = kinodex(*common)
-    assert ran.code == 3
-    assert "failed b_cap.json: b_cap.json: is not JSON" in ran.out
-    assert "in part c: c_cap.json: 1 left out: c at 1 s: got None" in ran.out
-    assert "added 2 captions to 2 videos" in ran.out
-    library = Library.open(str(uri))
-    failures = [(row.uri, row.stage, row.error_class) for row in library.ingest_log.failures()]
-    assert failures == [
-        (f"{tmp_path}/caps#b_cap.json", "captions", "UnreadableText"),
-        ("imported:c", "captions", "Incomplete"),
-        ("imported:d", "captions", "EmptyText"),
-    ]
-    for name in "bcd":
-        written(tmp_path / "caps" / f"{name}_cap.json", {"0": "fine now"})
-    assert told(kinodex, *common, "--replace")["added"] == 4
-    assert library.ingest_log.failures() == []
-
-
 def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     source = written(tmp_path / "film.vtt", "WEBVTT\n\n00:01.000 --> 00:04.000\nHello\n\n00:20.000 --> 00:25.000\nBye")
     uri = tmp_path / "library"
-    made_of = told(kinodex, "import", "transcript", source, uri, "--space", "builtin", "--duration", 30)
+    made_of = json_of(kinodex, "import", "transcript", source, uri, "--space", "builtin", "--duration", 30)
     assert (made_of["added"], made_of["rows"], made_of["new_videos"]) == (1, 2, 1)
     library = Library.open(str(uri))
     row = library.video("film")
@@ -135,40 +101,6 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     assert library.search.transcript("bye")[0].time_s == 20.0
     assert library.caption_vectors(row.video_id).vectors.shape == (0, text_tower("builtin").dim)
     assert audit(library).problems == ()
-
-
-def test_what_cannot_be_imported_makes_no_library(kinodex, tmp_path):
-    source, uri = written(tmp_path / "x.json", ["neither"]), tmp_path / "library"
-    common = (source, uri, "--space", "builtin")
-    bad(kinodex, "import", "captions", *common, "--model", "m", code=2, says="got JSON of another form than captions")
-    bad(kinodex, "import", "transcript", *common, code=2, says="got JSON of another form than a transcript")
-    assert not uri.exists()
-    assert kinodex("import", "captions", *common).code == 2  # nobody says who wrote them
-
-
-def test_text_goes_to_the_videos_that_are_there(tmp_path):
-    library = make_library(tmp_path, {"one": ["boat"] * 3, "two": ["car"] * 5})
-    by_id = library.video("two").video_id
-    done = bring(library, {"one": ["a", "b", "c", "d", "e"], by_id: ["z"], "three": ["new"]})
-    assert (done.made, done.left_out, done.report.rows) == (1, 0, 5)
-    assert said(library, "one") == [(0.0, 1.0, "a"), (1.0, 2.0, "b"), (2.0, 3.0, "c")]
-    assert said(library, "two") == [(0.0, 1.0, "z")]
-    (late,) = [each.problem for each in done.report.outcomes if each.problem]
-    assert late == "2 of 5 lines begin after its end at 3 s"
-    assert library.video("one").frames == 3
-    assert audit(library).problems == ()
-
-
-def test_a_name_of_two_videos_and_two_texts_of_one_are_failures(tmp_path):
-    library = make_library(tmp_path, {"a": ["boat"], "dir/a.mp4": ["car"], "b": ["sea"]})
-    video_id = library.video("b").video_id
-    done = bring(library, {"a": ["which?"], "b": ["first"], video_id: ["second"]})
-    assert [(each.title, each.error_class) for each in done.report.outcomes] == [
-        ("a", "UnknownVideo"),
-        (video_id, "RepeatedVideo"),
-        ("b", None),
-    ]
-    assert said(library, "b") == [(0.0, 1.0, "first")]
 
 
 def test_the_newest_writer_is_read_and_captions_of_other_ranges_do_not_pass_for_segments(tmp_path):
@@ -239,13 +171,3 @@ def test_further_spaces_and_stages_leave_out_videos_without_frames(kinodex, tmp_
     space = text_tower("builtin")
     assert library.search.frames(space.embed_text(["boat"])[0], Scope((text_video_id("a"),)), space="builtin") == []
     assert library.vectors(text_video_id("a"), "builtin").vectors.shape == (0, space.dim)
-
-
-def test_the_real_captions_of_egoschema_and_nextqa(benchmarks):
-    ego = list(read_captions(benchmarks / "egoschema" / "lavila_subset.json", 1.0))
-    nextqa = list(read_captions(benchmarks / "nextqa" / "nextqa_allcaps_1fps.zip", 1.0))
-    for read, videos, lines in ((ego, 500, 90_000), (nextqa, 570, 24_089)):
-        good = [each for each in read if isinstance(each, VideoText)]
-        assert (len(read), len(good), sum(len(each.lines) for each in good)) == (videos, videos, lines)
-        assert not any(each.problem for each in good)
-    assert {each.name for each in nextqa} >= {"4010069381", "4882821564"}

@@ -1,0 +1,74 @@
+"""Speech from the sound of sources, also where the first source is gone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from index.library import Library
+from index.rows import SourceRow
+from jobs.annotate.run import add
+from jobs.annotate.speech import Speech
+from tests.support.command import json_of
+from tests.support.stage_models import library_of, tiny_film
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def own_films(small_films: list[Path], tmp_path: Path) -> list[Path]:
+    """Copies of the films, of which the test may move or change the files."""
+    folder = tmp_path / "films"
+    folder.mkdir()
+    return [Path(shutil.copy(film, folder)) for film in small_films]
+
+
+@pytest.fixture
+def own_library(own_films: list[Path], tmp_path: Path) -> Library:
+    return library_of(tmp_path / "of-own-films", own_films)
+
+
+def test_speech_is_heard_where_there_is_sound(kinodex, library, tiny_model):
+    made = json_of(kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"), "--language", "de")
+    assert made["added"] == 3
+    assert {each["title"]: each["rows"] > 0 for each in made["outcomes"]} == {
+        "film-0": True,
+        "film-1": False,
+        "film-2": True,
+    }
+    lines = library.transcript(library.video("film-0").video_id)
+    assert {(line.source, line.language, line.model) for line in lines} == {("asr", "de", str(tiny_model("whisper")))}
+    hits = library.search.transcript(lines[0].text)
+    assert (lines[0].video_id, lines[0].start_s) in [(hit.video_id, hit.time_s) for hit in hits]
+
+
+def test_a_source_that_is_gone_or_changed_is_a_failure_until_it_is_back(kinodex, own_library, own_films, tiny_model):
+    away = own_films[0].rename(own_films[0].with_suffix(".away"))
+    was = own_films[2].read_bytes()
+    tiny_film(own_films[2], 2, 9)
+    command = ("add", "speech", own_library.uri, "--model", tiny_model("whisper"))
+    for attempt in (1, 2):
+        ran = kinodex(*command)
+        assert ran.code == 3
+        assert "film-0.mp4: nothing is there" in ran.out
+        assert "film-2.mp4: holds another video by now" in ran.out
+        failures = [(row.uri, row.stage, row.error_class, row.attempts) for row in own_library.ingest_log.failures()]
+        gone, other = str(own_films[0]), str(own_films[2])
+        assert failures == [(name, "speech", "SourceMissing", attempt) for name in (gone, other)]
+    away.rename(own_films[0])
+    own_films[2].write_bytes(was)
+    assert json_of(kinodex, "add", *command[1:])["added"] == 2
+    assert own_library.ingest_log.failures() == []
+
+
+def test_a_copy_that_ingest_knew_serves_where_the_first_source_is_gone(own_library, own_films, tiny_model):
+    copy = own_films[0].rename(own_films[0].with_suffix(".copy"))
+    video = own_library.video("film-0")
+    own_library.ingest_log.add_sources(
+        [SourceRow(str(copy), video.video_id, copy.stat().st_size, "stamp", video.ingested_at)]
+    )
+    report = add(own_library, Speech(str(tiny_model("whisper"))), [video.video_id])
+    assert (report.added, report.rows > 0) == (1, True)

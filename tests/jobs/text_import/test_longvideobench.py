@@ -1,0 +1,44 @@
+"""The subtitles of LongVideoBench: two schemas, and videos that are cut from longer ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.errors import UsageError
+from jobs.text_import.types import TextLine, VideoText
+from tests.support.text_files import names, spans, transcripts, written
+
+
+def test_both_schemas_of_longvideobench(tmp_path):
+    clocks = [
+        {"start": "00:00:01.500", "end": "00:00:03.000", "line": "one"},
+        {"start": "01:00:04.250", "end": "01:00:05.000", "line": "two"},
+    ]
+    stamps = [
+        {"timestamp": [4.5, None], "text": "second"},
+        {"timestamp": [1.5, None], "text": "first"},
+        {"timestamp": [7.0, 8.0], "text": ""},
+        {"timestamp": "soon", "text": "never"},
+    ]
+    written(tmp_path / "86CxyhFV9MI_en.json", clocks)
+    written(tmp_path / "x.json", stamps)
+    first, second = transcripts(tmp_path)
+    assert names([first, second]) == ["86CxyhFV9MI", "x"]
+    assert spans(first) == [(1.5, 3.0, "one"), (3604.25, 3605.0, "two")]
+    assert spans(second) == [(1.5, 4.5, "first"), (4.5, 9.5, "second")]
+    assert isinstance(second, VideoText)
+    assert second.problem is not None
+    assert second.problem.startswith("x.json: 2 left out: row 3: got {'timestamp': [7.0, 8.0], 'text': ''}")
+
+
+def test_a_video_of_longvideobench_that_is_cut_from_a_longer_one(tmp_path):
+    lines = [{"timestamp": [second, second + 2.0], "text": f"at {second}"} for second in (0.0, 99.0, 105.0, 112.0)]
+    source = written(tmp_path / "subtitles" / "file_en.json", lines).parent
+    annotation = {"subtitle_path": "file_en.json", "video_id": "v", "starting_timestamp_for_subtitles": 100}
+    cuts = written(tmp_path / "lvb_val.json", [annotation | {"duration": 12.5, "question": "q", "level": "L1"}])
+    (read,) = transcripts(source, cuts=cuts)
+    assert read == VideoText(
+        "v", (TextLine(0.0, 1.0, "at 99.0"), TextLine(5.0, 7.0, "at 105.0"), TextLine(12.0, 12.5, "at 112.0")), 12.5
+    )
+    with pytest.raises(UsageError, match=r"got --cuts .*file_en.json: .* give LongVideoBench's lvb_val.json"):
+        transcripts(source, cuts=source / "file_en.json")

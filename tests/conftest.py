@@ -11,6 +11,7 @@ import pytest
 from tests.support.command import Kinodex, runner
 from tests.support.once import made_once
 from tests.support.process_state import changes, snapshot
+from tests.support.ray_node import RayCluster, cluster
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -95,3 +96,11 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
         return place if place.exists() else MAKERS[name](place)
 
     return made
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """A cluster of one node with 3 CPUs in processes of its own, for all tests that do not take it apart."""
+    with pytest.MonkeyPatch.context() as patch, cluster(3) as running:
+        patch.setenv("RAY_AUTH_MODE", "disabled")  # as its own processes have it
+        yield running

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import signal
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
 
 from pydantic import TypeAdapter
 
+from jobs.child_processes import without_interrupts
 from jobs.errors import UsageError
 from jobs.simulation.aggregate import Simulation, aggregate_sweep
 from jobs.simulation.questions import describe
@@ -65,17 +68,34 @@ def _processes(workers: int) -> Iterator[Map]:
     if workers == 1:
         yield map
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_on_interrupt)
+    spawning = get_context("spawn")
+    reader, writer = spawning.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, mp_context=spawning, initializer=_end_with, initargs=(reader,))
+
+    def map_trials(run: Callable[[Trial], list[TrialResult]], trials: Sequence[Trial]) -> Iterator[list[TrialResult]]:
+        with without_interrupts():
+            return pool.map(run, trials)
+
     try:
-        yield pool.map
+        yield map_trials
     except BrokenProcessPool as error:
         raise UsageError(
             f"one of the {workers} processes of the simulation died (out of memory?); run again with fewer --workers"
         ) from error
     finally:
+        writer.close()
         pool.shutdown(cancel_futures=True)
 
 
-def _end_on_interrupt() -> None:
-    """End this process on Ctrl-C at once and without a traceback: its parent reports the interrupt."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _end_with(pipe: Connection) -> None:
+    """End this process as soon as the other end of a pipe is closed, also in the middle of a trial.
+
+    So Ctrl-C ends all at once, and the parent alone reports it.
+    """
+
+    def wait() -> None:
+        with suppress(EOFError, OSError):
+            pipe.recv()
+        os._exit(0)
+
+    Thread(target=wait, daemon=True).start()

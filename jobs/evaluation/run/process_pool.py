@@ -8,7 +8,6 @@ one that dies breaks the pool, with the tasks of all others.
 from __future__ import annotations
 
 import asyncio
-import signal
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -20,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from index.errors import KinodexError
+from jobs.child_processes import without_interrupts
 from jobs.errors import UsageError
 from jobs.evaluation.run.solve import open_solver
 from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System, failed_result
@@ -113,7 +113,8 @@ def _start(context: RunContext) -> _Member:
     spawning = get_context("spawn")
     ours, theirs = spawning.Pipe()
     process = spawning.Process(target=_work, args=(context, theirs), daemon=True)
-    process.start()
+    with without_interrupts():  # this process closes the pipe, which ends them
+        process.start()
     theirs.close()
     loop = asyncio.get_running_loop()
     member = _Member(process, ours, {OPENED: loop.create_future()})
@@ -122,7 +123,6 @@ def _start(context: RunContext) -> _Member:
 
 
 def _work(context: RunContext, pipe: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent closes the pipe; this process is ours alone
     asyncio.run(_serve(context, pipe))
 
 

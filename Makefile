@@ -1,19 +1,25 @@
 # Two commands for a fresh machine, each doing its own set-up:
 #   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
 #   make test   the tests, in two processes
+#   make quick  the tests that start no Ray, no browser and kill nothing: three minutes
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEMO   ?= demo
+# A process takes whole files, for what the tests of a file share is made once, in the order of tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint docs check clean
+.PHONY: demo test quick lint docs check clean
 
 demo: $(READY)
 	$(BIN)/kinodex demo $(DEMO)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST)
+
+quick: $(READY)
+	$(PYTEST) -m "not slow and not ray and not needs_chromium"
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -14,6 +14,17 @@ from tests.support.process_state import changes, snapshot
 from tests.support.ray_node import RayCluster, cluster
 
 ROOT = Path(__file__).resolve().parent.parent
+REAL_FILES = {"media", "benchmarks"}
+"""Fixtures of files that lie beside the checkout of a developer."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that read real media, and begin with the files that take longest, so that no process ends late."""
+    for item in items:
+        if REAL_FILES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.needs_media)
+    slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("ray")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(autouse=True)

@@ -135,7 +135,7 @@ class OpenAIModel:
 async def open_models(
     roles: Mapping[str, Role], *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
 ) -> AsyncIterator[dict[str, OpenAIModel]]:
-    """Open a model for each role, as `agent.ask_questions` takes them; close them at the end."""
+    """Open a model for each role, as `ask` takes them; close them at the end."""
     async with AsyncExitStack() as stack:
         models = {
             name: OpenAIModel(role, cache=cache, sample=sample, charge_cached=charge_cached)

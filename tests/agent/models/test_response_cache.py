@@ -191,6 +191,7 @@ with ResponseCache(Path(sys.argv[1])) as cache:
 """
 
 
+@pytest.mark.slow
 def test_several_processes_may_use_one_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "new" / "replies.sqlite"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("a", "b", "c")]
@@ -211,6 +212,7 @@ for number in range(50):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_may_make_one_file_in_the_same_moment(tmp_path: Path) -> None:
     begin = str(time.time() + 1.0)
     openers = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import hashlib
 import importlib
@@ -10,6 +11,7 @@ import pkgutil
 import re
 import types
 import typing
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, Union
 
 import pytest
@@ -17,11 +19,12 @@ import pytest
 import agent
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Question, Video
+from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import ROLES
 from agent.models.structured_output import strict_schema, tool_parameters
 from agent.prompts.render import FOLDER, render
 from tests.support.chat_server import ChatServer, SentFrame
-from tests.support.wire import ask, frame
+from tests.support.wire import frame, role
 
 STORED, SIDE_PX = (640, 360), 320
 """Stored frames are larger than the role's limit, and than that of any request."""
@@ -76,12 +79,22 @@ by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 looking = pytest.mark.parametrize("kind", LOOKING, ids=lambda kind: kind.__name__)
 
 
-def sent(request: Request[Any]) -> tuple[list[SentFrame], str]:
+Send = Callable[[Request[Any]], tuple[list[SentFrame], str]]
+
+
+@pytest.fixture(scope="module")
+def send() -> Iterator[Send]:
     """Send a request to a server; return the frames and the text that arrive."""
-    with ChatServer(lambda body: "no matter") as server:
-        ask(server, request, image_side_px=SIDE_PX)
-    assert server.problems == []
-    return list(server.seen[0].frames), server.seen[0].text
+    with ChatServer(lambda body: "no matter") as server, asyncio.Runner() as runner:
+        model = OpenAIModel(role(server, image_side_px=SIDE_PX))
+
+        def send_one(request: Request[Any]) -> tuple[list[SentFrame], str]:
+            runner.run(model.ask(request))
+            assert server.problems == []
+            return list(server.seen[-1].frames), server.seen[-1].text
+
+        yield send_one
+        runner.run(model.close())
 
 
 def test_the_requests_are_found() -> None:
@@ -104,17 +117,18 @@ def test_a_request_says_who_answers_and_in_what_form(kind: type[Request[Any]]) -
 
 
 @by_name
-def test_a_complaint_is_shown_to_the_model(kind: type[Request[Any]]) -> None:
+def test_a_complaint_is_shown_to_the_model(kind: type[Request[Any]], send: Send) -> None:
     again = dataclasses.replace(built(kind), attempt=1, complaint="it names segment 77", bad_reply="[77]")
-    assert "it names segment 77" in render(again) and "[77]" in sent(again)[1]
+    assert "it names segment 77" in render(again) and "[77]" in send(again)[1]
 
 
 @looking
 def test_frames_follow_the_text_in_order_each_after_its_time_and_no_larger_than_allowed(
     kind: type[Request[Any]],
+    send: Send,
 ) -> None:
     frames = tuple(frame(number, time_s=time_s, size=STORED) for number, time_s in enumerate(TIMES_S, start=1))
-    arrived, text = sent(built(kind, frames=frames))
+    arrived, text = send(built(kind, frames=frames))
     labels = [LABEL.fullmatch(each.label) for each in arrived]
     assert [(int(label[1]), float(label[2])) for label in labels if label] == list(enumerate(TIMES_S, start=1))
     side = 640 if kind.full_size else min(SIDE_PX, kind.image_side_px or SIDE_PX)
@@ -123,9 +137,9 @@ def test_frames_follow_the_text_in_order_each_after_its_time_and_no_larger_than_
 
 
 @looking
-def test_frames_of_several_videos_say_which(kind: type[Request[Any]]) -> None:
+def test_frames_of_several_videos_say_which(kind: type[Request[Any]], send: Send) -> None:
     frames = tuple(frame(1, time_s=5.0, size=(64, 48), video=letter * 32) for letter in "ab")
-    arrived, _ = sent(built(kind, frames=frames))
+    arrived, _ = send(built(kind, frames=frames))
     assert [each.label for each in arrived] == [
         f"frame {number} at 5.00 s of video {letter * 12}" for number, letter in enumerate("ab", start=1)
     ]

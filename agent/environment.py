@@ -33,7 +33,7 @@ from agent.library_videos import EmbedText, LibraryVideos
 
 if TYPE_CHECKING:
     from index.embedding.space import Fingerprint
-    from index.library import Library
+    from index.library_reader import LibraryReader
     from index.rows import (
         CaptionRow,
         ClipRow,
@@ -113,7 +113,7 @@ class Environment:
     @classmethod
     def of(
         cls,
-        library: Library,
+        library: LibraryReader,
         videos: Sequence[VideoRow],
         embed_text: EmbedText,
         detect: Detect | None = None,
@@ -125,7 +125,9 @@ class Environment:
         return cls(LibraryVideos(library, videos, embed_text, subtitles=subtitles, space=space), detect)
 
     @classmethod
-    def open(cls, library: Library | str, *videos: str, detect: Detect | None = None, space: str | None = None) -> Self:
+    def open(
+        cls, library: LibraryReader | str, *videos: str, detect: Detect | None = None, space: str | None = None
+    ) -> Self:
         """Open the videos of these names and globs (none: all) of a library, or of the one at this place.
 
         Loads the text tower of `space`, by name or digest; None is the library's own. Raises a `LibraryError` or

@@ -17,7 +17,7 @@ from agent.core.question import Note, Video
 from agent.errors import NeedsPictures
 
 if TYPE_CHECKING:
-    from index.library import Library
+    from index.library_reader import LibraryReader
     from index.rows import (
         CaptionRow,
         ClipRow,
@@ -47,7 +47,7 @@ class LibraryVideos:
 
     def __init__(
         self,
-        library: Library,
+        library: LibraryReader,
         rows: Sequence[VideoRow],
         embed_text: EmbedText,
         *,

@@ -1,10 +1,14 @@
-"""Requests: their content keys."""
+"""Requests and what they are in traces: content keys, JSON values, and the model of a role."""
 
 from __future__ import annotations
 
-from agent.core.protocol import ShownFrame, request_key
+import hashlib
+from dataclasses import replace
+
+from agent.core.protocol import ShownFrame, Usage, model_for, plain, request_fields, request_key
 from agent.core.question import Question, Segment, Video
 from agent.requests.tree import ScoreSegments
+from tests.support.agent_library import ScriptedModel, explorer
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
 VIDEO = Video("v" * 32, "film", 0.0, 100.0)
@@ -23,3 +27,28 @@ def test_keys_tell_requests_apart_by_content():
     second = ScoreSegments(question=COLOURS, videos=(VIDEO,), segments=PARTS, frames=(FRAME,), attempt=1)
     assert request_key(scoring()) == request_key(again)
     assert len({request_key(each) for each in (again, other, second)}) == 3
+
+
+def test_a_field_that_older_traces_do_not_have_is_left_out_while_it_has_its_default():
+    plain_video = {"video_id": "v" * 32, "title": "film", "start_s": 0.0, "duration_s": 100.0}
+    assert plain(VIDEO) == plain_video
+    assert plain(replace(VIDEO, has_pictures=False)) == {**plain_video, "has_pictures": False}
+
+
+def test_requests_are_named_in_traces_by_their_class_and_frames_by_a_hash():
+    fields = request_fields(scoring())
+    assert (fields["kind"], fields["attempt"], fields["parent"]) == ("ScoreSegments", 0, None)
+    digest = hashlib.sha256(b"picture").hexdigest()[:16]
+    assert fields["frames"] == [{"video_id": "v" * 32, "frame_no": 50, "time_s": 50.0, "jpeg": digest}]
+
+
+def test_a_role_without_a_model_of_its_own_has_the_default_one():
+    first, second = ScriptedModel(explorer), ScriptedModel(explorer)
+    assert model_for(first, "policy") is first
+    assert model_for({"policy": first, "default": second}, "policy") is first
+    assert model_for({"policy": first, "default": second}, "reward") is second
+    assert model_for({"policy": first}, "reward") is None
+
+
+def test_usages_add_up():
+    assert Usage(1, 2, 3, 0.5) + Usage(10, 20, 30, 1.0) == Usage(11, 22, 33, 1.5)

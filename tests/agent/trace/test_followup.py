@@ -10,13 +10,11 @@ import pytest
 from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Question
-from agent.errors import BadSettings, NotATrace
+from agent.errors import NotATrace
 from agent.requests.answer import Recall
 from agent.trace.followup import read_prior_evidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
-from agent.variants.base import with_settings
-from agent.variants.eea.agent import EEAParameters
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))
@@ -108,18 +106,3 @@ def test_what_cannot_be_continued_says_why(environment, first, tmp_path):
     (tmp_path / "foreign.jsonl").write_text("\n".join([json.dumps(header), *lines[1:]]) + "\n")
     with pytest.raises(NotATrace, match="which is not asked about now"):
         read_prior_evidence(tmp_path / "foreign.jsonl", environment)
-
-
-def test_parameters_are_set_by_name_and_checked():
-    defaults = EEAParameters()
-    assert with_settings(defaults, {"frames": "4", "query_update": "false", "clip_s": "2.5"}) == EEAParameters(
-        frames=4, query_update=False, clip_s=2.5
-    )
-    with pytest.raises(BadSettings, match="no parameter 'frame'; did you mean 'frames'"):
-        with_settings(defaults, {"frame": "4"})
-    with pytest.raises(BadSettings, match="got frames='many'; Input should be a valid integer"):
-        with_settings(defaults, {"frames": "many"})
-    with pytest.raises(BadSettings, match="got anchor_frames=9 of frames=6"):
-        with_settings(defaults, {"anchor_frames": "9"})
-    with pytest.raises(BadSettings, match="got memory=0; it is at least 1"):
-        with_settings(defaults, {"memory": "0"})

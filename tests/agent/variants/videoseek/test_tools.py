@@ -1,0 +1,100 @@
+"""The tools of VideoSeek: their limits, the frames that they show, and the notes that they take."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agent.core.budget import Budget
+from agent.core.question import Note, Question
+from agent.errors import InvalidReply
+from agent.session import Session
+from agent.variants.videoseek.requests import Action, FocusClip, Limits, OverviewVideo, SkimRange
+from agent.variants.videoseek.tools import Tools
+from index.library import Library
+from tests.support.agent_library import ScriptedModel, environment_of
+
+ALPHA = 2
+
+
+def describe(request: Any) -> Any:
+    """Descriptions by frame number; the second one of a skim bears on the query, and focus finds the first frame."""
+    if isinstance(request, FocusClip):
+        return {"found": True, "answer": "red", "frames": [1]}
+    frames = [{"frame": number + 1, "description": f"frame {number + 1}."} for number in range(len(request.frames))]
+    if isinstance(request, SkimRange):
+        frames[1]["relevant"] = "a kite"
+    return {"frames": frames}
+
+
+def use(
+    library: Library, model: ScriptedModel, *, subtitles: bool = True, budget: Budget | None = None, **call: Any
+) -> tuple[Note, ...]:
+    session = Session(Question("What?"), environment_of(library, "film"), model, budget or Budget(), lambda event: None)
+    tools = Tools(session, Limits(ALPHA), subtitles=subtitles)
+    return asyncio.run(tools.use(Action.model_validate(call)))
+
+
+def test_an_overview_shows_frames_of_the_whole_video_one_note_each(words_library: Library) -> None:
+    model = ScriptedModel(describe)
+    notes = use(words_library, model, tool="overview")
+    (request,) = model.asked(OverviewVideo)
+    assert len(request.frames) == len(notes) == 16 * ALPHA
+    assert [note.start_s for note in notes] == [frame.time_s for frame in request.frames]
+    assert (notes[0].source, notes[0].text) == ("overview", "frame 1.")
+    assert [line.text for line in request.subtitles] == ["said at twelve", "said between"]
+
+
+def test_a_skim_shows_its_range_and_says_what_is_relevant(words_library: Library) -> None:
+    model = ScriptedModel(describe)
+    notes = use(words_library, model, tool="skim", start_s=0, end_s=12.5, query="a kite")
+    (request,) = model.asked(SkimRange)
+    assert len(request.frames) == 4 * ALPHA
+    assert max(frame.time_s for frame in request.frames) < 12.5
+    assert [line.text for line in request.subtitles] == ["said at twelve"]
+    assert notes[1].text == "frame 2. Relevant: a kite"
+
+
+def test_a_focus_shows_a_frame_a_second_and_notes_those_that_it_cites(words_library: Library) -> None:
+    model = ScriptedModel(describe)
+    (note,) = use(words_library, model, subtitles=False, tool="focus", start_s=20, end_s=28, query="Which colour?")
+    (request,) = model.asked(FocusClip)
+    assert [frame.time_s for frame in request.frames] == [float(at) for at in range(20, 28)]
+    assert request.subtitles == ()
+    assert (note.start_s, note.end_s, note.text) == (20.0, 21.0, "Which colour? red")
+
+
+def test_a_budget_of_frames_limits_every_tool(words_library: Library) -> None:
+    model = ScriptedModel(describe)
+    assert len(use(words_library, model, budget=Budget(frames=3), tool="overview")) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        ({"tool": "skim", "start_s": 0, "end_s": 7.9}, "0.0 s to 7.9 s is too short for skim, .* at least 8 s"),
+        ({"tool": "focus", "start_s": 0, "end_s": 8.1}, "0.0 s to 8.1 s is too long for focus, .* at most 8 s"),
+        ({"tool": "skim", "start_s": 70, "end_s": 90}, "is no part of the video, 0.0 s to 60.0 s"),
+        ({"tool": "overview", "video": "elsewhere"}, "'elsewhere' names no video"),
+    ],
+)
+def test_calls_beyond_a_limit_are_refused_without_asking(
+    words_library: Library, call: dict[str, Any], problem: str
+) -> None:
+    model = ScriptedModel(describe)
+    with pytest.raises(InvalidReply, match=problem):
+        use(words_library, model, query="a kite", **call)
+    assert model.requests == []
+
+
+def test_a_range_that_reaches_out_of_the_video_is_cut_to_it(words_library: Library) -> None:
+    model = ScriptedModel(describe)
+    use(words_library, model, tool="focus", start_s=54, end_s=90, query="the end")
+    assert [frame.time_s for frame in model.asked(FocusClip)[0].frames] == [54, 55, 56, 57, 58, 59]
+
+
+def test_a_model_that_says_nothing_usable_is_an_invalid_call(words_library: Library) -> None:
+    with pytest.raises(InvalidReply, match="nothing that could be read"):
+        use(words_library, ScriptedModel(lambda request: "?"), tool="overview")

@@ -18,10 +18,9 @@ import pytest
 import torch
 from PIL import Image
 
-from index.embedding.names import BUILTIN, DEFAULT_SPACE, model_name
-from index.embedding.precision import compiled_tower, quick_tower
+from index.embedding.names import BUILTIN, DEFAULT_SPACE
 from index.embedding.space import Space, import_open_clip, load_space
-from index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
+from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from pipeline.images.convert import rgb_scaler
 from pipeline.images.preprocess import ModelInput
 from tests.support.tiny_models import TINY, write_model
@@ -196,18 +195,6 @@ def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
     assert len(others | {digest}) == 4
 
 
-def test_the_name_of_a_folder_means_the_same_from_everywhere(tmp_path, monkeypatch):
-    name = write_model(tmp_path / "model", TINY)
-    monkeypatch.chdir(tmp_path)
-    assert load_space("local-dir:model", towers="image").name == name
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert model_name(open_clip, "local-dir:~/model").given == name
-    with pytest.raises(WeightsMissing, match="~nobody-is-called-this"):
-        model_name(open_clip, "local-dir:~nobody-is-called-this/model")
-    (tmp_path / "weights.pt").touch()
-    assert model_name(open_clip, "ViT-B-32/weights.pt").given == f"ViT-B-32/{tmp_path}/weights.pt"
-
-
 @pytest.mark.parametrize("suffix", ["safetensors", "pt"])
 def test_an_architecture_with_a_local_checkpoint(tmp_path, suffix):
     from safetensors.torch import save_file
@@ -224,14 +211,6 @@ def test_an_architecture_with_a_local_checkpoint(tmp_path, suffix):
         save_file(weights, path)
     space = load_space(f"kinodex-test-tiny/{path}", towers="image")
     assert space.embed(space.prepare(pictures(1)[0])[None]).shape == (1, 48)
-
-
-def test_a_bare_checkpoint_is_prepared_as_its_architecture_usually_is(tmp_path):
-    path = tmp_path / "weights.pt"
-    path.write_bytes(b"")
-    siglip = model_name(open_clip, f"ViT-B-32-SigLIP2-256/{path}").preprocess
-    assert siglip == SIGLIP_LIKE | {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
-    assert model_name(open_clip, f"ViT-L-14/{path}").preprocess == {}  # its tags differ
 
 
 def test_a_tokenizer_beside_the_weights(tmp_path):
@@ -291,45 +270,6 @@ for name in sys.argv[1:]:
         assert "--space builtin, which knows only the sketch world" in message
 
 
-def test_the_default_and_other_names_are_known_to_open_clip():
-    for name in (DEFAULT_SPACE, "ViT-B-32/laion2b_s34b_b79k", "MobileCLIP2-S0/dfndr2b"):
-        found = model_name(open_clip, name)
-        assert "/".join((found.model, found.pretrained or "")) == name
-        assert found.asks_hub
-    assert model_name(open_clip, "ViT-B-32/openai").quick_gelu
-    assert not model_name(open_clip, "ViT-B-32/laion2b_s34b_b79k").quick_gelu
-
-
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
-        ("ViT-B32/laion2b", "ViT-B-32/laion2b_e16"),
-        ("siglip2", "ViT-B-16-SigLIP2/webli"),
-        ("ViT-B-32-SigLIP2-256", "ViT-B-32-SigLIP2-256/webli"),
-        ("ViT-B-32/laion2b", "ViT-B-32/laion2b_e16"),
-        ("hf-hub:tiny", "hf-hub:ORGANISATION/MODEL"),
-        ("", "nearest names"),
-    ],
-)
-def test_an_unknown_name_is_told_its_nearest(name, near):
-    with pytest.raises(UnknownModel) as error:
-        load_space(name)
-    assert near in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_local_places_without_a_model(tmp_path):
-    with pytest.raises(WeightsMissing, match="no such folder"):
-        load_space(f"local-dir:{tmp_path}/nothing")
-    with pytest.raises(WeightsMissing, match=r"no file .*weights\.pt"):
-        load_space(f"ViT-B-32/{tmp_path}/weights.pt")
-    with pytest.raises(BadCheckpoint, match=r"no open_clip_config\.json"):
-        load_space(f"local-dir:{tmp_path}")
-    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
-    with pytest.raises(WeightsMissing, match="holds no weights"):
-        load_space(f"local-dir:{tmp_path}")
-
-
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint at all", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
 def test_damaged_weights(tmp_path, content):
     name = write_model(tmp_path / "model", TINY)
@@ -359,18 +299,3 @@ def test_loading_says_nothing_and_leaves_logging_alone(tiny, caplog, capfd):
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")
     assert (logging.getLogger().handlers, logging.getLogger().filters) == (handlers, filters)
-
-
-def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
-    torch.manual_seed(0)
-    vision = {"image_size": 64, "layers": 4, "width": 768, "patch_size": 16, "head_width": 64}
-    tower = open_clip.model.CLIP(**TINY | {"vision_cfg": vision}).eval().visual
-    images = torch.randn(4, 3, 64, 64)
-    with torch.inference_mode():
-        chosen = quick_tower(tower, images)
-        exact = tower(images).numpy()
-        quick = chosen(images.to(next(chosen.parameters()).dtype)).float().numpy()
-    assert cosines(exact, quick).min() >= 0.9995
-    small = open_clip.model.CLIP(**TINY).eval().visual
-    assert quick_tower(small, images) is small
-    assert compiled_tower(small, images) is small  # only on CUDA compiling may pay

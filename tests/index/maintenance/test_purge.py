@@ -18,7 +18,6 @@ from index.maintenance.refresh import refresh
 from index.maintenance.remove import remove_videos
 from index.maintenance.sweep import audit
 from index.rows import ClipRow, SourceRow
-from index.store.connection import connect
 from index.store.indexes import Thresholds
 from index.store.tables import Tables
 from tests.support.command import Kinodex, bad, runner
@@ -62,11 +61,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def library(original: Path, tmp_path: Path) -> Library:
     return Library.open(str(shutil.copytree(original, tmp_path / "library")))
-
-
-@pytest.fixture
-def tables(library: Library) -> Tables:
-    return Tables(library.uri, connect(library.uri))
 
 
 def traces(library: Library, number: int) -> list[str]:

@@ -11,7 +11,6 @@ from index.errors import QueryError, UnknownVideo
 from index.library import Library
 from index.maintenance.refresh import refresh
 from index.rows import Hit, Scope
-from index.search.fusion import fuse, shares_words, suppress_neighbours
 from index.store.indexes import Thresholds
 from tests.support.random_library import DIM, SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 
@@ -51,20 +50,6 @@ def test_frames_as_numpy_finds_them(library, query, min_gap_s, chosen):
         assert library.search.frames(query, k=12, min_gap_s=min_gap_s) == hits
 
 
-@pytest.mark.parametrize("min_gap_s", [0.0, 2.5])
-def test_in_memory_as_in_the_library(library, min_gap_s):
-    in_memory = library.in_memory("bbbb")
-    for query in QUERIES:
-        near = in_memory.search(3 * query, k=12, min_gap_s=min_gap_s)
-        hits = library.search.frames(query, Scope(("bbbb",)), k=12, min_gap_s=min_gap_s)
-        assert [(n.frame_no, n.time_s) for n in near] == [(hit.frame_no, hit.time_s) for hit in hits]
-        np.testing.assert_allclose([n.cosine for n in near], [hit.score for hit in hits], atol=1e-5)
-    assert len(in_memory.search(QUERIES[0], k=999)) == 200
-    assert in_memory.search(QUERIES[0], k=1)[0].at == in_memory.search(QUERIES[0], k=999)[0].at
-    with pytest.raises(QueryError, match="zeros"):
-        in_memory.search(np.zeros(DIM, np.float32), k=1)
-
-
 def test_scores_are_cosines_and_hits_say_when(library):
     hit = library.search.frames(VIDEOS[1].vectors[17].astype(np.float32), k=1)[0]
     assert (hit.video_id, hit.frame_no, hit.time_s, hit.end_s, hit.source) == ("bbbb", 17, 24.25, 25.25, "frame")
@@ -81,19 +66,6 @@ def test_a_time_range_is_half_open(library):
     assert library.search.frames(QUERIES[0], Scope(("aaaa",), start_s=500.0)) == []
     open_ended = library.search.frames(QUERIES[0], Scope(("aaaa",), end_s=1.0), k=9)
     assert found(open_ended) == [("aaaa", 0)]
-
-
-def test_k_is_reached_however_many_hits_crowd(tmp_path):
-    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    crowd = np.tile(unit_vectors(1, seed=5), (400, 1))
-    rest = unit_vectors(100, seed=6)
-    video = made("aaaa", 500, seed=7)
-    video.vectors[:] = np.concatenate([crowd, rest])
-    write(library, video)
-    query = crowd[0].astype(np.float32)
-    hits = library.search.frames(query, k=8, min_gap_s=100.0)
-    assert found(hits) == numpy_search([video], query, 8, 100.0)
-    assert len(library.search.frames(query, k=499, min_gap_s=1.0)) == 499
 
 
 def test_an_index_finds_the_same(tmp_path):
@@ -182,21 +154,6 @@ def test_searches_that_cannot_be_run(library):
             library.search.frames(query, Scope((unknown,)))
 
 
-@pytest.mark.parametrize(
-    ("query", "line", "shares"),
-    [
-        ("a dog on the grass", "The land of the gatekeepers.", False),
-        ("a dog on the grass", "Look, the dog lies on a bench!", True),
-        ("where is the red kite", "A kite!", True),
-        ("the dog", "the land", True),
-        ("Wie hoch ist der Turm", "WIE, sagst du?", False),
-        ("狗在草地上, 猫在屋顶上, 狗", "草地", True),
-    ],
-)
-def test_a_line_that_shares_only_small_words_is_not_fused(query, line, shares):
-    assert shares_words(query, line) is shares
-
-
 def test_fused_hits(library):
     """A line and the frame shown while it is said are one hit, ahead of what only one search found."""
     query = VIDEOS[0].vectors[3].astype(np.float32)
@@ -221,26 +178,3 @@ def frame(time_s: float, video_id: str = "a") -> Hit:
 
 def line(start_s: float, end_s: float, video_id: str = "a") -> Hit:
     return Hit(video_id, start_s, end_s, None, 9.0, f"said at {start_s}", "transcript")
-
-
-def test_fusion_by_hand():
-    fused = fuse([frame(50.0), frame(10.0), frame(11.0)], [line(9.0, 12.0), line(9.0, 12.0, "b"), line(80.0, 81.0)])
-    assert [(hit.video_id, hit.time_s, hit.source) for hit in fused] == [
-        ("a", 10.0, "both"),
-        ("a", 50.0, "frame"),
-        ("b", 9.0, "transcript"),
-        ("a", 11.0, "frame"),
-        ("a", 80.0, "transcript"),
-    ]
-    np.testing.assert_allclose([hit.score for hit in fused], [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63, 1 / 63])
-
-
-@pytest.mark.parametrize(("time_s", "joins"), [(6.9, False), (7.0, True), (14.9, True), (15.0, False)])
-def test_a_line_joins_a_frame_within_three_seconds(time_s, joins):
-    assert (fuse([frame(time_s)], [line(10.0, 12.0)])[0].source == "both") is joins
-
-
-def test_spacing_counts_each_video_apart():
-    hits = [frame(5.0), frame(6.0), frame(5.5, "b"), frame(7.0)]
-    assert suppress_neighbours(hits, 2.0) == [frame(5.0), frame(5.5, "b"), frame(7.0)]
-    assert suppress_neighbours(hits, 0.0) == hits

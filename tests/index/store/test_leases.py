@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 
@@ -18,11 +17,9 @@ from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy
 from index.library import Library
-from index.store.connection import connect
 from index.store.leases import Pace
-from index.store.process_identity import is_known, is_running, this_process
 from index.store.tables import Tables
-from tests.support.random_library import SETTINGS, fingerprint, run_together
+from tests.support.random_library import run_together
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
 ROUNDS = 15
@@ -40,16 +37,6 @@ with Library.open(sys.argv[1]).lease("ingest", "the first run", Pace(0.1, 2.5)) 
         except LeaseLost as error:
             print(error, flush=True)
 """
-
-
-@pytest.fixture
-def library(tmp_path) -> Library:
-    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-
-
-@pytest.fixture
-def tables(library) -> Tables:
-    return Tables(library.uri, connect(library.uri))
 
 
 class Holder:
@@ -188,18 +175,3 @@ def test_of_several_that_race_one_wins(library):
         run_together([context.Process(target=_race, args=(library.uri, mine, start, wins)) for mine in range(3)])
         assert sorted(number for _, number in wins) == sorted([*range(ROUNDS)] * 2)
         assert len({mine for mine, _ in wins}) > 1
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_processes_are_known_by_more_than_their_number():
-    me = this_process()
-    assert is_known(me)
-    assert is_running(me)
-    assert not is_running(replace(me, start=me.start - 1))  # an earlier process of this number
-    assert not is_known(replace(me, boot="before the machine was started anew"))
-    assert not is_known(replace(me, host="far-away"))
-    assert not is_known(replace(me, boot=""))
-    with subprocess.Popen([sys.executable, "-c", ""]) as child:
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert not is_running(replace(me, pid=child.pid))
-    assert not is_running(replace(me, pid=child.pid))

@@ -9,14 +9,13 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from index.library import Library
 from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit
 from index.rows import SourceRow
 from index.store.indexes import DURING_RUN, Thresholds
-from tests.support.random_library import SETTINGS, fingerprint, made, unit_vectors, write
+from tests.support.random_library import made, unit_vectors, write
 
 ROUNDS = 12
 VIDEOS = 4
@@ -24,11 +23,6 @@ EAGER = Thresholds(
     scalar_rows=10, vector_rows=300, stale_rows=50, stale_lines=50, fragments=2, vector_fragments=2,
     picture_fragments=2, keep_s=2.0,
 )  # fmt: skip
-
-
-@pytest.fixture
-def library(tmp_path) -> Library:
-    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
 
 
 def _write(uri: str, worker: int) -> None:
@@ -113,3 +107,21 @@ def test_beside_an_ingest_no_graph_is_built(library):
     assert not (vectors / "_indices").exists()
     refresh(library, EAGER)
     assert (vectors / "_indices").exists()
+
+
+def test_indexes_change_no_result(library):
+    soon = Thresholds(scalar_rows=100, vector_rows=100, stale_rows=100, fragments=3, picture_fragments=7)
+    videos = [made(f"{n:04d}", 100, seed=n, lines=((0.0, 1.0, f"line {n}"),)) for n in range(6)]
+    for video in videos[:4]:
+        write(library, video)
+    query = unit_vectors(1, 99)[0].astype(np.float32)
+    refresh(library, soon)
+    for video in videos[4:]:
+        write(library, video)
+    before = library.search.frames(query, k=10)
+    refresh(library, soon)
+    assert [hit.frame_no for hit in library.search.frames(query, k=10)] == [hit.frame_no for hit in before]
+    for video in videos:
+        np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)
+        assert library.frames(video.video_id, [42])[0].jpeg == f"jpeg {video.video_id} 42".encode()
+    assert library.search.transcript("line 5")[0].video_id == "0005"

@@ -9,7 +9,6 @@ from index.errors import QueryError, UnknownVideo
 from index.library import Library
 from index.maintenance.refresh import refresh
 from index.rows import CaptionRow, Hit, Scope, SegmentRow
-from index.search.fusion import fuse
 from index.store.indexes import Thresholds
 from tests.support.random_library import DIM, SETTINGS, caption, fingerprint, made, spoken, unit_vectors, write
 
@@ -126,19 +125,6 @@ def test_frames_lines_and_captions_are_fused(library):
 
 def hit(video_id: str, time_s: float, end_s: float, source) -> Hit:
     return Hit(video_id, time_s, end_s, None, 1.0, f"{source} {time_s}", source)
-
-
-def test_fusion_of_three_by_hand():
-    frames = [Hit("a", 5.0, 6.0, 5, 0.9, None, "frame"), Hit("a", 8.0, 9.0, 8, 0.8, None, "frame")]
-    lines = [hit("b", 1.0, 2.0, "transcript")]
-    captions = [hit("a", 0.0, 10.0, "caption"), hit("b", 0.0, 10.0, "caption"), hit("a", 4.0, 9.0, "caption")]
-    fused = fuse(frames, lines, captions)
-    assert [(h.video_id, h.time_s, h.end_s, h.text, h.source) for h in fused] == [
-        ("a", 5.0, 10.0, "caption 0.0", "both"),
-        ("b", 1.0, 10.0, "transcript 1.0", "both"),
-        ("a", 8.0, 9.0, "caption 4.0", "both"),
-    ]
-    np.testing.assert_allclose([h.score for h in fused], [2 / 61, 1 / 61 + 1 / 62, 1 / 62 + 1 / 63])
 
 
 def test_indexes_of_captions_change_no_result(library):

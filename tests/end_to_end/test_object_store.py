@@ -11,7 +11,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from index.errors import LeaseLost, LibraryBusy, StorageError, UnsafeStore
+from index.errors import LeaseLost, LibraryBusy, StorageError
 from index.library import Library
 from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit, sweep
@@ -106,15 +106,6 @@ def test_two_write_at_once(library):
     run_together([context.Process(target=_ingest, args=(library.uri, worker)) for worker in range(2)])
     assert len(library.videos()) == 6
     assert audit(library).problems == ()
-
-
-def test_a_store_that_loses_commits_is_refused(address, monkeypatch):
-    with s3_server(careless=True) as careless:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", careless)
-        with pytest.raises(UnsafeStore, match=r"lost \d+ of \d+ commits made at once"):
-            Library.create("s3://films/careless", SETTINGS, fingerprint())
-    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-    assert not Library.exists("s3://films/careless")
 
 
 def test_a_bucket_that_is_not_there(address):

@@ -1,0 +1,21 @@
+"""Fixtures of the tests of `index`: an empty library with random vectors, and its tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from index.library import Library
+from index.store.tables import Tables
+from tests.support.random_library import SETTINGS, fingerprint
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+
+
+@pytest.fixture
+def tables(library: Library) -> Tables:
+    return library.tables

@@ -1,0 +1,72 @@
+"""Hits of several searches are fused by rank, and neighbours of a better hit suppressed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from index.rows import Hit
+from index.search.fusion import fuse, shares_words, suppress_neighbours
+
+
+def frame(time_s: float, video_id: str = "a") -> Hit:
+    return Hit(video_id, time_s, time_s + 1.0, int(time_s), 0.5, None, "frame")
+
+
+def line(start_s: float, end_s: float, video_id: str = "a") -> Hit:
+    return Hit(video_id, start_s, end_s, None, 9.0, f"said at {start_s}", "transcript")
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "shares"),
+    [
+        ("a dog on the grass", "The land of the gatekeepers.", False),
+        ("a dog on the grass", "Look, the dog lies on a bench!", True),
+        ("where is the red kite", "A kite!", True),
+        ("the dog", "the land", True),
+        ("Wie hoch ist der Turm", "WIE, sagst du?", False),
+        ("狗在草地上, 猫在屋顶上, 狗", "草地", True),
+    ],
+)
+def test_a_line_that_shares_only_small_words_is_not_fused(query, line, shares):
+    assert shares_words(query, line) is shares
+
+
+def test_fusion_by_hand():
+    fused = fuse([frame(50.0), frame(10.0), frame(11.0)], [line(9.0, 12.0), line(9.0, 12.0, "b"), line(80.0, 81.0)])
+    assert [(hit.video_id, hit.time_s, hit.source) for hit in fused] == [
+        ("a", 10.0, "both"),
+        ("a", 50.0, "frame"),
+        ("b", 9.0, "transcript"),
+        ("a", 11.0, "frame"),
+        ("a", 80.0, "transcript"),
+    ]
+    np.testing.assert_allclose([hit.score for hit in fused], [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63, 1 / 63])
+
+
+@pytest.mark.parametrize(("time_s", "joins"), [(6.9, False), (7.0, True), (14.9, True), (15.0, False)])
+def test_a_line_joins_a_frame_within_three_seconds(time_s, joins):
+    assert (fuse([frame(time_s)], [line(10.0, 12.0)])[0].source == "both") is joins
+
+
+def test_spacing_counts_each_video_apart():
+    hits = [frame(5.0), frame(6.0), frame(5.5, "b"), frame(7.0)]
+    assert suppress_neighbours(hits, 2.0) == [frame(5.0), frame(5.5, "b"), frame(7.0)]
+    assert suppress_neighbours(hits, 0.0) == hits
+
+
+def hit(video_id: str, time_s: float, end_s: float, source) -> Hit:
+    return Hit(video_id, time_s, end_s, None, 1.0, f"{source} {time_s}", source)
+
+
+def test_fusion_of_three_by_hand():
+    frames = [Hit("a", 5.0, 6.0, 5, 0.9, None, "frame"), Hit("a", 8.0, 9.0, 8, 0.8, None, "frame")]
+    lines = [hit("b", 1.0, 2.0, "transcript")]
+    captions = [hit("a", 0.0, 10.0, "caption"), hit("b", 0.0, 10.0, "caption"), hit("a", 4.0, 9.0, "caption")]
+    fused = fuse(frames, lines, captions)
+    assert [(h.video_id, h.time_s, h.end_s, h.text, h.source) for h in fused] == [
+        ("a", 5.0, 10.0, "caption 0.0", "both"),
+        ("b", 1.0, 10.0, "transcript 1.0", "both"),
+        ("a", 8.0, 9.0, "caption 4.0", "both"),
+    ]
+    np.testing.assert_allclose([h.score for h in fused], [2 / 61, 1 / 61 + 1 / 62, 1 / 62 + 1 / 63])

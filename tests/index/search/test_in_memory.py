@@ -1,0 +1,48 @@
+"""A search in memory finds what the library finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from index.errors import QueryError
+from index.library import Library
+from index.rows import Scope
+from tests.support.random_library import DIM, SETTINGS, fingerprint, made, unit_vectors, write
+
+LINES = (
+    (2.0, 5.0, "A dog barks at the red boat."),
+    (5.0, 8.0, "The boat is red, it's said."),
+    (20.0, 22.0, "Das Boot fährt über den See"),
+    (30.0, 33.0, "Собака лает"),
+    (40.0, 44.0, "犬が吠えている"),
+)
+VIDEOS = [
+    made("aaaa", 120, seed=1, lines=LINES),
+    made("bbbb", 200, seed=2, start_s=7.25),
+    made("cccc", 80, seed=3, lines=((0.0, 3.0, "one dog"), (3.0, 6.0, "two cats"), (6.0, 9.0, "three dogs and a dog"))),
+]
+QUERIES = unit_vectors(5, seed=77).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Library:
+    library = Library.create(str(tmp_path_factory.mktemp("search") / "library"), SETTINGS, fingerprint())
+    for video in VIDEOS:
+        write(library, video)
+    write(library, made("dddd", 300, seed=4, lines=((0.0, 9.0, "a dog"),)), complete=False)
+    return library
+
+
+@pytest.mark.parametrize("min_gap_s", [0.0, 2.5])
+def test_in_memory_as_in_the_library(library, min_gap_s):
+    in_memory = library.in_memory("bbbb")
+    for query in QUERIES:
+        near = in_memory.search(3 * query, k=12, min_gap_s=min_gap_s)
+        hits = library.search.frames(query, Scope(("bbbb",)), k=12, min_gap_s=min_gap_s)
+        assert [(n.frame_no, n.time_s) for n in near] == [(hit.frame_no, hit.time_s) for hit in hits]
+        np.testing.assert_allclose([n.cosine for n in near], [hit.score for hit in hits], atol=1e-5)
+    assert len(in_memory.search(QUERIES[0], k=999)) == 200
+    assert in_memory.search(QUERIES[0], k=1)[0].at == in_memory.search(QUERIES[0], k=999)[0].at
+    with pytest.raises(QueryError, match="zeros"):
+        in_memory.search(np.zeros(DIM, np.float32), k=1)

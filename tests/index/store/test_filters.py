@@ -1,0 +1,63 @@
+"""Filters match what their values say, whatever the values are."""
+
+from __future__ import annotations
+
+import pytest
+
+from index.errors import QueryError
+from index.rows import Scope
+from index.store.filters import (
+    MAX_VALUES_PER_FILTER,
+    all_of,
+    chunked,
+    equal,
+    fits_one_filter,
+    of_frames,
+    of_videos,
+    one_of,
+    overlapping,
+    within,
+)
+from index.store.tables import Tables
+from tests.support.random_library import made
+
+ODD = 'it\'s 100% "odd"; DROP TABLE videos --'
+
+
+def test_a_value_is_never_part_of_the_query(tables: Tables) -> None:
+    row = {"kind": "shot", "segment_no": 0, "start_s": 0.0, "end_s": 1.0}
+    tables.append("segments", [row | {"video_id": ODD}, row | {"video_id": "other"}])
+    for where in (equal("video_id", ODD), one_of("video_id", [ODD]), all_of(of_videos(Scope((ODD,))))):
+        assert tables.rows("segments", where)["video_id"].to_pylist() == [ODD]
+    with pytest.raises(QueryError, match="is not UTF-8"):
+        equal("video_id", "\udcff")
+
+
+def test_times_are_half_open(tables: Tables) -> None:
+    row = {"video_id": "aaaa", "kind": "shot"}
+    times = [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]
+    tables.append("segments", [row | {"segment_no": n, "start_s": s, "end_s": e} for n, (s, e) in enumerate(times)])
+
+    def numbers(start_s: float | None, end_s: float | None) -> list[int]:
+        rows = tables.rows("segments", all_of(overlapping(start_s, end_s)))
+        return sorted(rows["segment_no"].to_pylist())
+
+    assert numbers(1.0, 2.0) == [1]
+    assert numbers(0.5, 1.5) == [0, 1]
+    assert numbers(None, None) == [0, 1, 2]
+    assert (within(None, None), len(within(1.0, None)), len(within(1.0, 2.0))) == ([], 1, 2)
+
+
+def test_frames_of_one_video(library) -> None:
+    for video_id in ("aaaa", "bbbb"):
+        library.writer.add_frames({video_id: made(video_id, 5, seed=1).frame_rows()})
+    rows = library.tables.rows("frames", of_frames("bbbb", [1, 3, 9]), ["video_id", "frame_no"]).to_pylist()
+    assert sorted((row["video_id"], row["frame_no"]) for row in rows) == [("bbbb", 1), ("bbbb", 3)]
+
+
+def test_many_values_are_split() -> None:
+    values = [str(number) for number in range(MAX_VALUES_PER_FILTER + 1)]
+    assert [len(part) for part in chunked(values)] == [MAX_VALUES_PER_FILTER, 1]
+    assert fits_one_filter(values) is None
+    assert fits_one_filter(values[1:]) == values[1:]
+    assert all_of([]) is None

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jobs.benchmarks.registry import read_benchmark
+from jobs.benchmarks.sample import Benchmark, Sample
+
 Rows = Sequence[Mapping[str, Any]]
 
 CHOICES = ("a kite", "a drum", "a ladder", "a lamp", "a boat")
@@ -150,3 +153,19 @@ def published(folder: Path, name: str, *rows: Mapping[str, Any]) -> Path:
     file, write, row = PUBLISHED[name]
     write(folder / file, rows or [row()])
     return folder / file
+
+
+def read(folder: Path, name: str, *rows: Mapping[str, Any]) -> Benchmark:
+    """Write a benchmark's file of these rows, or of one made-up row, and read it."""
+    return read_benchmark(name, published(folder, name, *rows))
+
+
+def only(folder: Path, name: str, **changes: Any) -> Sample:
+    """The one sample of a file with one row, changed."""
+    (sample,) = read(folder, name, PUBLISHED[name][2](**changes)).samples
+    return sample
+
+
+def problems(benchmark: Benchmark) -> list[tuple[str, str]]:
+    """The problems of rows, without that of the whole file, which made-up files always have: they are short."""
+    return [(each.where, each.what) for each in benchmark.problems if each.where != "file"]

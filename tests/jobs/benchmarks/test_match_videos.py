@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +12,8 @@ from agent.core.question import Question
 from index.rows import VideoRow
 from jobs.benchmarks.match_videos import match_videos, read_id_map
 from jobs.benchmarks.sample import Missing, Sample, Target
-from jobs.benchmarks.subset import draw_samples
 from jobs.errors import UsageError
 from tests.support import benchmark_files as kit
-from tests.support.command import Kinodex, bad
 from tests.support.text_library import text_library, text_video_id
 
 
@@ -116,70 +112,6 @@ def test_a_map_of_something_else_is_refused(name: str, text: str, tmp_path: Path
     (tmp_path / name).write_text(text)
     with pytest.raises(UsageError, match=r"m\.(csv|json)"):
         read_id_map(tmp_path / name)
-
-
-def many() -> list[Sample]:
-    """700 questions of 70 videos in three categories of very different size."""
-    kinds = ["often"] * 600 + ["seldom"] * 93 + ["rare"] * 7
-    return [item(f"q{number}", f"v{number % 70}", kind) for number, kind in enumerate(kinds)]
-
-
-def test_a_part_keeps_the_shares_of_categories_and_spreads_over_videos() -> None:
-    part = draw_samples(many(), 100, seed=0)
-    assert Counter(each.groups["type"] for each in part) == {("often",): 86, ("seldom",): 13, ("rare",): 1}
-    assert set(Counter(each.video for each in part).values()) <= {1, 2}
-    assert len({each.video for each in part}) == 70
-    numbers = [int(each.item_id[1:]) for each in part]
-    assert numbers == sorted(numbers)
-
-
-def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
-    def ids(items: Sequence[Sample], limit: int, seed: int) -> set[str]:
-        return {each.item_id for each in draw_samples(items, limit, seed)}
-
-    items = many()
-    part = ids(items, 50, 1)
-    assert ids(items[::-1], 50, 1) == part
-    assert ids(items, 50, 2) != part
-    assert part <= ids(items, 699, 1)
-
-
-def test_no_limit_and_a_limit_beyond_take_all() -> None:
-    items = many()
-    assert draw_samples(items, None, 0) == draw_samples(items, 700, 0) == draw_samples(items, 9999, 0) == tuple(items)
-    assert len(draw_samples(items, 699, 0)) == 699
-    assert len(draw_samples([item("1", "v"), item("2", "v")], 1, 0)) == 1
-
-
-def test_check_counts_and_lists(kinodex: Kinodex, tmp_path: Path) -> None:
-    rows = [kit.nextqa_row("111", "0"), kit.nextqa_row("111", "1", type="TP"), kit.nextqa_row("222", "0", answer=9)]
-    path = kit.published(tmp_path, "nextqa", *rows, kit.nextqa_row("333", "0"))
-    library = tmp_path / "library"
-    text_library(library, {"111": [(0.0, 5.0, "a girl holds a kite")]})
-    ran = kinodex("eval", "check", "nextqa", path, library)
-    assert ran.code == 0, ran.err
-    assert "3 questions about 2 videos, 5 options; 3 with a known answer, 0 with the seconds that show it" in ran.out
-    assert "line 4: answer: Input should be less than or equal to 4, got '9'" in ran.out
-    assert f"{library} has 1 of 2 videos, for 2 of 3 questions" in ran.out
-    assert "333 (1): no video of the library has the name 333" in ran.out
-    told = json.loads(kinodex("eval", "check", "nextqa", tmp_path, library, "--json").out)
-    assert told["groups"]["C/T/D"] == {"C": 2, "T": 1}
-    assert told["files"] == [str(path)]
-    assert told["library"]["missing"][0]["video"] == "333"
-
-
-def test_check_uses_a_map(kinodex: Kinodex, tmp_path: Path) -> None:
-    kit.published(tmp_path, "sketch")
-    (tmp_path / "map.csv").write_text("film-01.mp4,mine\n")
-    text_library(tmp_path / "library", {"mine": [(0.0, 5.0, "a cat")], "yours": [(0.0, 5.0, "a cat")]})
-    arguments = ("eval", "check", "sketch", tmp_path, tmp_path / "library", "--json")
-    assert json.loads(kinodex(*arguments).out)["library"]["found"] == 0
-    assert json.loads(kinodex(*arguments, "--map", tmp_path / "map.csv").out)["library"]["found"] == 1
-
-
-def test_check_refuses_what_it_cannot_read(kinodex: Kinodex, tmp_path: Path) -> None:
-    bad(kinodex, "eval", "check", "egosschema", tmp_path, code=2, says="did you mean egoschema")
-    bad(kinodex, "eval", "check", "lvbench", tmp_path, code=2, says="https://huggingface.co/datasets/zai-org/LVBench")
 
 
 def test_captions_imported_under_a_benchmark_s_names_are_its_videos(tmp_path: Path) -> None:

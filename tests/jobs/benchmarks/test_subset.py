@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from agent.core.question import Question
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.subset import parse_subset, select_samples
+from jobs.benchmarks.sample import Sample, Target
+from jobs.benchmarks.subset import draw_samples, parse_subset, select_samples
 from jobs.evaluation.run.run_folder import read_items, read_plan
 from tests.support import benchmark_files as kit
 from tests.support.command import Kinodex, bad
 from tests.support.eval_runs import FILMS, caption_library
 
 KINDS = ("kite", "lamp")
+
+
 RANDOM = ("--agent", "random", "--no-controls")
 
 
@@ -119,17 +123,6 @@ def test_the_limit_draws_from_the_part(kinodex: Kinodex, library: Path, tmp_path
     assert [item.item_id for item in read_items(out)] == ["harbour-1", "harbour-3"]
 
 
-def test_check_counts_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
-    command = ("eval", "check", "sketch", questions(tmp_path, (*FILMS, "lost")), library, "--only", "kind=kite")
-    ran = kinodex(*command)
-    assert "part: kind = kite" in ran.out
-    assert "8 questions about 4 videos" in ran.out
-    assert "has 3 of 4 videos, for 6 of 8 questions" in ran.out
-    told = json.loads(kinodex(*command, "--json").out)
-    assert (told["part"], told["groups"]) == ("kind = kite", {"kind": {"kite": 8}})
-    assert "part:" not in kinodex(*command[:-2]).out
-
-
 @pytest.mark.parametrize(
     ("word", "says"),
     [
@@ -176,3 +169,40 @@ def test_a_part_without_a_question_is_refused(kinodex: Kinodex, tmp_path: Path):
 def test_questions_without_groups_say_so(kinodex: Kinodex, tmp_path: Path):
     path = kit.published(tmp_path, "own")
     bad(kinodex, "eval", "check", "own", path, "--only", "category=x", code=2, says="these questions have no groups")
+
+
+def item(item_id: str, video: str, *kinds: str) -> Sample:
+    return Sample(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
+
+
+def many() -> list[Sample]:
+    """700 questions of 70 videos in three categories of very different size."""
+    kinds = ["often"] * 600 + ["seldom"] * 93 + ["rare"] * 7
+    return [item(f"q{number}", f"v{number % 70}", kind) for number, kind in enumerate(kinds)]
+
+
+def test_a_part_keeps_the_shares_of_categories_and_spreads_over_videos() -> None:
+    part = draw_samples(many(), 100, seed=0)
+    assert Counter(each.groups["type"] for each in part) == {("often",): 86, ("seldom",): 13, ("rare",): 1}
+    assert set(Counter(each.video for each in part).values()) <= {1, 2}
+    assert len({each.video for each in part}) == 70
+    numbers = [int(each.item_id[1:]) for each in part]
+    assert numbers == sorted(numbers)
+
+
+def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
+    def ids(items: Sequence[Sample], limit: int, seed: int) -> set[str]:
+        return {each.item_id for each in draw_samples(items, limit, seed)}
+
+    items = many()
+    part = ids(items, 50, 1)
+    assert ids(items[::-1], 50, 1) == part
+    assert ids(items, 50, 2) != part
+    assert part <= ids(items, 699, 1)
+
+
+def test_no_limit_and_a_limit_beyond_take_all() -> None:
+    items = many()
+    assert draw_samples(items, None, 0) == draw_samples(items, 700, 0) == draw_samples(items, 9999, 0) == tuple(items)
+    assert len(draw_samples(items, 699, 0)) == 699
+    assert len(draw_samples([item("1", "v"), item("2", "v")], 1, 0)) == 1

@@ -2,116 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from html.parser import HTMLParser
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 from index.errors import KinodexError
 from jobs.errors import UsageError
 from jobs.evaluation.run.systems import parse_systems
-from jobs.simulation.aggregate import aggregate_sweep
-from jobs.simulation.questions import describe, make_questions, read_questions
-from jobs.simulation.run import read_simulation, simulate, write_simulation
-from jobs.simulation.sweeps import Sweep, add_agents, all_sweeps, check_agents, select_sweeps, with_agents
-from jobs.simulation.trial import FRAMES_AT_MOST, Trial, TrialResult, run_trial
+from jobs.simulation.questions import make_questions
+from jobs.simulation.sweeps import add_agents, all_sweeps, check_agents, select_sweeps, with_agents
+from jobs.simulation.trial import TrialResult, run_trial
 from tests.support.command import bad, runner
 from tests.support.eval_runs import OWN_AGENT
 
 
-def test_made_questions_are_like_lvbench():
-    questions = make_questions(1000, seed=3)
-    lengths_s = {each.video: each.duration_s for each in questions}
-    shown_s = [end_s - start_s for each in questions for start_s, end_s in each.evidence]
-    assert len(lengths_s) == 200
-    assert np.mean(list(lengths_s.values())) == pytest.approx(4101, rel=0.08)
-    assert min(lengths_s.values()) >= 1800
-    assert np.median(shown_s) == pytest.approx(20, rel=0.15)
-    assert all(0 <= each.evidence[0][0] < each.evidence[0][1] <= each.duration_s for each in questions)
-    assert {each.option for each in questions} == {0, 1, 2, 3}
-    assert make_questions(1000, seed=3) == questions
-    assert "1000 questions about 200 videos" in describe(questions)
-
-
-def annotation_file(folder: Path, **changed: object) -> Path:
-    qa = {
-        "uid": "1",
-        "question": "What is seen?\n(A) a boat\n(B) a car\n(C) a tree\n(D) a fish",
-        "answer": "B",
-        "question_type": ["key information retrieval"],
-        "time_reference": "10:15-10:35",
-    }
-    row = {
-        "key": "made-up",
-        "type": "sport",
-        "video_info": {"duration_minutes": 61.0, "fps": 25.0, "resolution": {"width": 640, "height": 360}},
-        "qa": [qa | changed, qa | {"uid": "2", "time_reference": "20:00-21:00"} | changed],
-    }
-    path = folder / "video_info.meta.jsonl"
-    path.write_text(json.dumps(row) + "\n")
-    return path
-
-
-def test_an_annotation_file_gives_lengths_and_time_references(tmp_path):
-    first, second = read_questions(annotation_file(tmp_path), 10, seed=0)
-    assert (first.evidence, first.option, first.options) == (((615.0, 635.0),), 1, 4)
-    assert (second.evidence, second.duration_s, second.video) == (((1200.0, 1260.0),), 3660.0, "made-up")
-    assert len(read_questions(annotation_file(tmp_path), 1, seed=0)) == 1
-
-
-def test_an_annotation_file_without_times_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"no question has a time reference|no question of LVBench can be read"):
-        read_questions(annotation_file(tmp_path, time_reference=""), 10, seed=0)
-
-
-def test_a_trial_says_when_evidence_was_first_shown():
-    questions = make_questions(10, seed=0)
-    outcomes = run_trial(Trial(16.0, "uniform", "uniform", {"frames": 64}), questions, seed=0)
-    assert outcomes == run_trial(Trial(16.0, "uniform", "uniform", {"frames": 64}), questions, seed=0)
-    assert {each.frames_to_evidence for each in outcomes} <= {None, 64}
-    assert {each.frames for each in outcomes} == {64}
-    assert [each.video for each in outcomes] == [each.video for each in questions]
-
-
-def test_videos_can_be_made_as_long_as_wanted():
-    questions = make_questions(10, seed=0)
-    short = run_trial(Trial(1.0, "uniform", "uniform", {"frames": 32}, duration_s=60.0), questions, seed=0)
-    assert sum(each.frames_to_evidence is not None for each in short) >= 8
-
-
 def outcome(video: str, right: bool, frames_to_evidence: int | None) -> TrialResult:
     return TrialResult(video, right, frames_to_evidence, frames=12, rounds=2)
-
-
-def test_figures_are_compared_on_the_same_questions():
-    trials = tuple(Trial(x, "world", "eea") for x in ("a", "b"))
-    swept = aggregate_sweep(
-        Sweep("s", "title", "axis", "choice", "a", trials),
-        [
-            [outcome("v", True, 6), outcome("v", False, None), outcome("w", False, 12)],
-            [outcome("v", True, 6), outcome("v", True, 24), outcome("w", False, 6)],
-        ],
-    )
-    first, second = swept.points
-    assert first.difference is None
-    assert first.means.found.mean == pytest.approx(2 / 3)
-    assert first.means.frames_to_evidence.mean == pytest.approx((6 + FRAMES_AT_MOST + 12) / 3)
-    assert second.difference is not None
-    assert second.difference.frames_to_evidence.mean == pytest.approx((24 - FRAMES_AT_MOST + 6 - 12) / 3)
-    assert second.difference.accuracy.mean == pytest.approx(1 / 3)
-    assert second.means.found.high == 1.0
-    assert [point.means.found.mean for point in swept.pooled] == pytest.approx([0.0, 1 / 3])
-
-
-def test_under_conditions_agents_are_compared_at_the_same_place():
-    trials = tuple(Trial(x, series, "eea") for x in (1.0, 2.0) for series in ("eea", "vca"))
-    outcomes = [[outcome("v", right, 6), outcome("w", right, 6)] for right in (True, False, False, True)]
-    swept = aggregate_sweep(Sweep("s", "title", "axis", "conditions", "eea", trials), outcomes)
-    differences = [point.difference.accuracy.mean for point in swept.points if point.difference]
-    assert differences == [-1.0, 1.0]
-    assert swept.pooled == ()
 
 
 def test_every_sweep_holds_what_it_is_compared_with():
@@ -124,19 +28,6 @@ def test_every_sweep_holds_what_it_is_compared_with():
     assert [sweep.name for sweep in select_sweeps(["match", "pooling"])] == ["match", "pooling"]
     with pytest.raises(UsageError, match=r"no sweep 'luck'; the sweeps are reward-noise, .*halfway"):
         select_sweeps(["luck"])
-
-
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
-        self.links: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.links += [value for name, value in attrs if name in ("src", "href") and value]
 
 
 def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
@@ -179,32 +70,6 @@ def test_an_agent_that_cannot_be_simulated_is_refused_before_the_sweeps(agent, s
         check_agents(parse_systems([agent], controls=False), make_questions(1, 0))
 
 
-def test_the_page_says_that_it_is_a_simulation_and_stands_alone(tmp_path):
-    trials = tuple(
-        Trial(float(minutes), agent, agent, duration_s=60.0 * minutes) for minutes in (2, 4) for agent in ("eea", "vca")
-    )
-    sweep = Sweep("duration", "Length <of> the videos", "minutes", "conditions", "eea", trials)
-    simulation = simulate([sweep], make_questions(10, seed=0), 0, 1, lambda line: None)
-    page = write_simulation(simulation, tmp_path)
-    assert read_simulation(tmp_path) == simulation
-    assert json.loads((tmp_path / "simulate.json").read_text())["simulated"] is True
-    reader = _Text()
-    reader.feed(page.read_text())
-    assert reader.text.count("SIMULATION") >= 2
-    assert "Length <of> the videos" in reader.text
-    assert not [link for link in reader.links if not link.startswith("#")]
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"duration.svg", "duration.png"}
-
-
 def test_the_command_names_the_sweeps_that_there_are(tmp_path, monkeypatch, capsys):
     kinodex = runner(monkeypatch, capsys)
     bad(kinodex, "eval", "simulate", "--out", tmp_path, "--sweep", "luck", code=2, says="the sweeps are reward-noise")
-
-
-def test_a_process_that_dies_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
-    agent = tmp_path / "deadly.py"
-    dies = 'name="deadly", run=lambda session, parameters: os.kill(os.getpid(), signal.SIGKILL)'
-    agent.write_text("import os, signal\n" + OWN_AGENT.replace('name="mine"', dies))
-    sweep = Sweep("deadly", "", "", "conditions", "deadly", (Trial(0.0, "deadly", str(agent)),))
-    with pytest.raises(UsageError, match=r"one of the 2 processes of the simulation died .* fewer --workers"):
-        simulate([sweep], make_questions(1, seed=0), 0, 2, print)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from jobs.benchmarks.registry import read_benchmark
 from jobs.benchmarks.sample import Target
-from tests.jobs.benchmarks.datasets.test_published_forms import problems, read
 from tests.support import benchmark_files as kit
+from tests.support.benchmark_files import problems, read
 
 
 def test_own_questions(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Benchmarks by name: files, sizes, and files of something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.benchmarks.registry import BENCHMARKS, UnknownBenchmark, read_benchmark
+from jobs.errors import UsageError
+from tests.support import benchmark_files as kit
+from tests.support.benchmark_files import problems, read
+
+
+def test_every_benchmark_has_a_made_up_file() -> None:
+    assert set(kit.PUBLISHED) == set(BENCHMARKS)
+
+
+@pytest.mark.parametrize("name", kit.PUBLISHED)
+def test_a_file_and_the_folder_that_holds_it_are_read_alike(name: str, tmp_path: Path) -> None:
+    by_file = read(tmp_path, name)
+    assert by_file == read_benchmark(name, tmp_path)
+    assert len(by_file.samples) == 1
+    assert by_file.name == name
+    assert problems(by_file) == []
+
+
+@pytest.mark.parametrize("name", [name for name, entry in BENCHMARKS.items() if entry.sizes])
+def test_a_file_of_another_size_than_published_is_noted(name: str, tmp_path: Path) -> None:
+    (problem,) = read(tmp_path, name).problems
+    assert problem.where == "file"
+    assert "got 1 questions about 1 videos; published: " in problem.what
+
+
+def test_an_unknown_benchmark_is_answered_by_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(UnknownBenchmark, match="got benchmark NextQA-val; did you mean nextqa"):
+        read_benchmark("NextQA-val", tmp_path)
+
+
+@pytest.mark.parametrize("name", kit.PUBLISHED)
+def test_a_folder_without_the_file_says_where_it_is_had(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="neither is nor holds an annotation file") as refused:
+        read_benchmark(name, tmp_path)
+    assert BENCHMARKS[name].had_from in str(refused.value)
+
+
+@pytest.mark.parametrize("name", kit.PUBLISHED)
+@pytest.mark.parametrize("content", [b"", b"[]", b"[1]", b"{}", b'{"a": 1}', b"a,b\n1,2\n", b"\xff\xfe\x00", b"3"])
+def test_a_file_of_something_else_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "some.file"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"some\.file"):
+        read_benchmark(name, path)
+
+
+@pytest.mark.parametrize("name", ["nextqa", "lvbench", "video-mme", "longtvqa-plus", "sketch"])
+def test_a_file_of_another_benchmark_is_refused(name: str, tmp_path: Path) -> None:
+    others = {"nextqa": "intentqa", "lvbench": "sketch", "video-mme": "egoschema", "longtvqa-plus": "longvideobench"}
+    path = kit.published(tmp_path, others.get(name, "lvbench"))
+    with pytest.raises(UsageError):
+        read_benchmark(name, path)

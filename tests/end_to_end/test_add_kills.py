@@ -28,6 +28,7 @@ from pipeline.errors import PictureError
 from tests.support.random_library import SETTINGS, fingerprint, made
 
 VIDEOS = 60
+pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("KINODEX_ADD_KILLS", "4"))
 
 

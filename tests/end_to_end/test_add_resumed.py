@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,31 +20,16 @@ from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
 from jobs.annotate.stage import Stage
 from jobs.annotate.vectors import Vectors
-from tests.support import stage_models as stage_kit
 from tests.support.stage_models import beeps, library_of, tiny_film
-from tests.support.tiny_models import TINY, write_model
 
-STAGES: dict[str, Callable[[Path], Stage]] = {
-    "captions": lambda models: Captions(str(models / "llava"), frames_a_segment=2, max_new_tokens=8),
-    "detections": lambda models: Detections(str(models / "rt_detr"), min_score=0.5),
-    "speech": lambda models: Speech(str(models / "whisper")),
-    "vectors": lambda models: Vectors(f"local-dir:{models / 'space'}"),
+STAGES: dict[str, Callable[[str], Stage]] = {
+    "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),
+    "detections": lambda model: Detections(model, min_score=0.5),
+    "speech": Speech,
+    "vectors": lambda model: Vectors(f"local-dir:{model}"),
 }
-OPTIONS = {
-    "captions": ("llava", "--frames-a-segment", "2", "--max-new-tokens", "8"),
-    "detections": ("rt_detr", "--min-score", "0.5"),
-    "speech": ("whisper",),
-    "vectors": ("space",),
-}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("models")
-    for make in (stage_kit.llava, stage_kit.rt_detr, stage_kit.whisper):
-        make(folder / make.__name__)
-    write_model(folder / "space", TINY)
-    return folder
+MODELS = {"captions": "llava", "detections": "rt_detr", "speech": "whisper", "vectors": "space"}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; nothing here waits for a time
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +42,14 @@ def plain(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_killed_while_it_writes(name, models, plain, tmp_path):
+def test_killed_while_it_writes(name, tiny_model, plain, tmp_path):
     peaceful, killed = (Library.open(str(shutil.copytree(plain, tmp_path / place))) for place in ("one", "other"))
-    stage = STAGES[name](models)
+    model = str(tiny_model(MODELS[name]))
+    stage = STAGES[name](model)
     add(peaceful, stage)
-    kill_when_it_writes(killed, stage, models)
+    kill_when_it_has_written(killed, name, model)
+    stage.prepare(killed)
+    assert any(rows_held(killed.tables, name, stage.model, [row.video_id for row in killed.videos()]).values())
     for row in killed.videos():
         if row not in killed.additions.pending(name, stage.model):
             assert rows_of(killed, name, row.video_id) == rows_of(peaceful, name, row.video_id)
@@ -74,17 +62,34 @@ def test_killed_while_it_writes(name, models, plain, tmp_path):
     assert held[0] == held[1]
 
 
-def kill_when_it_writes(library: Library, stage: Stage, models: Path) -> None:
-    """Run the command, and kill it as soon as it has written a row."""
-    model, *options = OPTIONS[stage.name]
-    place = f"local-dir:{models / model}" if stage.name == "vectors" else str(models / model)
-    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "add", stage.name, library.uri]
-    ids = [row.video_id for row in library.videos()]
-    stage.prepare(library)
-    with subprocess.Popen([*command, "--model", place, *options], stdout=subprocess.DEVNULL) as process:
-        while process.poll() is None and not rows_held(library.tables, stage.name, stage.model, ids):
-            time.sleep(0.01)
-        process.kill()
+class Announcing:
+    """A stage that says on stdout when it has written rows for the first time, and then waits to be killed."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stage, name)
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        self._stage.write(library, rows)
+        print("written", flush=True)
+        sys.stdin.read()
+
+
+def run(uri: str, name: str, model: str) -> None:
+    """Run in the child process."""
+    add(Library.open(uri), cast(Stage, Announcing(STAGES[name](model))))
+
+
+def kill_when_it_has_written(library: Library, name: str, model: str) -> None:
+    """Add a stage in another process, and kill that as soon as it has written rows, before readers see them."""
+    code = f"from tests.end_to_end.test_add_resumed import run; run({library.uri!r}, {name!r}, {model!r})"
+    root, pipe = Path(__file__).parents[2], subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdin=pipe, stdout=pipe) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"written\n"
+        child.kill()
 
 
 def rows_of(library: Library, name: str, video_id: str) -> object:

@@ -1,4 +1,4 @@
-"""`kinodex add captions --base-url`: requests of several videos together, in order, and all of them ended at once; rejected ones cost their segment alone."""
+"""Captions by an endpoint: requests of several videos together, in order, all ended at once; rejected ones alone."""
 
 from __future__ import annotations
 

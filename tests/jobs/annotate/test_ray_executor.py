@@ -3,71 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from index.annotations.additions import rows_held
 from index.library import Library
-from index.rows import VideoRow
-from jobs.annotate.detections import NewDetection
 from jobs.annotate.run import add
-from jobs.annotate.stage import StageRows
 from pipeline.errors import WrongModel
-from tests.support import stage_models as stage_kit
-from tests.support.command import runner
+from tests.support.dying_stage import Dying
 from tests.support.random_library import SETTINGS, fingerprint, made
+from tests.support.ray_node import RayCluster
 from tests.support.stage_models import library_of, tiny_film
 
 pytest.importorskip("ray")
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; it waits for no time
 VIDEOS = 16
 
 
-@dataclass(frozen=True)
-class Dying:
-    """As many rows as the video's number says; some videos kill who writes them, for good or once."""
-
-    marks: str
-    always: str = ""
-    once: str = ""
-    wrong_model: bool = False
-    name: str = "detections"
-    model: str = "dying"
-    device: str = "cpu"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {}
-
-    def prepare(self, library: Library) -> None:
-        pass
-
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
-        if self.wrong_model:
-            raise WrongModel("this model is for something else")
-        rows = [NewDetection(n, float(n), "thing", 0.5, (0, 0, 1, 1), n) for n in range(int(video.video_id))]
-        return StageRows(rows, len(rows))
-
-    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        library.additions.add_detections(rows, self.model)
-        mark = Path(self.marks) / f"{os.getpid()}"
-        is_first = not list(Path(self.marks).iterdir())
-        mark.touch()
-        if self.always in rows or (self.once in rows and is_first):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
 @pytest.fixture(scope="module")
-def executor():
+def executor(ray_cluster: RayCluster):
     from jobs.annotate.ray_executor import ray_executor
 
-    with ray_executor(2, None) as begun:
-        yield begun
+    with ray_executor(2, ray_cluster.address) as connected:
+        yield connected
 
 
 @pytest.fixture
@@ -101,11 +59,10 @@ def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(lib
     assert library.ingest_log.failures() == []
 
 
-def test_by_the_command_line_with_a_real_model(executor, tmp_path, monkeypatch, capsys):
-    model = stage_kit.rt_detr(tmp_path / "rt_detr")
+def test_by_the_command_line_with_a_real_model(executor, kinodex, tiny_model, tmp_path):
+    model = tiny_model("rt_detr")
     films = [tiny_film(tmp_path / f"film-{n}.mp4", 3, n) for n in range(3)]
     libraries = [library_of(tmp_path / name, films) for name in ("here", "on-ray")]
-    kinodex = runner(monkeypatch, capsys)
     for library, options in zip(libraries, ((), ("--ray", "--workers", 1)), strict=True):
         ran = kinodex("add", "detections", library.uri, "--model", model, *options, "--json")
         assert ran.code == 0, ran.err

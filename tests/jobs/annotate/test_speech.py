@@ -14,7 +14,6 @@ from jobs.annotate.speech import Speech
 from tests.support.command import json_of
 from tests.support.stage_models import library_of, tiny_film
 
-
 pytestmark = pytest.mark.slow
 
 

@@ -1,0 +1,50 @@
+"""A stage without a model whose writers die on some videos; light to import, since every actor does."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from index.library import Library
+from index.rows import VideoRow
+from jobs.annotate.detections import NewDetection
+from jobs.annotate.stage import StageRows
+from pipeline.errors import WrongModel
+
+
+@dataclass(frozen=True)
+class Dying:
+    """As many rows as the video's number says; some videos kill the process that writes them, always or once."""
+
+    marks: str
+    always: str = ""
+    once: str = ""
+    wrong_model: bool = False
+    name: str = "detections"
+    model: str = "dying"
+    device: str = "cpu"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def prepare(self, library: Library) -> None:
+        pass
+
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+        if self.wrong_model:
+            raise WrongModel("this model is for something else")
+        rows = [NewDetection(n, float(n), "thing", 0.5, (0, 0, 1, 1), n) for n in range(int(video.video_id))]
+        return StageRows(rows, len(rows))
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        library.additions.add_detections(rows, self.model)
+        mark = Path(self.marks) / f"{os.getpid()}"
+        is_first = not list(Path(self.marks).iterdir())
+        mark.touch()
+        if self.always in rows or (self.once in rows and is_first):
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -20,7 +20,7 @@ REAL_FILES = {"media", "benchmarks"}
 
 
 def pytest_configure() -> None:
-    """One thread a process for torch and its like, here and in children: threads of several processes wait for each other.
+    """Give torch and its like one thread a process, here and in children: else threads of all processes wait busily.
 
     Measured: the tests of Whisper take 9 CPU seconds so, and 54 with two threads on two busy cores.
     """

@@ -42,7 +42,7 @@ def test_a_file_that_is_none_says_where(tmp_path: Path, text: str, message: str)
     path.write_text(text)
     with pytest.raises(UsageError, match=f"{message}.*give a questions.jsonl as `kinodex sample` writes"):
         read_known(path)
-    with pytest.raises(UsageError, match="cannot read .*none.jsonl: No such file"):
+    with pytest.raises(UsageError, match=r"cannot read .*none\.jsonl: No such file"):
         read_known(tmp_path / "none.jsonl")
 
 

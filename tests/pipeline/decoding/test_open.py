@@ -50,8 +50,14 @@ def test_no_clip_is_forgotten(media: Path) -> None:
     assert sorted(path.name for path in (media / "clips").iterdir()) == CLIPS
 
 
+LARGE = {"video2dataset__test_video.mp4", "simpl__tears_of_steel_av1.webm", "simpl__tears_of_steel_vp9.webm"}
+LARGE |= {"moviepy__sintel_trailer_52s.mp4", "pyscenedetect__testvideo.mp4", "moviepy__big_buck_bunny_0_30.webm"}
+
+
 @needs_ffmpeg
-@pytest.mark.parametrize("name", CLIPS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in CLIPS]
+)
 def test_pictures_and_times_are_those_of_ffmpeg(media: Path, name: str) -> None:
     path = media / "clips" / name
     metadata = probe(path)

@@ -95,6 +95,7 @@ def test_a_plan_changes_no_bit(media: Path, tmp_path: Path, kind: str) -> None:
         assert plan_of(path, 0.2).sent.mean() < 0.45
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["clips", "awkward"])
 def test_a_plan_changes_no_bit_of_real_files(media: Path, folder: str) -> None:
     compared = 0

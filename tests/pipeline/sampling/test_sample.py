@@ -123,6 +123,7 @@ print(frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 @needs_ffmpeg
 def test_memory_is_flat_in_the_length_of_the_video(media: Path, root: Path, tmp_path: Path) -> None:
     peak_mib = {}

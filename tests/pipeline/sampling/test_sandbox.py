@@ -1,4 +1,4 @@
-"""Reading in a child process: the same rows, and whatever happens to the child, the next video is read."""
+"""Sampling in a child process: the same frames, and whatever happens to the child, the next video is sampled."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ import pytest
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
 from pipeline.sampling.sample import sample_chunk
-from pipeline.sampling.sandbox import Limits, ReaderBroken, SandboxSampler
+from pipeline.sampling.sandbox import Limits, ReaderBroken, SandboxSampler, _Timer
 from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
+from pipeline.sources.fetch import FetchedVideo
 from tests.support.ffmpeg import READING, whole
 
 SHORT = Limits(base_s=20, silence_s=3)
@@ -60,8 +62,8 @@ def children(parent: int) -> list[int]:
     return found
 
 
-def pictures(reader: SandboxSampler, chunk: Chunk, reading: SamplingSettings = READING) -> list[SampledFrame]:
-    return [picture for part in reader.sample(chunk, reading) if isinstance(part, list) for picture in part]
+def pictures(reader: SandboxSampler, chunk: Chunk, settings: SamplingSettings = READING) -> list[SampledFrame]:
+    return [picture for part in reader.sample(chunk, settings) if isinstance(part, list) for picture in part]
 
 
 def outcome(parts: Any) -> tuple[list[Any], str]:
@@ -79,6 +81,7 @@ def outcome(parts: Any) -> tuple[list[Any], str]:
     return found, ""
 
 
+@pytest.mark.slow
 def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path, reader: SandboxSampler) -> None:
     paths, errors = sorted((media / "awkward").iterdir()), set()
     paths += [media / "no such file.mp4"]
@@ -121,6 +124,7 @@ def test_spans_give_what_the_whole_gives(media: Path, reader: SandboxSampler) ->
     assert reader.split(chunk, replace(reading, cut_s=3600.0)) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
 def test_a_video_that_kills_every_child_is_one_failure(sintel: Chunk, reader: SandboxSampler, name: str) -> None:
     parts = reader.sample(sintel, EVERYTHING)
@@ -131,6 +135,7 @@ def test_a_video_that_kills_every_child_is_one_failure(sintel: Chunk, reader: Sa
     assert len(pictures(reader, sintel, FEW)) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoder", ["pyav", "auto"])
 def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Chunk, reader: SandboxSampler, decoder: str) -> None:
     parts = reader.sample(sintel, replace(READING, decoder=decoder, batch=4))
@@ -157,16 +162,16 @@ def with_subtitles(chunk: Chunk, uri: str) -> Chunk:
     return replace(chunk, video=replace(video, source=replace(video.source, sidecars=(uri,))))
 
 
+@pytest.mark.slow
 def test_a_hang_is_one_failure(sintel: Chunk, endless: Chunk) -> None:
     with closing(SandboxSampler(SHORT)) as reader:
-        began = time.monotonic()
         with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder returned nothing for 5 s"):
             pictures(reader, endless)
-        assert time.monotonic() - began < 30
         assert children(os.getpid()) == []
         assert len(pictures(reader, sintel, FEW)) == 11
 
 
+@pytest.mark.slow
 def test_a_child_that_stops_is_a_hang(sintel: Chunk) -> None:
     with closing(SandboxSampler(SHORT)) as reader:
         parts = reader.sample(sintel, EVERYTHING)
@@ -186,13 +191,23 @@ def test_slower_than_allowed_is_a_hang(sintel: Chunk) -> None:
 
 
 def test_only_waiting_for_the_child_counts(sintel: Chunk) -> None:
-    with closing(SandboxSampler(Limits(base_s=4, per_video_s=0.001, silence_s=4))) as reader:
-        parts = reader.sample(sintel, replace(FEW, batch=2))
-        assert next(parts)
-        time.sleep(4.5)
-        assert sum(len(part) for part in parts if isinstance(part, list)) == 9
+    """A message that is there at once costs nothing, however long the parent did other things before."""
+    frame = SampledFrame(0, 0.0, b"", 1, 1, np.zeros((3, 8, 8), np.uint8))
+    timer = _Timer(Limits(base_s=0.2, per_video_s=0.001, silence_s=0.2), replace(sintel, video=tiny(sintel)), READING)
+    child_end, parent_end = Pipe()
+    for _ in range(3):
+        child_end.send([frame])
+        threading.Event().wait(0.25)
+        assert timer.wait_for(parent_end) == [frame]
+    with pytest.raises(DecoderHung, match="nothing for 0 s"):
+        timer.wait_for(parent_end)
 
 
+def tiny(chunk: Chunk) -> FetchedVideo:
+    return replace(chunk.video, size_bytes=0)
+
+
+@pytest.mark.slow
 def test_too_much_memory_is_one_failure(sintel: Chunk, tmp_path: Path) -> None:
     with closing(SandboxSampler(Limits(memory_bytes=180_000_000))) as reader:
         with pytest.raises(DecoderOutOfMemory, match="more than 180 MB"):
@@ -300,6 +315,7 @@ for part in reader.sample(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]),
 """
 
 
+@pytest.mark.slow
 def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Chunk, root: Path) -> None:
     arguments = [endless.video.path, *endless.video.source.sidecars]
     command = [sys.executable, "-c", PARENT, *arguments]

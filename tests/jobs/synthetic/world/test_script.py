@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from jobs.synthetic.world.scene import Group, Scene, TitleCard
-from jobs.synthetic.world.script import FPS, Shot, write_script
+from jobs.synthetic.world.script import FPS, Shot, subtitles, write_script
 
 
 @pytest.mark.parametrize("duration_s", [30, 120, 3600])
@@ -35,9 +35,9 @@ def test_spoken_lines_become_subtitles() -> None:
     blocks = subtitles(script).strip().split("\n\n")
     assert len(blocks) == len(script.lines) == 3
     assert [block.splitlines()[2] for block in blocks] == [line.text for line in script.lines]
-    assert blocks[0].splitlines()[
-        1
-    ] == f"00:00:{script.lines[0].start_s:06.3f} --> 00:00:{script.lines[0].end_s:06.3f}".replace(".", ",")
+    first = script.lines[0]
+    times = f"00:00:{first.start_s:06.3f} --> 00:00:{first.end_s:06.3f}".replace(".", ",")
+    assert blocks[0].splitlines()[1] == times
     assert subtitles(write_script("film", 90, 2)) == ""
 
 

@@ -106,6 +106,7 @@ def test_without_detections_the_index_tells_where_a_thing_stands_out(library):
     assert session.account.ledger.frames == 0
 
 
+@pytest.mark.slow
 def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(library, models):
     session = session_of(library, detect_with(library, str(models.closed), min_score=0.1, device="cpu"))
     found = asyncio.run(detect(session, frames(session, 3, 41), "Kite"))
@@ -119,6 +120,7 @@ def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(libr
     assert session.account.ledger.frames == 2 + 4
 
 
+@pytest.mark.slow
 def test_a_detector_that_does_not_know_a_label_leaves_it_to_the_index(library, models):
     session = session_of(library, detect_with(library, str(models.closed), device="cpu"))
     (found,) = asyncio.run(detect(session, frames(session, 3, 41), "red kite"))
@@ -126,6 +128,7 @@ def test_a_detector_that_does_not_know_a_label_leaves_it_to_the_index(library, m
     assert session.account.ledger.frames == 0
 
 
+@pytest.mark.slow
 def test_a_detector_that_is_asked_in_words_looks_for_any_label(library, models):
     session = session_of(library, detect_with(library, str(models.words), min_score=0.02, device="cpu"))
     found = asyncio.run(detect(session, frames(session, 3), "Two boats at night"))
@@ -191,6 +194,7 @@ def test_impossible_boxes_labels_ranges_and_videos_are_replies_that_are_invalid(
     assert asyncio.run(detect(session, (), "kite")) == ()
 
 
+@pytest.mark.slow
 def test_ask_takes_a_detector_and_says_what_is_wrong_with_others(tmp_path, models):
     library = stage_kit.library_of(tmp_path / "library", [stage_kit.tiny_film(tmp_path / "film.mp4", 4, seed=1)])
     environment = open_environment(library.uri, (), str(models.closed))

@@ -139,6 +139,7 @@ def test_what_goes_wrong_in_a_file_comes_through_with_its_line(own: Path, kinode
         find_variant(str(own))  # it is not taken for loaded
 
 
+@pytest.mark.slow
 def test_what_an_agent_raises_in_a_run_says_at_which_question(
     own: Path, kinodex: Kinodex, place: Path, server: ChatServer
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_request_brings_its_own_template() -> None:
     assert text.endswith('{"count": <number>}')
 
 
+@pytest.mark.slow
 def test_the_command_line_asks_it_and_continues_and_replays(
     own: Path, kinodex: Kinodex, place: Path, server: ChatServer
 ) -> None:
@@ -193,6 +195,7 @@ def test_the_command_line_asks_it_and_continues_and_replays(
     assert "first-lines" in page.read_text()
 
 
+@pytest.mark.slow
 def test_it_is_measured_and_a_run_of_other_code_is_refused(
     own: Path, kinodex: Kinodex, place: Path, server: ChatServer
 ) -> None:

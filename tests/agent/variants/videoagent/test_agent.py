@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import pairwise
 
 import pytest
 
@@ -23,7 +23,6 @@ from tests.support.agent_library import ScriptedModel, environment_of, film, mak
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(1234, 1246)
-ASKED = count()
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +60,7 @@ def script(confidence=1, segment=0, description="red kite desert"):
 
 
 def run(library, reply, budget=None, seen=None, **parameters):
-    environment, model = environment_of(library), ScriptedModel(reply)
-    model.name = f"scripted {next(ASKED)}"  # captions of other tests are kept under other names
+    environment, model = environment_of(library).without_shared_captions(), ScriptedModel(reply)
     events: list[Event] = []
     settings = replace(default_parameters("videoagent", environment), **parameters)
     answer = asyncio.run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from itertools import count
 
 import pytest
 
@@ -22,7 +21,6 @@ from agent.variants.videotree.requests import JudgeRelevance
 from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
-ASKED = count()
 CAPTIONS = film(1, 1200)
 
 
@@ -54,8 +52,7 @@ def script(relevance=lambda number, note: 1):
 
 
 def run(library, reply, budget=None, **parameters):
-    environment, model = environment_of(library), ScriptedModel(reply)
-    model.name = f"scripted {next(ASKED)}"  # captions of other tests are kept under other names
+    environment, model = environment_of(library).without_shared_captions(), ScriptedModel(reply)
     events: list[Event] = []
     settings = replace(default_parameters("videotree", environment), **parameters)
     answer = asyncio.run(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from index.maintenance.sweep import audit
 from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.search import bench_search, table
 from jobs.bench.synthetic_library import Size, frame_vectors, make_library, queries, video_id, words
-from tests.support.command import runner
 
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 
@@ -59,9 +56,3 @@ def test_figures(tmp_path):
     lines = table(figures).splitlines()
     assert lines[0].startswith("12 videos of 30 frames, 16 dimensions, 5 transcript lines")
     assert "recall@10 over all frames: 1.000 (goal 0.95: met)" in lines[-1]
-
-
-def test_the_command(tmp_path, monkeypatch, capsys):
-    tiny = ("--videos", "3", "--frames", "20", "--lines", "2", "--dim", "8", "--queries", "2", "--json")
-    done = runner(monkeypatch, capsys)("bench", "search", tmp_path / "library", *tiny)
-    assert json.loads(done.out)["size"] == [3, 20, 2, 8, 1000]

@@ -19,7 +19,7 @@ def test_version(kinodex: Kinodex) -> None:
 
 def test_help_names_every_command(kinodex: Kinodex) -> None:
     ran = kinodex("--help")
-    names = [each.name for each in (*app.registered_commands, *app.registered_groups)]
+    names = [each.name for each in app.registered_commands] + [each.name for each in app.registered_groups]
     assert ran.code == 0
     assert len(names) == 20
     assert all(f" {name} " in ran.out for name in names)

@@ -47,7 +47,7 @@ def test_the_numbers_are_those_of_the_code(page: Path) -> None:
 
 def test_the_sizes_are_those_of_the_models(page: Path) -> None:
     open_clip = import_open_clip()
-    for row in page.read_text().split("### Which")[1].splitlines():
+    for row in page.read_text().split("### Choice")[1].splitlines():
         cells = [cell.strip() for cell in row.split("|")]
         if len(cells) > 2 and "/" in cells[1]:
             architecture, tag = cells[1].strip("`").split("/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -106,19 +107,21 @@ with library.lease("ingest", "a run"):
         pair = [made(f"{sys.argv[2]} {number} {n}", 20, seed=n, lines=((0.0, 1.0, "hello"),)) for n in range(2)]
         for video in pair:
             write(library, video, complete=False)
-        library.complete([video.video_row() for video in pair])
+        library.writer.complete([video.video_row() for video in pair])
 """
 
 
+@pytest.mark.slow
 def test_killed_writers_leave_nothing_that_a_sweep_does_not_find(library):
     random = np.random.default_rng(5)
-    for turn in range(3):
+    for turn in range(2):
         command = [sys.executable, "-c", WRITE, library.uri, str(turn)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "at work\n"
             time.sleep(random.uniform(0.0, 0.4))
             writer.kill()
+        assert writer.returncode == -signal.SIGKILL  # it was at work until then
         with library.lease("ingest", "the next run"):
             sweep(library)
         assert audit(library).problems == ()

@@ -87,4 +87,5 @@ def _remedy(name: str) -> str:
 
 
 def gigabytes(count: int) -> str:
+    """Write a number of bytes in GB."""
     return f"{count / 1e9:,.1f} GB"

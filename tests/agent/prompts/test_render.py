@@ -1,17 +1,204 @@
-"""Prompts as text: what they must say, what they must not, and that hostile words stay words."""
+"""Prompts as text, and every request that an agent can ask: how it is sent, and what its cached replies depend on."""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import dataclasses
+import hashlib
+import importlib
+import json
+import pkgutil
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Union
 
 import pytest
 
+import agent
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Question, ScoredSegment, Segment, Video
-from agent.prompts.render import render
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import ROLES
+from agent.models.structured_output import strict_schema, tool_parameters
+from agent.prompts.render import FOLDER, render
 from agent.requests.answer import AnswerFrames
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from tests.support.chat_server import ChatServer, SentFrame
+from tests.support.wire import frame, role
+
+STORED, SIDE_PX = (640, 360), 320
+"""Stored frames are larger than the role's limit, and than that of any request."""
+TIMES_S = (3.0, 17.25, 4000.5)
+LABEL = re.compile(r"frame (\d+) at ([\d.]+) s")
+
+
+def kinds() -> list[type[Request[Any]]]:
+    """Every class of request with a template in the modules of agent, by name."""
+    for module in pkgutil.walk_packages(agent.__path__, "agent."):
+        importlib.import_module(module.name)
+    found: set[type[Request[Any]]] = set()
+    left: list[type[Request[Any]]] = [Request]
+    while left:
+        left += (subclasses := left.pop().__subclasses__())
+        found |= {each for each in subclasses if each.__module__.startswith("agent.") and hasattr(each, "template")}
+    return sorted(found, key=lambda kind: (kind.__name__, kind.template))
+
+
+def example(kind: Any) -> Any:
+    """A value of a type: a dataclass of examples, one example for a tuple of any length."""
+    if kind is ShownFrame:
+        return frame(1, size=STORED)
+    if kind is Question:
+        return Question("What colour is the kite?", ("red", "blue"))
+    if kind is Video:
+        return Video("a" * 32, "kites", 0.0, 5000.0)
+    if kind in (str, int, float, bool):
+        return {str: "kite", int: 3, float: 2.5, bool: True}[kind]
+    if dataclasses.is_dataclass(kind):
+        return built(kind)
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is Literal:
+        return inner[0]
+    if typing.get_origin(kind) in (Union, types.UnionType):
+        return example(inner[0])
+    if typing.get_origin(kind) is tuple:
+        return tuple(example(each) for each in inner if each is not ...)
+    raise TypeError(f"no example of {kind}; add one here")
+
+
+def built(kind: Any, **given: Any) -> Any:
+    """A dataclass from examples of its fields; a field with a default keeps it."""
+    types_of = typing.get_type_hints(kind)
+    needed = [each.name for each in dataclasses.fields(kind) if each.default is each.default_factory]
+    return kind(**{name: example(types_of[name]) for name in needed if name not in given}, **given)
+
+
+KINDS = kinds()
+LOOKING = [kind for kind in KINDS if "frames" in {each.name for each in dataclasses.fields(kind)}]
+by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+looking = pytest.mark.parametrize("kind", LOOKING, ids=lambda kind: kind.__name__)
+
+
+Send = Callable[[Request[Any]], tuple[list[SentFrame], str]]
+
+
+@pytest.fixture(scope="module")
+def send() -> Iterator[Send]:
+    """Send a request to a server; return the frames and the text that arrive."""
+    with ChatServer(lambda body: "no matter") as server, asyncio.Runner() as runner:
+        model = OpenAIModel(role(server, image_side_px=SIDE_PX))
+
+        def send_one(request: Request[Any]) -> tuple[list[SentFrame], str]:
+            runner.run(model.ask(request))
+            assert server.problems == []
+            return list(server.seen[-1].frames), server.seen[-1].text
+
+        yield send_one
+        runner.run(model.close())
+
+
+def test_the_requests_are_found() -> None:
+    assert {"Decide", "AnswerFrames", "Guess", "DescribeSegment"} <= {kind.__name__ for kind in KINDS}
+    assert "Guess" not in {kind.__name__ for kind in LOOKING}
+
+
+def test_no_template_is_left_over() -> None:
+    used = {f"{kind.template}.jinja" for kind in KINDS}
+    assert {path.name for path in FOLDER.glob("[!_]*.jinja")} == used
+
+
+@by_name
+def test_a_request_says_who_answers_and_in_what_form(kind: type[Request[Any]]) -> None:
+    text = render(built(kind))
+    assert kind.role in ROLES
+    assert kind.form != "json" or "Reply with JSON only: {" in text
+    assert "  \n" not in text and "\n\n\n" not in text
+    assert not re.search(r"\{\{|\{%|%\}|\bNone\b|object at 0x", text)
+
+
+@by_name
+def test_a_complaint_is_shown_to_the_model(kind: type[Request[Any]], send: Send) -> None:
+    again = dataclasses.replace(built(kind), attempt=1, complaint="it names segment 77", bad_reply="[77]")
+    assert "it names segment 77" in render(again) and "[77]" in send(again)[1]
+
+
+@looking
+def test_frames_follow_the_text_in_order_each_after_its_time_and_no_larger_than_allowed(
+    kind: type[Request[Any]],
+    send: Send,
+) -> None:
+    frames = tuple(frame(number, time_s=time_s, size=STORED) for number, time_s in enumerate(TIMES_S, start=1))
+    arrived, text = send(built(kind, frames=frames))
+    labels = [LABEL.fullmatch(each.label) for each in arrived]
+    assert [(int(label[1]), float(label[2])) for label in labels if label] == list(enumerate(TIMES_S, start=1))
+    side = 640 if kind.full_size else min(SIDE_PX, kind.image_side_px or SIDE_PX)
+    assert {max(each.width_px, each.height_px) for each in arrived} == {side}
+    assert all(f"{time_s:.1f} s" in text for time_s in TIMES_S)
+
+
+@looking
+def test_frames_of_several_videos_say_which(kind: type[Request[Any]], send: Send) -> None:
+    frames = tuple(frame(1, time_s=5.0, size=(64, 48), video=letter * 32) for letter in "ab")
+    arrived, _ = send(built(kind, frames=frames))
+    assert [each.label for each in arrived] == [
+        f"frame {number} at 5.00 s of video {letter * 12}" for number, letter in enumerate("ab", start=1)
+    ]
+
+
+CACHED = {
+    "Act videoseek": "05060f72c65a",
+    "AdjustPlan videoagent2_adjust_plan": "597fbdafd032",
+    "AnswerFrames answer_frames": "977868ca5527",
+    "AnswerNotes answer_notes": "3f0b6a0f5947",
+    "AnswerNow choose_action": "87132f2475fa",
+    "AnswerNow videoseek": "2760cadc0771",
+    "Assess videoagent2_assess": "58a7abdecc51",
+    "CallTool videoagent2_call_tool": "ad827316d10e",
+    "CaptionFrames videoagent2_caption": "9f95d136a6e6",
+    "ChooseAction choose_action": "49fdddf05054",
+    "ChooseFrames choose_frames": "2a00dc89eea4",
+    "CreatePlan videoagent2_create_plan": "bddf6bd7f8d5",
+    "Decide decide": "6d2b097da4af",
+    "DescribeSegment describe_segment": "785dbab2aa5c",
+    "DiscoverQueries discover_queries": "380d71a567e8",
+    "FindMissing find_missing": "22c7118fa5eb",
+    "FocusClip videoseek_focus": "cb15f8687ae4",
+    "Guess guess": "5f63cd36d44d",
+    "JudgeAnswer judge_answer": "2c93f9f14514",
+    "JudgeRelevance judge_relevance": "96474ae3afd8",
+    "LocateClips locate_clips": "fde524ec704b",
+    "OverviewVideo videoseek_overview": "8ab50e9b2545",
+    "ProposeQueries propose_queries": "9dfd2d39f4ab",
+    "ReadFrames read_frames": "c85325ec069d",
+    "Recall recall": "fcbc3598c065",
+    "ReflectOnAnswer reflect_on_answer": "4b320250bb09",
+    "ScoreSegments score_segments": "bbdd429760e0",
+    "SkimRange videoseek_skim": "ee9e95e32c39",
+    "Summarize summarize": "93bfff12aa81",
+    "Think videoseek": "58d20005ba95",
+}
+"""Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs."""
+
+
+def cached_part(kind: Any) -> str:
+    """A hash of the prompt of an example, the schemas with their descriptions, and how the request is sent."""
+    schemas = strict_schema(kind.Reply), kind.Reply.__name__, tool_parameters(kind.tools) if kind.tools else None
+    options = kind.form, kind.temperature, kind.stop, kind.image_side_px, kind.full_size, kind.role
+    text = json.dumps([*schemas, *options, render(built(kind))])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@by_name
+def test_replies_that_were_cached_before_are_still_found(kind: type[Request[Any]]) -> None:
+    """A prompt, a field, or the docstring of a reply or tool (a schema's description) has changed, else.
+
+    Users then pay for every such reply again: change the value here only if that is what you want.
+    """
+    assert cached_part(kind) == CACHED[f"{kind.__name__} {kind.template}"]
+
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

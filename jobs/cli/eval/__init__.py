@@ -1,1 +1,1 @@
-"""`kinodex eval ...`."""
+"""The commands of `kinodex eval`: parse options, call `jobs.evaluation` or `jobs.simulation`, print."""

@@ -1,4 +1,4 @@
-"""`kinodex eval`: agents measured against each other on the questions of a benchmark."""
+"""`kinodex eval`: compare agents on the questions of a benchmark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.cli.eval import simulate as eval_simulate_command
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Measure agents against each other. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
+    help="Compare agents on a benchmark. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
 )
 app.command("run")(eval_run_command.eval_run)
 app.command("check")(eval_check_command.check)
@@ -25,7 +25,7 @@ app.command("simulate")(eval_simulate_command.simulate)
 
 
 def with_run(arguments: Sequence[str]) -> list[str]:
-    """The command line with `run` put in after `eval` where no other of its commands follows."""
+    """Insert `run` into a command line after `eval` if no other of its commands follows."""
     names = {command.name for command in app.registered_commands}
     if len(arguments) > 1 and arguments[0] == "eval" and not {arguments[1], arguments[1][:1]} & {*names, "-"}:
         return ["eval", "run", *arguments[1:]]

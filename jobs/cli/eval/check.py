@@ -1,4 +1,4 @@
-"""`kinodex eval check`: what an annotation file holds, what is wrong with it, and which of its videos a library has."""
+"""`kinodex eval check`: list the questions of an annotation file, its defects, and its videos that a library has."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check(
     ids: IdsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Read a benchmark, and say what it holds, which rows are wrong, and which videos a library lacks."""
+    """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks."""
     from jobs.benchmarks.registry import annotation_files, entry, read_benchmark
     from jobs.benchmarks.subset import parse_subset, select_samples
     from jobs.console.output import console, print_json

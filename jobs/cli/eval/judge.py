@@ -1,4 +1,4 @@
-"""`kinodex eval judge`: a model's scores of free-form answers."""
+"""`kinodex eval judge`: score free-form answers by a model."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def judge(
     markdown: MarkdownOption = False,
     page: PageOption = True,
 ) -> None:
-    """Have a model score a run's free-form answers from 0 to 3, then report. It goes on where it was ended.
+    """Score a run's free-form answers from 0 to 3 by a model, then report. The same command continues after an end.
 
-    Of a file of --models, the role judge is asked, else default.
+    Of a file of --models, the role judge is used, else default.
     """
     import sys
 
     from jobs.evaluation.score.model_judge import judge_answers
     from jobs.model_choice import ModelChoice
 
-    def told(done: int, of: int) -> None:
+    def on_progress(done: int, of: int) -> None:
         if done % SHOW_EVERY == 0 or done == of:
             print(f"{done:,} of {of:,} answers judged", file=sys.stderr, flush=True)
 
     choice = ModelChoice(model, base_url, models, cache=cache, sample=sample, at_once=at_once)
-    without = judge_answers(run, choice, told)
-    if without:
-        print(f"{without:,} answers got no valid score; the same command asks for those again", file=sys.stderr)
+    unscored = judge_answers(run, choice, on_progress)
+    if unscored:
+        print(f"{unscored:,} answers got no valid score; the same command asks for those again", file=sys.stderr)
     report(run, markdown, page=page)

@@ -1,4 +1,4 @@
-"""`kinodex eval report` and `kinodex eval compare`: what runs have come to."""
+"""`kinodex eval report` and `kinodex eval compare`: the results of runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobs.cli.options.library import JsonOption
 
 RunArgument = Annotated[Path, typer.Argument(help="The folder of a run, as `kinodex eval` wrote it with --out.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]
-PageOption = Annotated[bool, typer.Option(help="Also make report.html and figures/ anew.")]
+PageOption = Annotated[bool, typer.Option(help="Also write report.html and figures/ again.")]
 
 
 def report(
@@ -20,7 +20,7 @@ def report(
     json: JsonOption = False,
     page: PageOption = True,
 ) -> None:
-    """Print how a run's agents did, finished or not, and make its report anew."""
+    """Print the results of a run, finished or not, and write its report again."""
     from jobs.evaluation.report.tables import NOTES, facts, print_all, tables
     from jobs.evaluation.score.report import as_json, report_run
 
@@ -42,18 +42,18 @@ def compare(
     json: JsonOption = False,
     every: Annotated[bool, typer.Option("--every-pair", help="All agents of RUN against all of OTHER.")] = False,
 ) -> None:
-    """Hold two runs of a benchmark against each other, on the questions that both answered.
+    """Compare two runs of a benchmark, on the questions that both answered.
 
-    Agents are paired by name; if no name is in both runs, each is held against each.
+    Agents are paired by name; if no name is in both runs, all are compared with all.
     """
     from dataclasses import asdict
 
     from jobs.console.output import print_json
     from jobs.evaluation.report.tables import NOTES, comparison_facts, comparison_table, print_all
     from jobs.evaluation.run.run_folder import read_run
-    from jobs.evaluation.score import compare as comparing
+    from jobs.evaluation.score.compare import compare_runs
 
-    compared = comparing.compare(read_run(run), read_run(other), every=every)
+    compared = compare_runs(read_run(run), read_run(other), every=every)
     if json:
         print_json(asdict(compared))
     else:

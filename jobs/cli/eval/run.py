@@ -1,4 +1,4 @@
-"""`kinodex eval run`: the questions of a benchmark put to agents, and the report of how they did."""
+"""`kinodex eval run`: run agents on the questions of a benchmark, and report their results."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ AnnotationsOption = Annotated[
 ]
 AgentsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="AGENT[:NAME=VALUE,..]", help="Who is asked, by name or FILE.py; may be repeated. Default: eea."
-    ),
+    typer.Option(metavar="AGENT[:NAME=VALUE,..]", help="An agent, by name or FILE.py; may be repeated. Default: eea."),
 ]
 ControlsOption = Annotated[
     bool, typer.Option(help="Also uniform with as many frames as the first agent, blind and random.")
 ]
 RayOption = Annotated[bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Processes that ask. Default: this one; by Ray, one a core.")
+    int | None, typer.Option(min=1, help="Processes that run agents. Default: this one; by Ray, one a core.")
 ]
 KeepCaptionsOption = Annotated[
     bool, typer.Option(help="Keep captions that agents have made; else every question pays for its own.")
@@ -37,7 +35,7 @@ def eval_run(
     benchmark: BenchmarkArgument,
     library: LibraryArgument,
     annotations: AnnotationsOption,
-    out: Annotated[Path, typer.Option(help="Folder for all that comes of it; one of the same run goes on.")],
+    out: Annotated[Path, typer.Option(help="Folder for all results; a folder of the same run is continued.")],
     agent: AgentsOption = None,
     ablations: Annotated[bool, typer.Option(help="Also each agent with each of its parts switched off.")] = False,
     controls: ControlsOption = True,
@@ -50,12 +48,12 @@ def eval_run(
     sample: options.SampleOption = 0,
     detector: options.DetectorOption = None,
     space: options.SpaceOption = None,
-    subtitles: Annotated[bool, typer.Option(help="Whether agents may read what is said.")] = True,
+    subtitles: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
     map_: MapOption = None,
     only: OnlyOption = None,
     ids: IdsOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
-    seed: Annotated[int, typer.Option(help="Which questions --limit draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
     max_frames: options.MaxFramesOption = None,
     max_rounds: options.MaxRoundsOption = None,
     max_tokens: options.MaxTokensOption = None,
@@ -69,7 +67,9 @@ def eval_run(
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
     stop_at_cost: options.StopAtCostOption = None,
-    retry_errors: Annotated[bool, typer.Option(help="Ask again what got no answer in an earlier run.")] = False,
+    retry_errors: Annotated[
+        bool, typer.Option(help="Ask the questions again that got no answer in an earlier run.")
+    ] = False,
     page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
 ) -> None:
     """Ask agents the questions of a benchmark about a library's videos, and report how they did.

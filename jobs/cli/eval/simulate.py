@@ -26,7 +26,7 @@ def simulate(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
 ) -> None:
-    """Search of EEA, its ablations, VCA and uniform under changing assumptions, and of EEA with other settings.
+    """Simulate the search of EEA, its ablations, VCA and uniform under changing assumptions, and EEA's settings.
 
     SIMULATION: the model knows the evidence and errs as it is told to; no figure says anything about a real model.
     """

@@ -1,4 +1,4 @@
-"""A report as one page for a browser, which needs no network, and its plots as files beside it."""
+"""Write a report as one page for a browser, which needs no network, and its plots as files beside it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,26 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.evaluation.report.plot_series import Scale, agents_of, breakdowns, categories, scale_of, spoken
-from jobs.evaluation.report.plot_style import for_page, save_plot
-from jobs.evaluation.report.plots import Plot, plots
-from jobs.evaluation.report.plots_accuracy import p_text
+from jobs.evaluation.report.plot_style import (
+    Plot,
+    Scale,
+    agents_of,
+    breakdown_label,
+    breakdowns,
+    categories,
+    for_page,
+    save_plot,
+    scale_of,
+)
+from jobs.evaluation.report.plots_accuracy import (
+    accuracy_plot,
+    category_plots,
+    cost_plot,
+    duration_plot,
+    p_label,
+    pair_plot,
+)
+from jobs.evaluation.report.plots_search import distance_plot, entropy_plot, frames_plot, rounds_plot
 from jobs.evaluation.report.tables import FEW_VIDEOS
 from jobs.evaluation.run.run_folder import FIGURES, PAGE, write_whole
 from jobs.evaluation.score.report import Pair, Report, Standing
@@ -30,11 +46,11 @@ COSTS = {
 }
 MAIN_COSTS = ("frames", "tokens", "cost", "seconds")
 QUESTIONS_A_VIDEO = (10, 100)
-"""Over how many questions a video the index is shared out, beside those of the run."""
+"""Questions a video over which the cost of the index is shared out, beside those of the run."""
 
 
 def write_page(report: Report, folder: Path) -> Path:
-    """Write report.html and figures/ in a folder; give the page's path."""
+    """Write report.html and figures/ into a folder; return the page's path."""
     from markupsafe import Markup
 
     drawn = write_figures(report, folder)
@@ -50,7 +66,7 @@ def write_page(report: Report, folder: Path) -> Path:
             percent=Scale("Share", "%", 100, 1),
             # The SVGs are our own, and what they say of the user's is drawn as outlines.
             figures=[(plot, Markup(for_page(svg))) for plot, svg in drawn],
-            breakdowns={name: (spoken(name), categories(report, name)) for name in breakdowns(report)},
+            breakdowns={name: (breakdown_label(name), categories(report, name)) for name in breakdowns(report)},
             costs=costs,
             main_costs={name: costs[name] for name in MAIN_COSTS if name in costs},
             best=best,
@@ -66,7 +82,7 @@ def write_page(report: Report, folder: Path) -> Path:
 
 
 def write_figures(report: Report, folder: Path) -> list[tuple[Plot, str]]:
-    """Write every plot of a report as SVG and PNG in figures/ of a folder; give the plots with their SVGs."""
+    """Write every plot of a report as SVG and PNG into figures/ of a folder; return the plots with their SVGs."""
     drawn = []
     for plot in plots(report):
         svg = save_plot(
@@ -81,18 +97,37 @@ def write_figures(report: Report, folder: Path) -> list[tuple[Plot, str]]:
     return drawn
 
 
+def plots(report: Report) -> tuple[Plot, ...]:
+    """List the plots that a report has the figures for; systems whose answers cannot be scored are in none."""
+    scored = [each for each in report.standings if each.accuracy.questions]
+    pairs = [each for each in report.pairs if each.difference.questions]
+    report = replace(report, standings=tuple(scored), pairs=tuple(pairs))
+    kinds = (
+        accuracy_plot,
+        frames_plot,
+        cost_plot,
+        duration_plot,
+        category_plots,
+        pair_plot,
+        rounds_plot,
+        entropy_plot,
+        distance_plot,
+    )
+    return tuple(plot for kind in kinds for plot in kind(report))
+
+
 @cache
 def templates() -> Environment:
-    """The templates of pages; whatever is put into them is escaped."""
+    """Load the templates of pages, which escape all values."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True)
-    made.filters |= {"amount": amount, "p_text": p_text}
+    made.filters |= {"amount": amount, "p_label": p_label}
     return made
 
 
 def amount(value: float, cost: str) -> str:
-    """An amount of a cost with as many digits as it deserves."""
+    """Format an amount of a cost with as many digits as matter."""
     if value == 0:
         return "0"
     if cost == "cost":
@@ -105,19 +140,19 @@ def _is_spent(report: Report, cost: str) -> bool:
 
 
 def _rivals(report: Report, best: Standing | None) -> list[Pair]:
-    """The best contender against the next best agent and the best control, as pairs that begin with it."""
+    """Pair the best system with the next best agent and with the best control; each pair begins with the best."""
     if best is None:
         return []
     ranked = sorted(report.standings, key=lambda each: -each.accuracy.mean)
     others = [each for each in ranked if each is not best]
     rivals = [next((each.name for each in others if each.is_control == kind), None) for kind in (False, True)]
-    pairs = [*report.pairs, *map(_turned, report.pairs)]
+    pairs = [*report.pairs, *map(_swap, report.pairs)]
     return [pair for rival in rivals for pair in pairs if (pair.a, pair.b) == (best.name, rival)]
 
 
-def _turned(pair: Pair) -> Pair:
-    """The same pair with the second contender first."""
-    seen = pair.difference
-    low, high = (None if end is None else -end for end in (seen.high, seen.low))
-    difference = replace(seen, mean=-seen.mean, low=low, high=high)
+def _swap(pair: Pair) -> Pair:
+    """Turn a pair round, so that its second system comes first."""
+    forward = pair.difference
+    low, high = (None if end is None else -end for end in (forward.high, forward.low))
+    difference = replace(forward, mean=-forward.mean, low=low, high=high)
     return replace(pair, a=pair.b, b=pair.a, difference=difference, only_a=pair.only_b, only_b=pair.only_a)

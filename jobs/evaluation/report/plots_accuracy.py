@@ -1,12 +1,33 @@
-"""Plots of how well contenders do: over all questions, against what they cost, by category, and in pairs."""
+"""Plots of accuracy: over all questions, against the cost, by category, and in pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from jobs.evaluation.report.plot_series import Scale, SeriesStyle, agents_of, looks, scale_of
-from jobs.evaluation.report.plot_style import INK, MUTED, PAPER, only_grid, wrapped
+from jobs.evaluation.report.plot_style import (
+    COLUMN_IN,
+    INK,
+    MOST_COMPARED,
+    MUTED,
+    PAGE_IN,
+    PAPER,
+    Plot,
+    Scale,
+    SeriesStyle,
+    agents_of,
+    breakdown_label,
+    breakdowns,
+    categories,
+    left_out,
+    only_grid,
+    scale_of,
+    select_compared,
+    series_styles,
+    wrapped,
+)
+from jobs.evaluation.run.run_folder import slug
 from jobs.evaluation.score.report import Pair, Report, Standing
 from jobs.evaluation.score.statistics import Estimate
 
@@ -14,14 +35,105 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+COSTS = {"frames": "Frames shown a question", "tokens": "Tokens a question", "cost": "Money a question"}
+MOST_PAIRS, MOST_CATEGORIES = 20, 30
+TALLEST_IN = 9.0
+"""Largest height of a plot that fits a page of a paper."""
+HEAD_IN, ROW_IN, LINE_IN = 0.8, 0.12, 0.085
+"""Heights in a plot of categories: its axis and legend, a row's margins, and a system in a row."""
 FIGURE_SPACE = "\u2007"
 LOG_FROM = 8.0
-"""Costs further apart than by this factor are drawn on a logarithmic axis."""
+"""Factor between costs above which their axis is logarithmic."""
+
+
+def accuracy_plot(report: Report) -> Iterator[Plot]:
+    if not report.standings:
+        return
+    scale, rows = scale_of(report), len(report.standings) + (report.chance is not None)
+    caption = f"{scale.name} over all questions with its 95 % confidence interval. Dashed lines: the controls."
+    draw = partial(draw_accuracy, report=report)
+    yield Plot("accuracy", f"{scale.name} of every agent and control", caption, draw, COLUMN_IN, 0.6 + 0.27 * rows)
+
+
+def cost_plot(report: Report) -> Iterator[Plot]:
+    held = {
+        name: label
+        for name, label in COSTS.items()
+        if any(name in each.costs and each.costs[name].mean > 0 for each in agents_of(report))
+    }
+    if not held:
+        return
+    scale = scale_of(report)
+    caption = (
+        f"{scale.name} against what a question takes on average, with 95 % confidence intervals. Up and to the left is "
+        "better. Dashed lines: controls that see no frames."
+    )
+    draw = partial(draw_against_costs, report=report, costs=held)
+    width_in = PAGE_IN if len(held) > 1 else COLUMN_IN
+    spent = [label.split()[0].lower() for label in held.values()]
+    title = f"{scale.name} against {' and '.join(filter(None, [', '.join(spent[:-1]), spent[-1]]))}"
+    yield Plot("costs", title, caption, draw, width_in, 3.0)
+
+
+def duration_plot(report: Report) -> Iterator[Plot]:
+    if "duration" not in breakdowns(report):
+        return
+    scale, shown, counts = scale_of(report), select_compared(report), categories(report, "duration")
+    caption = (
+        f"{scale.name} by the length of the video, as Figure 8 of EEA has it, with 95 % confidence intervals; "
+        f"n questions in each group.{left_out(report, len(shown))}"
+    )
+    draw = partial(draw_durations, report=report, shown=shown, counts=counts)
+    yield Plot("durations", f"{scale.name} by the length of the video", caption, draw, PAGE_IN, 2.9)
+
+
+def category_plots(report: Report) -> Iterator[Plot]:
+    scale = scale_of(report)
+    for breakdown in breakdowns(report):
+        if breakdown == "duration":
+            continue
+        held = categories(report, breakdown)
+        often = sorted(held, key=lambda name: -held[name])[:MOST_CATEGORIES]
+        counts = {name: held[name] for name in held if name in often}
+        shown = select_compared(report, _room(len(counts)))
+        caption = f"{scale.name} by {breakdown_label(breakdown)} with 95 % confidence intervals; n questions in each."
+        draw = partial(draw_categories, report=report, shown=shown, breakdown=breakdown, counts=counts)
+        height_in = HEAD_IN + len(counts) * (ROW_IN + LINE_IN * len(shown))
+        caption += left_out(report, len(shown)) + (
+            " Rare categories: see the table." if len(counts) < len(held) else ""
+        )
+        yield Plot(
+            f"by_{slug(breakdown)}",
+            f"{scale.name} by {breakdown_label(breakdown)}",
+            caption,
+            draw,
+            COLUMN_IN * 1.4,
+            height_in,
+        )
+
+
+def _room(rows: int) -> int:
+    """Number of systems that so many rows of categories have room for."""
+    return max(2, min(MOST_COMPARED, int(((TALLEST_IN - HEAD_IN) / rows - ROW_IN) / LINE_IN)))
+
+
+def pair_plot(report: Report) -> Iterator[Plot]:
+    pairs = report.pairs[:MOST_PAIRS]
+    if not pairs:
+        return
+    caption = (
+        f"{scale_of(report).name} of the first less that of the second on the same questions, with 95 % confidence "
+        "intervals. An interval that touches 0 is grey: that difference may be chance."
+    )
+    if len(pairs) < len(report.pairs):
+        caption += f" The first {len(pairs)} of {len(report.pairs)} pairs; the table has all."
+    draw = partial(draw_pairs, report=report, pairs=pairs)
+    yield Plot("pairs", "Differences between agents", caption, draw, COLUMN_IN * 1.4, 0.6 + 0.31 * len(pairs))
 
 
 def draw_accuracy(figure: Figure, report: Report) -> None:
-    """A row a contender, agents over controls; a line through the plot at each control and at chance."""
-    axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
+    """Draw a row a system, agents over controls; a line through the plot at each control and at chance."""
+    axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
     only_grid(axes, "x")
     controls = [each for each in report.standings if each.is_control]
     rows = agents_of(report) + controls
@@ -43,9 +155,9 @@ def draw_accuracy(figure: Figure, report: Report) -> None:
 
 
 def draw_against_costs(figure: Figure, report: Report, costs: Mapping[str, str]) -> None:
-    """A panel a cost, with a point for everyone that has it; a line at each control that sees no frames."""
+    """Draw a panel a cost, with a point for every system that has it; a line at each control that sees no frames."""
     panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
-    scale, drawn = scale_of(report), looks(report)
+    scale, drawn = scale_of(report), series_styles(report)
     flat = [each for each in report.standings if each.is_control and not any(each.frames)]
     for axes, (cost, label) in zip(panels, costs.items(), strict=True):
         points = [each for each in report.standings if each not in flat and each.costs[cost].mean > 0]
@@ -69,8 +181,8 @@ def draw_against_costs(figure: Figure, report: Report, costs: Mapping[str, str])
 
 
 def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], counts: Mapping[str, int]) -> None:
-    """A group a range of lengths, and a line a contender through them."""
-    axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
+    """Draw a group a range of lengths, and a line a system through them."""
+    axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
     only_grid(axes, "y")
     step = 0.7 / len(shown)
     for n, each in enumerate(shown):
@@ -97,8 +209,8 @@ def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], co
 def draw_categories(
     figure: Figure, report: Report, shown: Sequence[Standing], breakdown: str, counts: Mapping[str, int]
 ) -> None:
-    """A row a category, with every contender's interval in it."""
-    axes, scale, drawn = figure.subplots(), scale_of(report), looks(report)
+    """Draw a row a category, with every system's interval in it."""
+    axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
     only_grid(axes, "x")
     step = 0.74 / len(shown)
     for n, each in enumerate(shown):
@@ -117,7 +229,7 @@ def draw_categories(
 
 
 def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
-    """A forest plot: a row a pair with its difference, and the p-value at its right."""
+    """Draw a forest plot: a row a pair with its difference, and the p-value at its right."""
     axes, scale = figure.subplots(), scale_of(report)
     only_grid(axes, "x")
     axes.axvline(0, color=INK, linewidth=0.8)
@@ -126,7 +238,7 @@ def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
         sure = low is not None and high is not None and (low > 0 or high < 0)
         _interval(axes, scale, pair.difference, y, SeriesStyle(INK if sure else MUTED, "s"), across=True)
         # Spaces as wide as a digit, so that the p-values stand under each other.
-        text = f"{scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)}   {p_text(pair.p_value)}"
+        text = f"{scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)}   {p_label(pair.p_value)}"
         _beside(axes, y, text, INK if sure else MUTED)
     axes.set_yticks(range(len(pairs)), [wrapped(f"{pair.a} − {pair.b}", 36) for pair in pairs], fontsize=6.5)
     axes.set_ylim(len(pairs) - 0.4, -0.6)
@@ -134,8 +246,8 @@ def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
     axes.set_xlabel("Difference in " + (scale.label.lower() if scale.unit != "%" else "accuracy (percentage points)"))
 
 
-def p_text(p_value: float | None) -> str:
-    """A p-value with as many digits as it deserves."""
+def p_label(p_value: float | None) -> str:
+    """Format a p-value with as many digits as matter."""
     if p_value is None:
         return "p = ?"
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.{3 if p_value < 0.1 else 2}f}"
@@ -144,7 +256,7 @@ def p_text(p_value: float | None) -> str:
 def _interval(
     axes: Axes, scale: Scale, estimate: Estimate, at: float, look: SeriesStyle, across: bool = False, label: str = ""
 ) -> None:
-    """A mean with its interval at a place of the other axis."""
+    """Draw a mean with its interval at a place of the other axis."""
     mean = estimate.mean * scale.factor
     reach = None
     if estimate.low is not None and estimate.high is not None:
@@ -167,12 +279,12 @@ def _interval(
 
 
 def _beside(axes: Axes, y: float, text: str, hue: str = INK) -> None:
-    """A row's figures at the right of the plot."""
+    """Write a row's figures at the right of the plot."""
     axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center_baseline", fontsize=6.5, color=hue)
 
 
 def _widen(axes: Axes, values: Sequence[float]) -> None:
-    """A logarithmic axis where costs are far apart, else one from 0."""
+    """Set a logarithmic axis if costs are far apart, else one from 0."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if values and max(values) / min(values) > LOG_FROM:
@@ -186,7 +298,7 @@ def _widen(axes: Axes, values: Sequence[float]) -> None:
 
 
 def _legend(figure: Figure, panels: Sequence[Axes], across: int) -> None:
-    """Every name of some panels once, under the plot, in rows of at most `across` that are as even as can be."""
+    """Write every name of some panels once, under the plot, in even rows of at most `across`."""
     held = {name: handle for axes in panels for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     down = -(-len(held) // across)
     names = [wrapped(name, 34) for name in held]

@@ -1,14 +1,28 @@
-"""Plots of how contenders search: frames, rounds, the entropy of rewards, and the way to the truth."""
+"""Plots of the search: frames, rounds, the entropy of rewards, and the distance to the evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jobs.evaluation.report.plot_series import looks, scale_of
-from jobs.evaluation.report.plot_style import COLOURS, INK, MUTED, PAPER, only_grid, wrapped
+from jobs.evaluation.report.plot_style import (
+    COLOURS,
+    COLUMN_IN,
+    INK,
+    MOST_COMPARED,
+    MUTED,
+    PAGE_IN,
+    PAPER,
+    Plot,
+    agents_of,
+    only_grid,
+    scale_of,
+    series_styles,
+    wrapped,
+)
 from jobs.evaluation.score.report import Report, Standing
 
 if TYPE_CHECKING:
@@ -24,9 +38,61 @@ NEAR_S = 10
 """Distances below this are drawn on a linear scale, which can show 0, and above it on a logarithmic one."""
 
 
+def frames_plot(report: Report) -> Iterator[Plot]:
+    shown = [each for each in report.standings if any(each.frames)]
+    if shown:
+        caption = (
+            "Different frames that a model saw a question. Box: the middle half, with the median; whiskers: 5 to 95 %; "
+            "white diamond: the mean."
+        )
+        draw = partial(draw_frames, report=report, shown=shown)
+        yield Plot("frames", "Frames that a question takes", caption, draw, COLUMN_IN, 0.6 + 0.27 * len(shown))
+
+
+def rounds_plot(report: Report) -> Iterator[Plot]:
+    caption = (
+        "The share of questions that ended after so many rounds (bar), the part of them answered rightly (solid), and "
+        f"the {scale_of(report).name.lower()} among them (number), as Figure 7 of EEA has it."
+    )
+    shown = [each for each in agents_of(report) if len(each.depths) > 1]
+    yield from _panelled("rounds", "Rounds after which questions end", caption, draw_rounds, report, shown)
+
+
+def entropy_plot(report: Report) -> Iterator[Plot]:
+    caption = (
+        "Normalised entropy of the candidates' rewards in every round, before fusion with the queries' scores (left) "
+        "and after (right), as Figure 4 of EEA has it. At 1 all segments look alike; at 0 one stands out. Lines: means."
+    )
+    title, shown = (
+        "How well rewards distinguish segments",
+        [each for each in agents_of(report) if any(each.entropy.values())],
+    )
+    yield from _panelled("entropy", title, caption, draw_entropy, report, shown)
+
+
+def distance_plot(report: Report) -> Iterator[Plot]:
+    caption = (
+        "How far the segment that is explored next, and the one of the highest score, lie from the nearest true range: "
+        "the share of rounds within a distance; at 0 they overlap. After Figure 5 of VCA."
+    )
+    shown = [each for each in agents_of(report) if any(each.distance.values())]
+    yield from _panelled("distance", "How near the search comes", caption, draw_distance, report, shown)
+
+
+def _panelled(
+    name: str, title: str, caption: str, draw: Callable[..., None], report: Report, able: list[Standing]
+) -> Iterator[Plot]:
+    """Make a plot with a panel for each system that has its figures, if any has."""
+    shown = able[:MOST_COMPARED]
+    if shown:
+        width_in = COLUMN_IN if len(shown) <= 2 else PAGE_IN
+        height_in = 0.6 + 1.75 * -(-len(shown) // PANELS_ACROSS)
+        yield Plot(name, title, caption, partial(draw, report=report, shown=shown), width_in, height_in)
+
+
 def draw_frames(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
-    """A box of the frames of all questions, a row a contender."""
-    axes, drawn = figure.subplots(), looks(report)
+    """Draw a box of the frames of all questions, a row a system."""
+    axes, drawn = figure.subplots(), series_styles(report)
     only_grid(axes, "x")
     for y, each in enumerate(shown):
         hue = drawn[each.name].colour
@@ -53,8 +119,8 @@ def draw_frames(figure: Figure, report: Report, shown: Sequence[Standing]) -> No
 
 
 def draw_rounds(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
-    """Bars of shares by round, the right part solid, with the accuracy over each."""
-    scale, drawn = scale_of(report), looks(report)
+    """Draw bars of shares by round, the right part solid, with the accuracy over each."""
+    scale, drawn = scale_of(report), series_styles(report)
     last = min(DEEPEST + 1, max(depth.rounds for each in shown for depth in each.depths))
     for axes, each in _panels(figure, shown):
         only_grid(axes, "y")
@@ -78,7 +144,7 @@ def draw_rounds(figure: Figure, report: Report, shown: Sequence[Standing]) -> No
 
 
 def draw_entropy(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
-    """Shares of rounds by entropy, which stands upright: before fusion to the left, after it to the right."""
+    """Draw shares of rounds by entropy, upright: before fusion to the left, after it to the right."""
     edges = np.linspace(0, 1, ENTROPY_BINS + 1)
     most = max(_shares(values, edges).max() for each in shown for values in each.entropy.values() if values)
     for axes, each in _panels(figure, shown):
@@ -99,7 +165,7 @@ def draw_entropy(figure: Figure, report: Report, shown: Sequence[Standing]) -> N
 
 
 def draw_distance(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
-    """The share of rounds whose segment lies within a distance of the truth: explored next, and of highest score."""
+    """Draw the share of rounds whose segment lies within a distance of the evidence: explored next, and best."""
     furthest = max(NEAR_S, *(value for each in shown for values in each.distance.values() for value in values))
     for axes, each in _panels(figure, shown):
         for name, hue, line in (("chosen", COLOURS[0], "-"), ("best", COLOURS[1], "--")):
@@ -118,7 +184,7 @@ def draw_distance(figure: Figure, report: Report, shown: Sequence[Standing]) -> 
 
 
 def _shares(values: Sequence[float], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Per cent of values in each bin."""
+    """Percentages of values in each bin."""
     return np.histogram(values, edges)[0] / len(values) * 100.0
 
 
@@ -130,7 +196,7 @@ def _name_lines(figure: Figure) -> None:
 
 
 def _panels(figure: Figure, shown: Sequence[Standing]) -> Iterator[tuple[Axes, Standing]]:
-    """An axes for each contender under its name, in as few and as even rows as can be."""
+    """Make axes for each system under its name, in as few and as even rows as possible."""
     down = -(-len(shown) // PANELS_ACROSS)
     across = -(-len(shown) // down)
     grid = list(figure.subplots(down, across, sharey=True, squeeze=False).flat)
@@ -142,7 +208,7 @@ def _panels(figure: Figure, shown: Sequence[Standing]) -> Iterator[tuple[Axes, S
 
 
 def _by_round(standing: Standing) -> list[tuple[int, float, float]]:
-    """Rounds, the share of questions that ended after them, and the accuracy of those; the deepest together."""
+    """List rounds, the share of questions that ended after them, and their accuracy; the deepest together."""
     rows = [(depth.rounds, depth.share, depth.accuracy) for depth in standing.depths if 0 < depth.rounds <= DEEPEST]
     deep = [depth for depth in standing.depths if depth.rounds > DEEPEST]
     share = sum(depth.share for depth in deep)

@@ -23,7 +23,7 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A title, the heads of the columns, and rows of cells; of the columns so many of the first are names."""
+    """A title, the heads of the columns, and rows of cells; the first `names` columns are names."""
 
     title: str
     heads: tuple[str, ...]
@@ -47,7 +47,7 @@ def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) 
 
 
 def fitting(table: Table, width: int) -> list[Table]:
-    """A table as one or more of at most so many characters a line, if their columns allow: each begins with the names.
+    """Cut a table into parts of at most so many characters a line, if the columns allow; each begins with the names.
 
     Names may take half of the line; longer ones are folded.
     """
@@ -66,13 +66,13 @@ def fitting(table: Table, width: int) -> list[Table]:
 
 
 def markdown(table: Table) -> str:
-    """A table as Markdown, under its title."""
+    """Format a table as Markdown, under its title."""
     heads = [_line(table.heads), "|---" * table.names + "|---:" * (len(table.heads) - table.names) + "|"]
     return "\n".join([f"**{_plain(table.title)}**", "", *heads, *map(_line, table.rows)])
 
 
 def with_error(estimate: Estimate, scale: float = 1.0) -> str:
-    """A mean with its standard error, where there is one."""
+    """Format a mean with its standard error, if there is one."""
     if not estimate.questions:
         return NOTHING
     digits = 3 if scale == 1.0 else 2
@@ -81,14 +81,14 @@ def with_error(estimate: Estimate, scale: float = 1.0) -> str:
 
 
 def with_interval(estimate: Estimate, scale: float = 1.0) -> str:
-    """A mean with its standard error and its interval."""
+    """Format a mean with its standard error and its interval."""
     if estimate.low is None or estimate.high is None:
         return with_error(estimate, scale)
     return f"{with_error(estimate, scale)} [{scale * estimate.low:.2f}, {scale * estimate.high:.2f}]"
 
 
 def difference(pair: Pair, scale: float = 1.0) -> str:
-    """A pair's difference with its sign and interval."""
+    """Format a pair's difference with its sign and interval."""
     found = pair.difference
     if not found.questions:
         return NOTHING
@@ -98,12 +98,12 @@ def difference(pair: Pair, scale: float = 1.0) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """A p-value as papers write it."""
+    """Format a p-value as papers write it."""
     return NOTHING if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def scale_of(scoring: Scoring) -> float:
-    """What scores are multiplied by to be shown: those of a judge as it gave them, 0 to 3."""
+    """Factor between a stored score and a shown one: scores of a judge are shown from 0 to 3."""
     return BEST_JUDGED if scoring == "judge" else 1.0
 
 
@@ -146,9 +146,9 @@ COSTS = {
     "cost": ("cost", 4),
     "seconds": ("seconds", 2),
 }
-"""Of the costs those in the main table, with their heads and digits."""
+"""The costs of the main table, with their heads and digits."""
 MOST_LINES = 10
-"""Of missing videos and of problems, each; report.json and the page have all."""
+"""Lines of missing videos and of problems, each; report.json and the page have all."""
 FEW_VIDEOS = 20
 """With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
 NOTES = (
@@ -158,7 +158,7 @@ NOTES = (
 
 
 def tables(report: Report) -> list[Table]:
-    """The main table, one a breakdown, and that of the pairs if there are any."""
+    """Make the main table, one a breakdown, and that of the pairs if there are any."""
     scale = scale_of(report.scoring)
     breakdowns = {name: None for each in report.standings for name in each.groups}
     found = [_main(report, scale), *(_breakdown(report, name, scale) for name in breakdowns)]
@@ -166,7 +166,7 @@ def tables(report: Report) -> list[Table]:
 
 
 def facts(report: Report) -> list[str]:
-    """What must be known beside the tables, a line each."""
+    """Write the facts that must stand beside the tables, a line each."""
     lines = ["SIMULATION: no video and no model stand behind these figures."] if report.simulated else []
     if not report.complete:
         lines.append("NOT COMPLETE: some questions have no answer or no score yet.")
@@ -189,12 +189,12 @@ def facts(report: Report) -> list[str]:
 
 
 def cost_text(standing: Standing, name: str) -> str:
-    """A mean cost with its digits."""
+    """Format a mean cost with its digits."""
     return f"{standing.costs[name].mean:,.{COSTS[name][1]}f}"
 
 
 def _pairs(pairs: Sequence[Pair], scale: float) -> Table:
-    """Differences of pairs on the questions that both have a score of."""
+    """Make the table of differences on the questions of which both have a score."""
     heads = ("a", "b", "a less b [95 %]", "p", "both right", "only a", "only b", "neither", "questions")
     rows = [
         (
@@ -234,7 +234,7 @@ def _main(report: Report, scale: float) -> Table:
 
 
 def _breakdown(report: Report, breakdown: str, scale: float) -> Table:
-    """Contenders by categories; the more numerous are the rows, so that the table is not wide."""
+    """Make a table of systems by categories; the more numerous are the rows, so that the table is not wide."""
     groups = {each.name: each.groups.get(breakdown, {}) for each in report.standings}
     valid = {f"{each.name}, valid ones": each.valid_groups.get(breakdown, {}) for each in report.standings}
     groups |= valid if report.scoring == "judge" else {}
@@ -252,7 +252,7 @@ def _breakdown(report: Report, breakdown: str, scale: float) -> Table:
 
 
 def _sizes(standings: Sequence[Standing], breakdown: str) -> dict[str, int]:
-    """The most questions that a contender has in each category, in the order of who has the most categories."""
+    """Largest number of questions of any system in each category, in the order of the system with the most."""
     by_agent = sorted((each.groups.get(breakdown, {}) for each in standings), key=len, reverse=True)
     names = {category: None for groups in by_agent for category in groups}
     return {name: max(groups[name].questions for groups in by_agent if name in groups) for name in names}
@@ -277,7 +277,7 @@ COMPARED_COSTS = ("frames", "tokens", "cost", "seconds")
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """A row for every two contenders; costs are the means a question of the one and of the other."""
+    """Make a row for every two systems; costs are the means a question of the one and of the other."""
     heads = ("a", "b", "a scores", "b scores", "a less b [95 %]", "p", "only a", "only b", "questions")
     scale = scale_of(comparison.scoring)
     rows = tuple(_row(each, scale) for each in comparison.versus)
@@ -287,17 +287,17 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def comparison_facts(comparison: Comparison) -> list[str]:
-    """What the runs share and what they differ in, a line each."""
+    """Write what two runs share and where they differ, a line each."""
     lines = [
         f"{comparison.title}: a is {comparison.one}, b is {comparison.other}",
         f"in both: {comparison.shared:,}; a alone: {comparison.only_one:,}; b alone: {comparison.only_other:,}",
     ]
     if comparison.changed:
-        lines.append(f"left out: {comparison.changed:,} questions whose ids agree and whose words or truth do not")
+        lines.append(f"left out: {comparison.changed:,} questions whose ids agree and whose words or answers do not")
     if comparison.unpaired:
-        lines.append(f"not held against any: {', '.join(comparison.unpaired)}; --every-pair holds all against all")
+        lines.append(f"not compared with any: {', '.join(comparison.unpaired)}; --every-pair compares all with all")
     if not comparison.differences:
-        lines.append("the plans agree in all but their contenders")
+        lines.append("the plans agree in all except their agents")
     lines += [f"differs: {each.what}: {each.one} / {each.other}" for each in comparison.differences]
     return lines
 

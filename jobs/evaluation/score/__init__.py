@@ -1,1 +1,4 @@
-"""Score, judge, aggregate, compare."""
+"""Score results against their targets, judge free-form answers, aggregate a report, and compare runs.
+
+May import `jobs.evaluation.run` and `jobs.benchmarks`.
+"""

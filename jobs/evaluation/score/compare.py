@@ -1,4 +1,4 @@
-"""Two runs side by side, on the questions that both asked."""
+"""Compare two runs on the questions that both asked."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ COMPARED = (
     "seed",
     "version",
 )
-"""What a plan says besides its questions and contenders that can make two runs differ."""
+"""Fields of a plan, besides samples and systems, in which two runs can differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that two runs were not the same in, in words: of the one, and of the other."""
+    """A difference between two runs, in words: of the one, and of the other."""
 
     what: str
     one: str
@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """A contender of the one run and one of the other, on the questions that both answered."""
+    """A system of the one run and one of the other, on the questions that both answered."""
 
     pair: Pair
     a: Standing
@@ -52,8 +52,8 @@ class Versus:
 class Comparison:
     """Two runs of one benchmark. `shared` counts the questions that both ask, `only_one` and `only_other` the rest.
 
-    `changed` are questions that have the same id in both and do not ask the same, or have another truth; they are left
-    out. `unpaired` are the contenders that were held against none.
+    `changed` are questions that have the same id in both and another question or answer; they are left
+    out. `unpaired` are the systems that were compared with none.
     """
 
     title: str
@@ -69,10 +69,8 @@ class Comparison:
     versus: tuple[Versus, ...]
 
 
-def compare(one: Run, other: Run, *, every: bool = False) -> Comparison:
-    """Contenders of the same name in both runs held against each other; all against all if no name is in both.
-
-    `every`: all against all in any case.
+def compare_runs(one: Run, other: Run, *, every: bool = False) -> Comparison:
+    """Compare systems of the same name in both runs; all with all if no name is in both, or with `every`.
 
     Raises:
         UsageError: the runs are not of one benchmark, no question is the same in both, or a record is of neither.
@@ -116,7 +114,7 @@ def _same(mine: Sample, theirs: Sample) -> bool:
 
 
 def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, Scored]]:
-    """The scored answers to some items, by contender and item id, in the order of the plan."""
+    """Score the answers to some samples, by system and sample id, in the order of the plan."""
     verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
     questions = Questions(run.plan.scoring, items, run.plan.items, verdicts)
     records = by_contender(run.plan, run.items, run.records)
@@ -126,7 +124,7 @@ def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, Scored]
 def _versus(
     one: Run, other: Run, names: tuple[str, str], mine: Mapping[str, Scored], theirs: Mapping[str, Scored]
 ) -> Versus | None:
-    """None where the two have answered no question in common."""
+    """Compare two systems; None if they have answered no question in common."""
     both = [item_id for item_id in mine if item_id in theirs]
     if not both:
         return None
@@ -148,10 +146,10 @@ def _differences(one: Run, other: Run) -> tuple[Difference, ...]:
         if each.name in theirs:
             pairs[f"settings of {each.name}"] = (each.settings, theirs[each.name].settings)
             pairs[f"code of {each.name}"] = (each.code, theirs[each.name].code)
-    return tuple(Difference(what, _told(a), _told(b)) for what, (a, b) in pairs.items() if a != b)
+    return tuple(Difference(what, _as_text(a), _as_text(b)) for what, (a, b) in pairs.items() if a != b)
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if is_dataclass(value):
         value = {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, Mapping):

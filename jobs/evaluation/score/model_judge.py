@@ -1,7 +1,7 @@
-"""Free-form answers judged by a model: how much of the true answer each says, from 0 to 3. Who judged is kept with it.
+"""Judge free-form answers by a model, from 0 to 3: how much of the true answer each holds. Its name is kept with it.
 
-Truth and answers meet here and in `scoring`, after all was asked. A judgement is kept as soon as it is there, so that
-whatever ends the judging, the same command goes on with it; what got no valid score is asked for again then.
+Targets and answers meet here and in `scorers`, after the run. A judgement is written as soon as it is there, so that
+whatever ends the judging, the same command continues it; answers without a valid score are judged again then.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from agent.session import ATTEMPTS, gather_all
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import JUDGED, open_for_append, read_items, read_judgements, read_plan, read_results
 from jobs.evaluation.run.types import Judgement
-from jobs.model_choice import BUILTIN, REPLAY, ModelChoice, describe_models, role_models
+from jobs.model_choice import ModelChoice, describe_models, role_models
 
 JUDGE = "judge"
-TOGETHER = 32
-"""Answers judged at once, if nothing else is said."""
+AT_ONCE = 32
+"""Answers judged together, by default."""
 MOST_REFUSED = 20
 """Requests that the endpoint may refuse before the judging ends."""
 
 Case = tuple[str, str, JudgeAnswer]
-"""A contender, the id of an item, and what is asked of the judge."""
+"""A system's name, the id of a sample, and the request to the judge."""
 
 
-def judge_answers(run: Path, choice: ModelChoice, told: Callable[[int, int], object]) -> int:
-    """Judge the answers of a run that this judge has given no score yet; `told` hears how many of how many are done.
+def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, int], object]) -> int:
+    """Judge the answers of a run that have no score by this judge yet; `on_progress` gets the numbers of done and all.
 
-    Returns how many of them got no valid score now either. Raises `UsageError` for a run that needs no judge or a
+    Returns the number of answers without a valid score now. Raises `UsageError` for a run that needs no judge or a
     model that cannot be one, and `ModelError` if the endpoint is gone or refuses too much; what was judged is kept.
     """
     if read_plan(run).scoring != "judge":
         raise UsageError(f"got {run}, whose answers are options and need no judge; `kinodex eval report` scores them")
-    if choice.roles_file is None and (choice.model == BUILTIN or choice.model.startswith(REPLAY)):
+    if choice.is_replay or not choice.has_language:
         raise UsageError(
             f"got {choice.model} as the judge, which has no language; give --model and --base-url, or --models"
         )
     with open_for_append(run / JUDGED) as append:
         judge = judge_name(choice)
-        cases = waiting(run, judge)
-        return asyncio.run(_judge_all(cases, judge, choice, append, told))
+        cases = open_cases(run, judge)
+        return asyncio.run(_judge_all(cases, judge, choice, append, on_progress))
 
 
 def judge_name(choice: ModelChoice) -> str:
-    """The name under which judgements are kept: the model, where it is, and how it is asked."""
+    """Name the judge in its judgements: the model, its endpoint, and its settings."""
     named = describe_models(choice)
     name = named.get(JUDGE) or named.get("default")
     if name is None:
-        raise UsageError(f"got {choice.roles_file} with no table [judge] and no [default]; say which model judges")
+        raise UsageError(f"got {choice.roles_file} with no table [judge] and no [default]; name the model that judges")
     return name
 
 
-def waiting(run: Path, judge: str) -> list[Case]:
-    """The answers in words of a run to questions with a true one that have no score by this judge."""
+def open_cases(run: Path, judge: str) -> list[Case]:
+    """List the answers in words to questions with a known answer that have no score by this judge."""
     scored = {
         (each.contender, each.item_id)
         for each in read_judgements(run)
@@ -79,7 +79,7 @@ async def _judge_all(
     judge: str,
     choice: ModelChoice,
     append: Callable[[Judgement], None],
-    told: Callable[[int, int], object],
+    on_progress: Callable[[int, int], object],
 ) -> int:
     left = iter(cases)
     judged: list[Judgement] = []
@@ -90,7 +90,7 @@ async def _judge_all(
         async def work() -> None:
             for contender, item_id, request in left:
                 try:
-                    score, reason = await verdict(model, request)
+                    score, reason = await judge_one(model, request)
                 except AllRejected:
                     raise
                 except ModelRejected as error:  # of what this one answer says, unless it goes on like that
@@ -100,14 +100,14 @@ async def _judge_all(
                     score, reason = None, " ".join(str(error).split())
                 judged.append(Judgement(contender, item_id, judge, score, reason))
                 append(judged[-1])
-                told(len(judged), len(cases))
+                on_progress(len(judged), len(cases))
 
-        await gather_all([work() for _ in range(min(choice.at_once or TOGETHER, len(cases)))])
+        await gather_all([work() for _ in range(min(choice.at_once or AT_ONCE, len(cases)))])
     return sum(each.score is None for each in judged)
 
 
-async def verdict(model: Model, request: JudgeAnswer) -> tuple[int | None, str]:
-    """The score of an answer and why, asked for twice at most; None and what was wrong where there is no valid one."""
+async def judge_one(model: Model, request: JudgeAnswer) -> tuple[int | None, str]:
+    """Ask for the score of an answer and its reason, twice at most; None and the problem if no reply is valid."""
     problem = ""
     for attempt in range(ATTEMPTS):
         exchange = await model.ask(request)

@@ -1,4 +1,7 @@
-"""The figures of a run: every contender over all questions, by category and length, and every two of them compared."""
+"""The report of a run: every system over all questions, by category and length, and every two compared.
+
+`report.json` holds these types; the page and the plots draw them.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,14 @@ COSTS: Mapping[str, Callable[[SampleResult], float]] = {
     "seconds": lambda record: record.ledger.seconds,
     "model_seconds": lambda record: record.ledger.model_seconds,
 }
-"""What one question cost, by the names of `Standing.costs`; money in whatever currency the user's prices have."""
+"""Costs of one question by the names of `Standing.costs`; money in the currency of the user's prices."""
 
 DURATION = "duration"
 MINUTE_S = 60.0
 LENGTHS = ((5, "< 5 min"), (30, "5 to 30 min"), (60, "30 to 60 min"), (100, "60 to 100 min"))
 LONGER = "> 100 min"
 IN_ORDER = (*(name for _, name in LENGTHS), LONGER, "short", "medium", "long")
-"""Categories that come in this order; the others by number or name."""
+"""Categories in their order; all others are sorted by number or name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One contender over all questions.
+    """Figures of one system over all questions.
 
     `accuracy` is the mean score over its most (1, or 3 for judged answers). `valid` is the same over answers that could
     be scored, for benchmarks that report it. `unanswered` counts questions without an option (or text), among them
@@ -88,7 +91,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two contenders on the same questions: mean of a's score less b's, clustered by video, and who was right where.
+    """Two systems on the same questions: mean of a's score less b's, clustered by video, and counts of right answers.
 
     `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had. A judged answer is right
     with 2 of 3 or more.
@@ -106,7 +109,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run. `chance` is the accuracy that guessing would have; None for free-form questions.
+    """Figures of a whole run. `chance` is the accuracy that guessing would have; None for free-form questions.
 
     `simulated` marks what no model and no video stands behind; everything drawn from it must say so. `facts` are the
     other things that one must know to repeat the run, in words, by name.
@@ -141,16 +144,16 @@ def report_run(folder: Path) -> Report:
 
 
 def as_json(report: Report) -> bytes:
-    """A report as report.json has it."""
+    """Encode a report as report.json has it."""
     return TypeAdapter(Report).dump_json(report, indent=2) + b"\n"
 
 
 def read_report(path: Path) -> Report:
-    """A report from its report.json; raises `UsageError` if there is none that this version can read."""
+    """Read a report.json; raise `UsageError` if there is none that this version can read."""
     try:
         return TypeAdapter(Report).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise UsageError(f"cannot read {path}: {error}; `kinodex eval report {path.parent}` makes it anew") from error
+        raise UsageError(f"cannot read {path}: {error}; `kinodex eval report {path.parent}` makes it again") from error
 
 
 def make_report(
@@ -161,7 +164,7 @@ def make_report(
     *,
     simulated: bool = False,
 ) -> Report:
-    """The report of a run, however far it got: its items with their truth, the records, and what a judge said of them.
+    """Make the report of a run, finished or not: from its samples, their results, and the judgements of them.
 
     `items` are those that the plan asks. Their `duration_s` is the benchmark's or else the library's, and their
     truth's `clip` is the library's video id. Of several judges the last to begin counts; the order of the records
@@ -202,7 +205,7 @@ def make_report(
 
 
 def standing(contender: System, scoring: Scoring, results: Sequence[Scored]) -> Standing:
-    """One contender's figures over its scored answers, of which there must be one at least."""
+    """Compute one system's figures over its scored answers, at least one."""
     records = [each.record for each in results]
     known = [each for each in results if each.score is not None]
     judged = scoring == "judge"
@@ -235,7 +238,7 @@ def standing(contender: System, scoring: Scoring, results: Sequence[Scored]) -> 
 
 
 def pair(a: str, b: str, results_a: Iterable[Scored], results_b: Iterable[Scored]) -> Pair:
-    """Two contenders on the questions that both have a score of; who has more than half of it was right."""
+    """Compare two systems on the questions of which both have a score; more than half of it is right."""
     others = {each.item.item_id: _score(each) for each in results_b if each.score is not None}
     both = [each for each in results_a if each.score is not None and each.item.item_id in others]
     scores = [(_score(each), others[each.item.item_id]) for each in both]
@@ -246,7 +249,7 @@ def pair(a: str, b: str, results_a: Iterable[Scored], results_b: Iterable[Scored
 
 
 def by_group(results: Iterable[Scored]) -> dict[str, dict[str, Estimate]]:
-    """Accuracy by breakdown and category. A question counts once in each of its categories (LVBench's rule).
+    """Compute the accuracy by breakdown and category. A question counts once in each of its categories (LVBench's rule).
 
     A benchmark's own breakdown by "duration" (Video-MME) takes the place of the one by minutes (EEA, Figure 8).
     """
@@ -262,7 +265,7 @@ def by_group(results: Iterable[Scored]) -> dict[str, dict[str, Estimate]]:
 
 
 def chance(scoring: Scoring, items: Sequence[Sample]) -> float | None:
-    """The accuracy that guessing has on average; None where answers are judged."""
+    """Mean accuracy of a guess; None where answers are judged."""
     return fmean(1.0 / len(item.question.options) for item in items) if scoring == "options" and items else None
 
 
@@ -291,9 +294,9 @@ def _mean(results: Sequence[Scored], value: Callable[[Scored], float]) -> Estima
 
 
 def _share(results: Iterable[Scored], what: Callable[[Scored], bool | None]) -> Estimate | None:
-    """How often something is so, over the answers of which that is known; None if there are none."""
-    told = [each for each in results if what(each) is not None]
-    return _mean(told, lambda each: float(bool(what(each)))) if told else None
+    """Share of answers for which something is true, of those where it is known; None if there are none."""
+    known = [each for each in results if what(each) is not None]
+    return _mean(known, lambda each: float(bool(what(each)))) if known else None
 
 
 def _depths(results: Sequence[Scored]) -> tuple[Depth, ...]:

@@ -1,4 +1,4 @@
-"""An answer held against what is true: beside the judge the one place where the two meet."""
+"""Score an answer against its target: beside the judge the only place where the two meet."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from jobs.evaluation.run.run_folder import Plan
 from jobs.evaluation.run.types import Judgement, SampleResult
 
 BEST_JUDGED = 3
-"""The most that a judging model gives."""
+"""The highest score of a judge model."""
 
 Ranges = Sequence[tuple[float, float]]
 Verdicts = Mapping[tuple[str, str], Judgement]
-"""What one judge said, by contender and item."""
+"""The judgements of one judge, by system and sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """An answer and what it is worth.
+    """An answer and its score.
 
-    `score` is 0 to 1, None where nobody can tell: the truth is not public, or no model has judged yet. `valid` is
+    `score` is 0 to 1, None where it is unknown: the answer is not public, or no model has judged yet. `valid` is
     whether there was something to score. `hit` is whether the evidence touches a true range, `visited` whether the true
     clip was looked at; None where the benchmark does not tell, or the library lacks the clip. `chosen_s` and `best_s`
     are the distances to the nearest true range of the segments that the search went on in, round by round, and of those
@@ -42,7 +42,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions with all that scoring an answer to them needs; `videos` are the library's by item id."""
+    """Samples with all that their scoring needs; `videos` are the library's by sample id."""
 
     scoring: Scoring
     items: tuple[Sample, ...]
@@ -50,7 +50,7 @@ class Questions:
     verdicts: Verdicts
 
     def score_all(self, records: Mapping[str, SampleResult]) -> list[Scored]:
-        """One contender's records by item id, in the order of the items; items without a record are left out."""
+        """Score one system's results, in the order of the samples; samples without a result are left out."""
         results = []
         for item in self.items:
             record = records.get(item.item_id)
@@ -64,7 +64,7 @@ class Questions:
 def by_contender(
     plan: Plan, items: Sequence[Sample], records: Iterable[SampleResult]
 ) -> dict[str, dict[str, SampleResult]]:
-    """The records by contender, in the order of the plan, and item id; raises `UsageError` for one of another run."""
+    """Group results by system, in the order of the plan, and sample id; raise `UsageError` for one of another run."""
     found: dict[str, dict[str, SampleResult]] = {each.name: {} for each in plan.contenders}
     known = {item.item_id for item in items}
     for record in records:
@@ -78,7 +78,7 @@ def by_contender(
 
 
 def score(item: Sample, record: SampleResult, videos: Sequence[str], score: float | None, valid: bool) -> Scored:
-    """A record with its score; `videos` are those of the library that the item was asked about.
+    """Complete a scored result; `videos` are those of the library that the sample is about.
 
     A clip is named as the library names it, by its video id.
     """
@@ -99,14 +99,14 @@ def score(item: Sample, record: SampleResult, videos: Sequence[str], score: floa
 
 
 def option_score(item: Sample, record: SampleResult) -> tuple[float | None, bool]:
-    """1 for the right option, 0 for another one or none; and whether there is an option."""
+    """Score 1 for the right option, 0 for another one or none; the second value is True if there is an option."""
     if item.truth.option is None:
         return None, False
     return float(record.option == item.truth.option), record.option is not None
 
 
 def judged_score(item: Sample, record: SampleResult, verdicts: Verdicts) -> tuple[float | None, bool]:
-    """The judge's score, 0 where it gave none or there is no text to judge; and whether it gave one.
+    """Take the judge's score, 0 if it gave none or there is no text to judge; the second value is True if it gave one.
 
     So MMBench-Video's official scoring has it (VLMEvalKit): `_all` counts the invalid as 0, `_valid` leaves them out.
     """
@@ -118,7 +118,7 @@ def judged_score(item: Sample, record: SampleResult, verdicts: Verdicts) -> tupl
 
 
 def has_answer(record: SampleResult, scoring: Scoring) -> bool:
-    """Whether the record holds an answer of the kind that is scored."""
+    """True if the result holds an answer of the kind that is scored."""
     return record.option is not None if scoring == "options" else bool(record.text)
 
 

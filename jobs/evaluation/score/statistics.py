@@ -1,4 +1,4 @@
-"""Means over questions and how sure they are: questions about one video are not independent of each other.
+"""Means over questions with their errors: questions about one video are not independent of each other.
 
 A standard error is clustered by video (Miller 2024, arXiv 2411.00640, sections 2.2 and 4.2; the sandwich estimator of
 Liang and Zeger 1986) with the small-sample factor G / (G - 1) for G videos, and an interval takes the quantile of
@@ -17,7 +17,7 @@ import numpy as np
 CONFIDENCE = 0.95
 LEVEL = (1.0 + CONFIDENCE) / 2.0
 ROUNDING = 1e-12
-"""A standard error below this is none: all videos say the same."""
+"""A standard error below this is rounding: all videos agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How something is distributed over questions."""
+    """Distribution of a cost over questions."""
 
     mean: float
     median: float
@@ -47,7 +47,7 @@ class Spread:
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
-    """Standard error of the mean of values that come in clusters; None where there are fewer than two clusters."""
+    """Standard error of the mean of clustered values; None with fewer than two clusters."""
     names = set(clusters)
     if len(names) < 2:
         return None
@@ -61,7 +61,7 @@ def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> fl
 
 
 def estimate(values: Sequence[float], clusters: Sequence[Hashable], lowest: float, highest: float) -> Estimate:
-    """The mean with its error and interval, cut to what a mean can be; of no values it is 0 over 0 questions."""
+    """Estimate the mean, its error and its interval, cut to possible means; of no values it is 0 over 0 questions."""
     if not values:
         return Estimate(0.0, None, None, None, 0, 0)
     mean, count = math.fsum(values) / len(values), len(set(clusters))
@@ -75,9 +75,9 @@ def estimate(values: Sequence[float], clusters: Sequence[Hashable], lowest: floa
 
 
 def p_value(difference: Estimate) -> float | None:
-    """How often a mean at least this far from 0 would come of no difference (two-sided t-test).
+    """Probability of a mean at least this far from 0 if there is no difference (two-sided t-test).
 
-    None where that cannot be said: with fewer than two videos, or where all videos differ by the same.
+    None where that is unknown: with fewer than two videos, or where all videos differ by the same.
     """
     if not difference.error:
         return None
@@ -87,6 +87,6 @@ def p_value(difference: Estimate) -> float | None:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """How one or more values are distributed."""
+    """Describe the distribution of one or more values."""
     mean, median, p90 = float(np.mean(values)), float(np.median(values)), float(np.percentile(values, 90))
     return Spread(mean, median, p90, math.fsum(values))

@@ -1,1 +1,4 @@
-"""Search studied without videos or models: a model that knows the evidence, and videos made by arithmetic."""
+"""A world that does not exist: videos, questions and a model drawn from stated assumptions.
+
+May import `agent` and `index`; nothing here is a result about a real model.
+"""

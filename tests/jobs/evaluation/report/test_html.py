@@ -14,9 +14,8 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from jobs.evaluation.report.html import write_page
+from jobs.evaluation.report.html import plots, write_page
 from jobs.evaluation.report.plot_style import COLOURS, DPI, SIMULATED, THEMED, for_page, save_plot
-from jobs.evaluation.report.plots import plots
 from jobs.evaluation.score.statistics import Estimate
 from tests.support.reports import ABLATIONS, AGENTS, CONTROLS, Player, sample_report
 

@@ -14,7 +14,7 @@ from jobs.errors import UsageError
 from jobs.evaluation.report.tables import Table, fitting
 from jobs.evaluation.run.run_folder import REPORT, read_run
 from jobs.evaluation.run.types import Judgement, System
-from jobs.evaluation.score.compare import compare
+from jobs.evaluation.score.compare import compare_runs
 from jobs.evaluation.score.report import read_report
 from tests.support.command import Kinodex, bad
 from tests.support.solved_runs import answer, item, said, spoken, write_run
@@ -157,7 +157,7 @@ def test_only_questions_that_are_the_same_count(tmp_path: Path) -> None:
     one = read_run(write_run(tmp_path / "one", ITEMS, records))
     changed = [ITEMS[1], replace(ITEMS[2], truth=replace(ITEMS[2].truth, option=3)), item("z")]
     other = read_run(write_run(tmp_path / "other", changed, [answer("b", 1), answer("c", 3), answer("z")]))
-    found = compare(one, other)
+    found = compare_runs(one, other)
     assert (found.shared, found.changed, found.only_one, found.only_other) == (1, 1, 2, 1)
     (versus,) = found.versus
     assert (versus.pair.difference.mean, versus.pair.difference.questions) == (1.0, 1)
@@ -170,14 +170,14 @@ def test_names_that_differ_are_held_each_against_each(tmp_path: Path) -> None:
         records = [answer(each.item_id, contender=name) for each in ITEMS for name in names]
         runs.append(read_run(write_run(tmp_path / folder, ITEMS, records, names=names)))
     one, other, third = runs
-    assert [(each.pair.a, each.pair.b) for each in compare(one, other).versus] == [
+    assert [(each.pair.a, each.pair.b) for each in compare_runs(one, other).versus] == [
         ("eea", "videotree"),
         ("vca", "videotree"),
     ]
-    by_name = compare(one, third)
+    by_name = compare_runs(one, third)
     assert [(each.pair.a, each.pair.b) for each in by_name.versus] == [("vca", "vca")]
     assert by_name.unpaired == ("eea", "videotree")
-    assert len(compare(one, third, every=True).versus) == 4
+    assert len(compare_runs(one, third, every=True).versus) == 4
 
 
 def test_settings_and_judges_that_differ_are_told(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_settings_and_judges_that_differ_are_told(tmp_path: Path) -> None:
         records = [said(each.item_id, "a kite") for each in items]
         folder = write_run(tmp_path / judge, items, records, verdicts, scoring="judge", contenders=entered)
         runs.append(read_run(folder))
-    told = {each.what: (each.one, each.other) for each in compare(*runs).differences}
+    told = {each.what: (each.one, each.other) for each in compare_runs(*runs).differences}
     assert told == {"judge": ("gpt-4o", "qwen"), "settings of eea": ("rounds 3", "rounds 5")}
 
 
@@ -197,7 +197,7 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     one = read_run(small_run(tmp_path / "one"))
     other = read_run(small_run(tmp_path / "other", benchmark="lvbench"))
     with pytest.raises(UsageError, match="two runs of one benchmark"):
-        compare(one, other)
+        compare_runs(one, other)
     strange = read_run(write_run(tmp_path / "strange", [item("z")], [answer("z")]))
     with pytest.raises(UsageError, match="no question in common"):
-        compare(one, strange)
+        compare_runs(one, strange)

@@ -5,17 +5,17 @@ KinodexError
     BadQuestion       the question or its options cannot be asked
     BadSettings       an agent's parameters or budget make no sense
     UnknownAgent      no agent of that name, or none in a file or module
-    BadAnswer         an agent of one's own gave back what is no answer to its question
+    BadAnswer         a plugin returned something that is not an answer to its question
     InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
     ModelError        no reply came at all
-      ModelUnreachable    nobody answers there, or not in time
-        NoCompletion        somebody answers, but not with a chat completion
+      ModelUnreachable    the endpoint does not answer, or not in time
+        NoCompletion        it answers, but not with a chat completion
       ModelRejected       the endpoint refuses the request: size, content, settings
         AllRejected         it would refuse any other request too: this ends a run, other refusals are data
           KeyMissing          the endpoint wants a key and the environment holds none
           ModelUnknown        the endpoint has no model of that name
     CacheDamaged      the file of stored replies cannot be read or written
-    NeedsLanguage     the built-in model, which has no language, is asked what needs one
+    NeedsLanguage     a request that needs language is put to the built-in model, which has none
     NeedsPictures     an agent, or a tool of one, that looks at frames is asked about a video without any
     OutOfBudget       inside a run only: `ask` turns it into the best answer so far
     TraceError
@@ -29,7 +29,7 @@ from index.errors import KinodexError
 
 
 class AgentError(KinodexError):
-    """Anything the agent cannot do."""
+    """An error of the agent; all others here are kinds of it."""
 
 
 class BadQuestion(AgentError):
@@ -45,7 +45,7 @@ class UnknownAgent(AgentError):
 
 
 class BadAnswer(AgentError):
-    """An agent gave back what is no answer to its question: it would be counted, and could not be read again."""
+    """An agent returned something that is not an answer to its question."""
 
 
 class InvalidReply(AgentError):
@@ -57,7 +57,7 @@ class ModelError(AgentError):
 
 
 class ModelUnreachable(ModelError):
-    """Nobody answers at the endpoint, or not in time."""
+    """The endpoint does not answer, or not in time."""
 
 
 class NoCompletion(ModelUnreachable):
@@ -69,7 +69,7 @@ class ModelRejected(ModelError):
 
 
 class AllRejected(ModelRejected):
-    """The endpoint refuses whatever is asked of it in this way: a wrong key, or no chat completions there."""
+    """The endpoint would refuse any other request too: a wrong key, or no chat completions there."""
 
 
 class KeyMissing(AllRejected):
@@ -85,11 +85,11 @@ class CacheDamaged(AgentError):
 
 
 class NeedsLanguage(AgentError):
-    """The built-in model, which has no language, is asked what needs one."""
+    """A request that needs language is put to the built-in model, which has none."""
 
 
 class NeedsPictures(AgentError):
-    """What looks at frames is asked about a video that has none, or a video has neither frames nor words."""
+    """A video has no frames for an agent or a tool that looks at them, or neither frames nor words."""
 
 
 class OutOfBudget(AgentError):

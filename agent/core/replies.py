@@ -43,8 +43,15 @@ class Reply(BaseModel):
         raise NotImplementedError(f"{cls.__name__} is not asked for as text")
 
 
+def described(text: str) -> ConfigDict:
+    """Configure the description in a reply's schema: models read it, and cached replies and traces depend on it."""
+    return ConfigDict(json_schema_extra={"additionalProperties": False, "description": text})
+
+
 class SegmentScore(Reply):
-    """How much one segment promises for the question, from 0 to 100, and why."""
+    """The promise of one segment for the question, from 0 to 100, after its reason."""
+
+    model_config = described("How much one segment promises for the question, from 0 to 100, and why.")
 
     segment: SegmentNumber
     explanation: str
@@ -112,7 +119,11 @@ class Conclusion(Answered):
 
 
 class Decision(Answered):
-    """What to do next: look closer at one segment, answer, or say that the evidence is not there."""
+    """The next step: explore one segment, answer, or report that the evidence is missing."""
+
+    model_config = described(
+        "What to do next: look closer at one segment, answer, or say that the evidence is not there."
+    )
 
     action: Literal["explore", "answer", "insufficient_evidence"]
     segment: SegmentNumber | None

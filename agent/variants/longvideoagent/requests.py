@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ValidationError, model_validator
 
 from agent.core.protocol import Request, ShownFrame, Turn
 from agent.core.question import Question, Video
-from agent.core.replies import Answered, Conclusion, Reply
+from agent.core.replies import Answered, Conclusion, Reply, described
 from agent.errors import InvalidReply
 from agent.requests.answer import AnswerNotes, check_answer
 from agent.variants.longvideoagent.action_parser import ENDS, action_values
@@ -186,7 +186,9 @@ class LocateClips(Request[Located]):
 
 
 class Observation(Reply):
-    """What was looked for, as far as the frames show it."""
+    """The findings of a look, as far as the frames show them."""
+
+    model_config = described("What was looked for, as far as the frames show it.")
 
     observation: str
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from agent.core.protocol import Request
 from agent.core.question import Note, Question, Segment, Video
-from agent.core.replies import Reply, SegmentNumber
+from agent.core.replies import Reply, SegmentNumber, described
 from agent.errors import InvalidReply
 
 SURE = 3
@@ -19,7 +19,9 @@ Confidence = Annotated[SegmentNumber, Field(ge=1, le=SURE)]
 
 
 class Reflection(Reply):
-    """Whether an answer has enough to rest on, from 1 to 3, after some reasoning."""
+    """The confidence in an answer, from 1 to 3, after some reasoning."""
+
+    model_config = described("Whether an answer has enough to rest on, from 1 to 3, after some reasoning.")
 
     thought: str
     confidence: Confidence
@@ -31,7 +33,9 @@ class Reflection(Reply):
 
 
 class Wanted(Reply):
-    """What a frame should show, and the segment in which to look for it."""
+    """A description of a missing frame, and the segment in which to look for it."""
+
+    model_config = described("What a frame should show, and the segment in which to look for it.")
 
     segment: SegmentNumber
     description: str

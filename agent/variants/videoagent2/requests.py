@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Note, Question, Video, named_video
-from agent.core.replies import Answered, Reply
+from agent.core.replies import Answered, Reply, described
 from agent.errors import InvalidReply
 from agent.requests.answer import check_answer
 
@@ -39,7 +39,7 @@ def _listed(value: object) -> object:
 
 
 class Thinking(Reply):
-    """What is thought before anything is decided."""
+    """Reasoning before a decision."""
 
     thought: str
 
@@ -107,7 +107,9 @@ class Clause(Reply):
 
 
 class FrameCaption(Reply):
-    """What one of the shown frames (1 is the first) shows."""
+    """The caption of one of the shown frames (1 is the first)."""
+
+    model_config = described("What one of the shown frames (1 is the first) shows.")
 
     frame: int
     clauses: list[Clause]

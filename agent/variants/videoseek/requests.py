@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from agent.core.protocol import Request, ShownFrame, Turn
 from agent.core.question import Note, Question, Segment, Video
-from agent.core.replies import Answered, Conclusion, Reply, after_thought
+from agent.core.replies import Answered, Conclusion, Reply, after_thought, described
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import AnswerNotes, check_answer
@@ -96,7 +96,9 @@ class Finish(BaseModel):
 
 
 class Thought(Reply):
-    """What the agent thinks before it acts, in its own words."""
+    """The reasoning of the agent before it acts, in its own words."""
+
+    model_config = described("What the agent thinks before it acts, in its own words.")
 
     text: str
 
@@ -207,7 +209,9 @@ class Act(Request[Action]):
 
 
 class DescribedFrame(Reply):
-    """What one frame shows."""
+    """The description of one frame."""
+
+    model_config = described("What one frame shows.")
 
     frame: int
     """Its number among those shown, from 1."""
@@ -215,7 +219,9 @@ class DescribedFrame(Reply):
 
 
 class SkimmedFrame(DescribedFrame):
-    """What one frame shows, and why that bears on the query (null: it does not)."""
+    """The description of one frame, and how it bears on the query (null: it does not)."""
+
+    model_config = described("What one frame shows, and why that bears on the query (null: it does not).")
 
     relevant: str | None
 

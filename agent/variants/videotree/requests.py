@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from agent.core.protocol import Request
 from agent.core.question import Note, Question, Video
-from agent.core.replies import Reply, SegmentNumber
+from agent.core.replies import Reply, SegmentNumber, described
 from agent.errors import InvalidReply
 
 HIGHLY_RELEVANT = 3
@@ -19,7 +19,9 @@ Level = Annotated[SegmentNumber, Field(ge=1, le=HIGHLY_RELEVANT)]
 
 
 class Relevance(Reply):
-    """How relevant one cluster is, from 1 to 3."""
+    """The relevance of one cluster, from 1 to 3."""
+
+    model_config = described("How relevant one cluster is, from 1 to 3.")
 
     cluster: SegmentNumber
     relevance: Level

@@ -29,6 +29,7 @@ from tests.support.random_library import (
 )
 from tests.support.s3_server import environment, s3_server, send
 
+pytestmark = pytest.mark.slow
 SOON = Thresholds(scalar_rows=10, vector_rows=1000, stale_rows=10, fragments=2, picture_fragments=2)
 
 

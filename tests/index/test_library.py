@@ -24,6 +24,7 @@ def _write_without_end(uri: str) -> None:
         write(library, made(f"video{number:04d}", 40, seed=number))
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_only_whole_videos(library):
     writer = get_context("spawn").Process(target=_write_without_end, args=(library.uri,))
     writer.start()
@@ -49,6 +50,7 @@ def _append(uri: str, worker: int) -> None:
         write(library, made(f"w{worker}v{number}", 20, seed=number))
 
 
+@pytest.mark.slow
 def test_workers_append_at_once(library):
     context = get_context("spawn")
     run_together([context.Process(target=_append, args=(library.uri, worker)) for worker in range(3)])

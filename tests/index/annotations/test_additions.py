@@ -168,6 +168,7 @@ def rows_of(library: Library, stage: str, video_id: str) -> int:
     return len(library.transcript(video_id) if stage == "speech" else library.vectors(video_id, OTHER.digest).vectors)
 
 
+@pytest.mark.slow
 def test_stages_are_added_at_once_beside_an_ingest(library):
     context = get_context("spawn")
     runs = [context.Process(target=_ingest, args=(library.uri,))]
@@ -180,6 +181,7 @@ def test_stages_are_added_at_once_beside_an_ingest(library):
         assert set(counts.values()) == {6 if stage == "vectors" else 3}, (stage, counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stage", "model"), TWO)
 def test_a_killed_run_leaves_no_gap_and_no_double(library, stage, model):
     run = get_context("spawn").Process(target=_add_to_all, args=(library.uri, stage, model, 10**6))

@@ -133,6 +133,7 @@ def ingest(uri: str, number: int, start: Barrier) -> None:
         library.writer.discard(video.video_id)
 
 
+@pytest.mark.slow
 def test_several_processes_keep_at_once_beside_an_ingest(library):
     spawn = get_context("spawn")
     start = spawn.Barrier(WRITERS + 1)

@@ -83,6 +83,7 @@ maintain(Library.open(sys.argv[1]), 0.0, purge=True, on_step=on_step)
 """
 
 
+@pytest.mark.slow
 def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, library: Library) -> None:
     kinodex = runner(monkeypatch, capsys)
     kept = [id_of(number) for number in range(VIDEOS) if number != GONE]

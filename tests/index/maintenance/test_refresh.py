@@ -9,6 +9,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from index.library import Library
 from index.maintenance.refresh import refresh
@@ -51,6 +52,7 @@ def _read(uri: str, ended: Event) -> None:
         assert len(library.search.frames(query, k=10)) in (0, 10)
 
 
+@pytest.mark.slow
 def test_beside_writers_and_readers(library):
     context = get_context("spawn")
     ended = context.Event()

@@ -1,1 +1,4 @@
-"""Tables, progress bars and reports on a terminal."""
+"""Output on a terminal: tables, progress bars, reports and the search tree, with text of files escaped.
+
+May import index and agent, and the types that ingest and annotate report their progress in; commands import it.
+"""

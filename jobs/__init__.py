@@ -1,4 +1,4 @@
 """The roof: it joins pipeline, index and agent into commands, servers, benchmarks and runs on clusters.
 
-May import every room; nothing imports it except the front door `kinodex`. Modules directly here are shared by its folders.
+May import every room; only the front door `kinodex` imports it. Modules directly here are shared by its folders.
 """

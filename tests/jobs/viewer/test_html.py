@@ -69,7 +69,7 @@ def width_px(image):
 
 
 def hard_to_use(page):
-    """What axe-core finds: contrast, labels, names, roles, what the keyboard does not reach."""
+    """Findings of axe-core: contrast, labels, names, roles, parts that the keyboard does not reach."""
     return [(each["id"], [node["html"] for node in each["nodes"]]) for each in Axe().run(page).response["violations"]]
 
 

@@ -19,7 +19,7 @@ def page(root: Path) -> str:
 
 
 def rows(page: str, heading: str) -> str:
-    """What stands first in the rows of the tables under a heading."""
+    """The first cells of the rows of the tables under a heading."""
     section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return " ".join(re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE))
 
@@ -30,7 +30,10 @@ def test_variables(page: str, root: Path) -> None:
     read = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', code))
     assert {"KINODEX_CACHE", "RAY_ADDRESS"} <= read
     named = rows(page, "Environment variables")
-    wanted = {*read, *KEYS, f"{PREFIX}...", Role.model_fields["key_env"].default} - {"XDG_CACHE_HOME", "KMP_DUPLICATE_LIB_OK"}
+    wanted = {*read, *KEYS, f"{PREFIX}...", Role.model_fields["key_env"].default} - {
+        "XDG_CACHE_HOME",
+        "KMP_DUPLICATE_LIB_OK",
+    }
     assert [name for name in sorted(wanted) if f"`{name}`" not in named] == []
 
 

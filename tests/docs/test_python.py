@@ -22,7 +22,7 @@ ANSWER = {"action": "answer", "option": "B", "answer": None, "evidence": [1]}
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    """Where the pages have a language model."""
+    """A server in the place of the language model of the pages."""
     with ChatServer(lambda body: ANSWER, models=("Qwen/Qwen2.5-VL-7B-Instruct",)) as server:
         yield server
 
@@ -49,7 +49,7 @@ def run(page: Path) -> dict[str, Any]:
 def test_from_python(root: Path, folder: Path, server: ChatServer) -> None:
     page = folder / "python.md"
     text = (root / "docs" / "python.md").read_text()
-    assert text.count(SERVED) == 1
+    assert text.count(SERVED) == 2
     page.write_text(text.replace(SERVED, f'base_url="{server.base_url}"'))
     names = run(page)
     assert (server.problems, len(server.seen)) == ([], 1)

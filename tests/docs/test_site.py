@@ -27,7 +27,7 @@ def site(tmp_path_factory) -> Path:
 
 
 class _Asked(HTMLParser):
-    """What a browser fetches to show a page, and where its links lead."""
+    """The files that a browser fetches to show a page, and the targets of its links."""
 
     def __init__(self) -> None:
         super().__init__()

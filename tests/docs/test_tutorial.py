@@ -1,4 +1,4 @@
-"""What the pages tell people to type is understood by the command line, and files that they name are there."""
+"""Commands in the pages are understood by the command line, and files that the pages name are there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPTION = re.compile(r"--[a-z][a-z-]*")
 OURS = re.compile(r"(?:agent|docs|index|infra|jobs|pipeline|tests)/[\w./-]+")
 FILE = re.compile(r"(?:\w[\w-]*/)*\w[\w.-]*\.[a-z]\w+")
 OTHERS = {"--build-arg", "--cli", "--extra-index-url", "--metrics-export-port", "--minutes", "--threads"}
-"""Options of other programs (docker, pip, Ray, MCP Inspector, `jobs.synthetic.train_clip`) that prose names by themselves."""
+"""Options of other programs (docker, pip, Ray, MCP Inspector, `jobs.synthetic.train_clip`) that prose names alone."""
 ENDS = {";", "&&", "||", "|", ">", ">>", "&"}
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 

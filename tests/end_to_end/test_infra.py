@@ -1,4 +1,4 @@
-"""What lies in infra/: each file through the linter or schema of its kind, its commands through ours, its versions."""
+"""The files of infra/: each through the linter or schema of its kind, its commands through ours, its versions."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_job_and_cluster_are_the_same_cluster_and_the_autoscaler_reads_it(infra:
 
 
 def assert_fits(command: str, cpus: int, gpus: int) -> None:
-    """What a command asks the cluster to grow to, it can grow to."""
+    """Check that the cluster can grow to what a command asks for."""
     words = shlex.split(command)
     workers, embedders = (int(words[words.index(name) + 1]) for name in ("--workers", "--embedders"))
     assert embedders == gpus

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks chat completions and says what a test tells it to.
+"""A real HTTP server on loopback that speaks chat completions and replies as a test sets it up.
 
     with ChatServer(lambda request: {"queries": ["a red kite"]}) as server:
         role = Role(base_url=server.base_url, model="tester")
@@ -157,7 +157,7 @@ class ChatServer:
         self._thread.join()
 
     def answer(self, headers: Mapping[str, str], body: dict) -> Behaviour:
-        """What to send for one chat request; the request is recorded first."""
+        """Record one chat request, and return what to send for it."""
         frames, problems = check_request(body)
         with self.lock:
             self.seen.append(Seen(time.monotonic(), headers, body, tuple(frames)))
@@ -207,7 +207,7 @@ def check_request(body: dict) -> tuple[list[SentFrame], list[str]]:
 
 
 def _tool_problems(body: dict) -> list[str]:
-    """What strict mode finds wrong with the tools of a request."""
+    """Return what OpenAI's strict mode refuses in the tools of a request."""
     tools = body.get("tools")
     if tools is None:
         return [f"{name} without tools" for name in ("tool_choice", "parallel_tool_calls") if name in body]

@@ -1,4 +1,4 @@
-"""What the pipeline's tests share: a small real image tower, and what ffmpeg and ffprobe say of a file."""
+"""A small real image tower, a whole video read in one go, and the frames and facts that ffmpeg and ffprobe give."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def whole(path: Path, *sidecars: Path) -> Chunk:
 
 
 def read_whole(path: Path, *sidecars: Path, **changes: Any) -> tuple[ChunkSummary, list[SampledFrame]]:
-    """What reading a local video in one go finds, and its pictures; `changes` to `READING`."""
+    """Read a local video in one go: its summary and its frames; `changes` are made to `READING`."""
     *pictures, summary = sample_chunk(whole(path, *sidecars), replace(READING, **changes))
     assert isinstance(summary, ChunkSummary)
     return summary, [picture for picture in pictures if isinstance(picture, SampledFrame)]
@@ -95,7 +95,7 @@ def packet_times(path: Path, stream: int) -> tuple[float, ...]:
 
 
 def ffmpeg_shows(path: Path, stream: int, fps: float, width: int, height: int) -> list[NDArray[np.uint8]]:
-    """What ffmpeg itself shows at each `k / fps` after the first frame, `[height, width, 3]` each.
+    """Decode with ffmpeg itself: the picture `[height, width, 3]` at each `k / fps` after the first frame.
 
     Its fps filter, rounding times up to the grid, repeats at `k` the last frame that is not after `k / fps`.
     """

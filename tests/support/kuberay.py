@@ -1,4 +1,4 @@
-"""What KubeRay takes, as far as our files go: its fields as models that refuse any other.
+"""KubeRay's fields, as far as our files use them, as models that refuse any other field.
 
 KubeRay's own CRDs are in no package of PyPI, npm or Debian that was found, so the tests cannot have them. The models
 here were held against the published CRD by hand, field by field (RayJob v1 with the RayCluster inside it, as

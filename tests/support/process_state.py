@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-NOT_OURS = ("PYTEST_CURRENT_TEST", "TOKENIZERS_PARALLELISM", "TORCHINDUCTOR_CACHE_DIR")
-"""Environment variables that pytest changes, and those that open_clip and torch set when they are loaded."""
+NOT_OURS = ("PYTEST_CURRENT_TEST", "RAY_CLIENT_MODE", "TOKENIZERS_PARALLELISM", "TORCHINDUCTOR_CACHE_DIR")
+"""Environment variables that pytest changes, and those that open_clip, Ray and torch set when they are loaded."""
 OF_LIBRARIES = {
     "huggingface_hub.constants": ("ENDPOINT", "HF_HUB_OFFLINE", "HF_HUB_CACHE"),
     "transformers.utils.hub": ("_hf_api",),

@@ -1,4 +1,4 @@
-"""What the tests of `index` share: a small library on disk with random pictures, and numpy's answer to a search."""
+"""A small library on disk with random pictures, and numpy's answer to a search, for the tests of `index`."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def log_of(library: Path) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Ours; both sides of a cluster that lives for one test do without a token."""
+    """The environment of this process; both sides of a cluster that lives for one test do without a token."""
     return {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
 
 

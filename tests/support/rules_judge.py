@@ -1,7 +1,7 @@
-"""What frames or notes say about a question: its statements against each of them, in the order of time.
+"""Judge frames or notes by a question: its statements against each of them, in the order of time.
 
-`agent.models.rulebased.statements` turns the question and its options into statements; the rest is a few rules. A `View` is frames or
-notes, whichever, with a strength of 1 for a statement that it clearly shows.
+`agent.models.rulebased.statements` turns the question and its options into statements; the rest is a few rules. A
+`View` is frames or notes, whichever, with a strength of 1 for a statement that it clearly shows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class View:
-    """What can be judged, each with its number, time and video; `strengths` of texts [t] in it: [n, t]."""
+    """Frames or notes to judge, each with its number, time and video; `strengths` of texts [t] in them: [n, t]."""
 
     numbers: Sequence[int]
     times_s: Sequence[float]
@@ -60,7 +60,7 @@ class Verdict:
 
 
 def wanted(question: Question) -> Statements:
-    """What the question asks to see."""
+    """The things that the question asks to see."""
     asked = cloze_statements(question)
     if "title card" in question.text and question.options:
         asked = replace(asked, options=tuple(f"title card that says {option}" for option in question.options))

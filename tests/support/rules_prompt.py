@@ -1,4 +1,4 @@
-"""What a request says, read out of what the wire carries: the rendered text, and pictures with the text before each."""
+"""A request read from the wire: the rendered text, and the pictures with the text before each."""
 
 from __future__ import annotations
 

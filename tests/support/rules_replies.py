@@ -41,19 +41,19 @@ def notes_view(notes: list[Part]) -> View:
         [note.number for note in notes],
         [note.start_s for note in notes],
         [note.video for note in notes],
-        lambda texts: rules_words.strengths(texts, [_told(note) for note in notes], [note.score for note in notes]),
-        lambda at: _told(notes[at]).strip(),
+        lambda texts: rules_words.strengths(texts, [_text_of(note) for note in notes], [note.score for note in notes]),
+        lambda at: _text_of(notes[at]).strip(),
         ranges=True,
     )
 
 
-def _told(note: Part) -> str:
-    """What a note says, without the query that it answers."""
+def _text_of(note: Part) -> str:
+    """The text of a note, without the query that it answers."""
     return note.text.rpartition("?")[2] if note.source.startswith("focus") else note.text
 
 
 def read_notes(question: Question, notes: list[Part]) -> Verdict:
-    """What notes say; those in general English by the weights of their words, which settles nothing."""
+    """Read notes; those in general English by the weights of their words, which settles nothing."""
     verdict, told = judge(question, notes_view(notes)), _as_notes(notes)
     if verdict.believable or not word_overlap.is_general(told):
         return verdict
@@ -65,7 +65,7 @@ def read_notes(question: Question, notes: list[Part]) -> Verdict:
 
 
 def likeness(question: Question, notes: list[Part]) -> NDArray[np.float64]:
-    """How much notes have to do with a question, 0 to 1: from `HINT` on a little, from `PARTLY` on much."""
+    """The relevance of notes to a question, 0 to 1: from `HINT` on a little, from `PARTLY` on much."""
     told = _as_notes(notes)
     if word_overlap.is_general(told):
         return np.array([(0.0, HINT, PARTLY)[level - 1] for level in word_overlap.relevances(question, told)])
@@ -74,7 +74,7 @@ def likeness(question: Question, notes: list[Part]) -> NDArray[np.float64]:
 
 
 def _as_notes(notes: list[Part]) -> list[Note]:
-    return [Note(note.video, note.start_s, note.end_s, note.source, _told(note), note.score) for note in notes]
+    return [Note(note.video, note.start_s, note.end_s, note.source, _text_of(note), note.score) for note in notes]
 
 
 def conclusion(question: Question, verdict: Verdict) -> Reply:
@@ -108,14 +108,14 @@ def guess(question: Question) -> Reply:
 
 
 def queries(sight: Eyes, asked: Asked) -> Reply:
-    """What the question names; it has nothing to add from frames."""
+    """Query for the things that the question names; frames add nothing."""
     if "have been searched for already" in asked.text:
         return {"queries": []}
     return {"queries": list(wanted(asked.question).queries[:QUERIES]) or [asked.question.text]}
 
 
 def score_segments(sight: Eyes, asked: Asked) -> Reply:
-    """How like the frames at a segment's borders are to anything that the question names."""
+    """Score segments by the likeness of the frames at their borders to anything that the question names."""
     texts = texts_of(asked.question)
     matches = sight.likenesses(texts, [frame.jpeg for frame in asked.frames])
     scores = []
@@ -223,7 +223,7 @@ def reflect(sight: Eyes, asked: Asked) -> Reply:
 
 
 def find_missing(sight: Eyes, asked: Asked) -> Reply:
-    """What the question names, in the segments beside the best note and in the longest ones."""
+    """Ask for the things that the question names, in the segments beside the best note and in the longest ones."""
     notes, most = asked.notes, asked.number(r"Describe 1 to (\d+) frames", 1)
     best, strength = strongest(asked.question, notes_view(notes))
     longest = sorted(asked.segments, key=lambda part: part.start_s - part.end_s)

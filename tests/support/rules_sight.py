@@ -35,7 +35,7 @@ HOURS = ("by day", "at night")
 
 @dataclass(frozen=True)
 class Described:
-    """What a picture shows, in two clauses with their confidences from 0 to 1: the thing, and the place."""
+    """The content of a picture in two clauses with their confidences from 0 to 1: the thing, and the place."""
 
     thing: str
     place: str
@@ -48,7 +48,7 @@ class Described:
 
 
 class Eyes(Protocol):
-    """What the rules need of sight."""
+    """The sight that the rules need."""
 
     def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats: ...
 
@@ -72,12 +72,12 @@ class Sight:
         self._against: dict[str, tuple[float, float, float]] = {}
 
     def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
-        """How strongly each picture [n] shows each text [t], in units of `SEEN`: [n, t]."""
+        """The strength with which each picture [n] shows each text [t], in units of `SEEN`: [n, t]."""
         above, below = self._deviations(texts, jpegs)
         return (above - below) / SEEN
 
     def likenesses(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
-        """How like each text each picture is, from 0 to 1, though it may show something else: [n, t]."""
+        """The likeness of each picture to each text, from 0 to 1, though it may show something else: [n, t]."""
         above, _ = self._deviations(texts, jpegs)
         return np.clip(above / ALIKE, 0.0, 1.0)
 

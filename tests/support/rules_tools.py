@@ -19,7 +19,7 @@ _CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (
 
 
 def query_of(question: Question) -> str:
-    """What to look for, as this server's own tools read it (`asked_for`)."""
+    """The thing to look for, as this server's own tools read it (`asked_for`)."""
     return f"{'; '.join(texts_of(question))}?"
 
 
@@ -120,7 +120,7 @@ def _shown(sight: Eyes, asked: Asked, query: str) -> list[str | None]:
 
 
 def focus(sight: Eyes, asked: Asked) -> Reply:
-    """What of the query a clip shows, at which of its frames."""
+    """Find what a clip shows of the query, and at which of its frames."""
     shown = _shown(sight, asked, asked.line("What is to be found out"))
     numbers = [frame.number for frame, text in zip(asked.frames, shown, strict=True) if text]
     texts = dict.fromkeys(text for text in shown if text)
@@ -209,7 +209,7 @@ def clips(asked: Asked) -> list[Part]:
 def master(sight: Eyes, asked: Asked) -> str:
     """Ground, look, and answer when an observation says it; ground again when it says nothing."""
     question = asked.question
-    told = [_told(number, text) for number, text in enumerate(asked.texts[1:], start=1)]
+    told = [_observation(number, text) for number, text in enumerate(asked.texts[1:], start=1)]
     verdict = read_notes(question, [*clips(asked), *told])
     over = "answer now" in asked.texts[-1].casefold()
     if verdict.settled or over:
@@ -223,8 +223,8 @@ def master(sight: Eyes, asked: Asked) -> str:
     return _tag("request_grounding", texts[grounded % len(texts)] or question.text)
 
 
-def _told(number: int, text: str) -> Part:
-    """What the master was told, at the time of its clip."""
+def _observation(number: int, text: str) -> Part:
+    """One observation of the master, at the time of its clip."""
     found = re.search(r"\((-?[\d.]+) s to (-?[\d.]+) s(?: of video (\S+))?\)", text)
     times = (float(found[1]), float(found[2]), found[3] or "") if found else (0.0, 0.0, "")
     return Part(number, *times, text=text)
@@ -245,7 +245,7 @@ def locate(sight: Eyes, asked: Asked) -> Reply:
 
 
 def observe(sight: Eyes, asked: Asked) -> Reply:
-    """What of the wish the frames show, else what they show at all."""
+    """Describe what the frames show of the request, else what they show at all."""
     shown = dict.fromkeys(text for text in _shown(sight, asked, asked.line("Wanted")) if text)
     seen = dict.fromkeys(each.text for each in sight.describe([frame.jpeg for frame in asked.frames]))
     told = f"the frames show {'; '.join(shown)}" if shown else "what is wanted is not there"

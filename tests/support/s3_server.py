@@ -48,5 +48,5 @@ def send(address: str, method: str, body: bytes | None = None) -> bytes:
 
 
 def environment(address: str) -> dict[str, str]:
-    """What a user sets to reach an S3-compatible store."""
+    """The environment variables that a user sets to reach an S3-compatible store."""
     return {"AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true", "AWS_EC2_METADATA_DISABLED": "true", **CREDENTIALS}

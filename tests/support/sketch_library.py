@@ -46,7 +46,7 @@ def draw_library(folder: Path) -> SketchLibrary:
 
 
 def _draw(folder: Path) -> tuple[Path, dict[str, tuple[SpokenLine, ...]]]:
-    """Where the questions are, and what is said in each film."""
+    """Draw the films; returns the path of their questions, and the lines spoken in each film."""
     from jobs.synthetic.world.questions import write_questions
     from jobs.synthetic.world.render import render_film
     from jobs.synthetic.world.script import write_script

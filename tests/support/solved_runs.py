@@ -1,4 +1,4 @@
-"""Runs made up in memory: questions with their truth, and what contenders answered."""
+"""Runs made up in memory: questions with their targets, and the answers of systems."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def plan_of(asked: Sequence[Sample], names: Sequence[str] = ("eea",), **others) 
 
 
 def answer(name: str, option: int | None = 0, contender: str = "eea", **others) -> SampleResult:
-    """What a contender answered to the question of a name; the option is the first if nothing is said."""
+    """The answer of a system to the question of this name; its option is the first unless another is given."""
     fields = {
         "status": "insufficient_evidence" if option is None else "answered",
         "text": None if option is None else FOUR[option],

@@ -144,7 +144,7 @@ def texts(events: list[Event]) -> list[list[str]]:
 
 
 def call_once(library: Library, call: Said, **more: Any) -> tuple[list[str], ScriptedModel, Acted]:
-    """What one tool call found, after which the answer is sure."""
+    """Script one tool call, after which the answer is sure."""
     _, events, model = run(library, Script([UNSURE, SURE], [call]), **more)
     (event,) = acted(events)
     return [note.text for note in event.notes], model, event

@@ -57,7 +57,7 @@ SEEN = "a walrus plays chess"
 
 @dataclass(frozen=True)
 class Shown:
-    """What a test looks at."""
+    """The library, traces and server that a test looks at."""
 
     library: Library
     video_id: str

@@ -24,6 +24,7 @@ def test_the_ideal_is_what_calls_take_of_which_some_wait_for_others(
     assert ideal(questions, Load(at_once=at_once, latency_s=0.5)) == pytest.approx(0.5 * steps)
 
 
+@pytest.mark.slow
 def test_a_small_run(tmp_path: Path) -> None:
     draw_library(tmp_path)
     shutil.copy(tmp_path / "questions.jsonl", tmp_path / "films" / "questions.jsonl")

@@ -2,51 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from index.errors import SettingsMismatch
-from index.library import Library
-from index.maintenance.sweep import audit
-from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.search import bench_search, table
-from jobs.bench.synthetic_library import Size, frame_vectors, make_library, queries, video_id, words
+from jobs.bench.synthetic_library import Size
 
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
-
-
-def test_a_made_library_is_whole_and_made_once(tmp_path):
-    told: list[int] = []
-    library, _ = make_library(str(tmp_path / "library"), SIZE, told.append)
-    assert told == [10, 12]
-    assert not audit(library).problems
-    assert (library.info().videos, library.info().frames) == (12, 360)
-    np.testing.assert_array_equal(library.vectors(video_id(11)).vectors, frame_vectors(11, SIZE))
-    pictures = {frame.jpeg for frame in library.frames(video_id(3), range(30))}
-    assert {len(jpeg) for jpeg in pictures} == {50}
-    assert len(pictures) == 30
-    assert len(library.captions(video_id(3))) == len(library.transcript(video_id(3))) == 5
-    library.writer.discard(video_id(4))
-    make_library(str(tmp_path / "library"), SIZE, told.append)
-    assert told[2:] == [12]
-    assert Library.open(library.uri).has_video(video_id(4))
-    with pytest.raises(SettingsMismatch, match="dim=8"):
-        make_library(str(tmp_path / "library"), SIZE._replace(dim=8), told.append)
-
-
-def test_questions_have_answers(tmp_path):
-    library, _ = make_library(str(tmp_path / "library"), SIZE._replace(lines=200), lambda done: None)
-    hits = [library.search.frames(query, k=1)[0] for query in queries(20, SIZE)]
-    assert min(hit.score for hit in hits) > 0.5
-    assert any(library.search.transcript(text) for text in words(20, seed=2))
-    assert any(library.search.captions(text) for text in words(20, seed=2))
-
-
-def test_forgotten_files_are_still_there(tmp_path):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "file").write_bytes(b"x" * 10_000)
-    drop_page_cache(tmp_path)
-    assert (tmp_path / "sub" / "file").read_bytes() == b"x" * 10_000
 
 
 def test_figures(tmp_path):

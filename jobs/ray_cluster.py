@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,24 @@ CONNECT_S = 10.0
 
 
 @contextmanager
+def restored_process() -> Iterator[None]:
+    """Put back at the end what Ray changes in this process: variables and the SIGTERM handler."""
+    before, handler = _ray_variables(), signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        for name in _ray_variables().keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+def _ray_variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("RAY_") or name == "PYTHONBREAKPOINT"}
+
+
+@contextmanager
 def connected(address: str | None) -> Iterator[None]:
     """Connect to Ray at `address`, else at RAY_ADDRESS, as in a Ray job; else start it here until the end.
 
@@ -28,7 +48,17 @@ def connected(address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    with restored_process():
+        _init(address or os.environ.get("RAY_ADDRESS") or "local")
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _init(address: str) -> None:
+    import ray
+
     is_ours = address == "local"
     try:
         _check_listening(address)
@@ -47,10 +77,6 @@ def connected(address: str | None) -> Iterator[None]:
             f"cannot reach Ray at {address}: {reason}; give the address of a running cluster, "
             "or --ray without one to start Ray here"
         ) from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
 
 
 def _check_listening(address: str) -> None:

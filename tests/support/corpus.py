@@ -12,15 +12,21 @@ import numpy as np
 
 from index.library import Library
 from index.maintenance.sweep import audit
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.outcomes import Report
+from jobs.ingest.run import run_ingest
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
+from pipeline.sources.discover import list_sources
 
 FILM_S = 4.0
 DRAWN = 6
 
 
-def make_corpus(folder: Path, videos: int, media: Path | None) -> Path:
-    """`videos` files: real media where it is there, sketch films else; a tenth doubles, a tenth poison.
+def make_corpus(
+    folder: Path, videos: int, media: Path | None, doubles: int | None = None, poison: int | None = None
+) -> Path:
+    """`videos` files: real media if there is any, else sketch films; a tenth doubles, a tenth poison unless given.
 
     Films beyond `DRAWN` show what an earlier one shows, with other bytes: other videos, for less time than drawing.
     """
@@ -29,7 +35,8 @@ def make_corpus(folder: Path, videos: int, media: Path | None) -> Path:
     real = [path for path in real if path.stat().st_size < 3_000_000][: videos // 3]
     for path in real:
         shutil.copy(path, folder / path.name)
-    doubles = poison = videos // 10
+    doubles = videos // 10 if doubles is None else doubles
+    poison = videos // 10 if poison is None else poison
     films = videos - len(real) - doubles - poison
     for number in range(films):
         film = folder / f"film-{number:03d}.mp4"
@@ -81,3 +88,14 @@ def assert_same(one: Library, other: Library) -> None:
     for library in (one, other):
         checked = audit(library)
         assert not checked.problems, checked
+
+
+def ingest(sources: Path, place: Path, **settings: Any) -> Report:
+    """Ingest sources in this process, with the built-in space and two workers if `settings` name no others."""
+    config = IngestConfig(**{"space": "builtin", "workers": 2, **settings})
+    return run_ingest(config, list_sources([str(sources)]), str(place))
+
+
+def counts(report: Report) -> tuple[int, int, int]:
+    """Sources that were indexed, were already there, and failed."""
+    return report.count("indexed"), report.count("already there"), report.count("failed")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,46 +17,24 @@ from index.errors import LibraryBusy, SettingsMismatch
 from index.library import Library
 from index.maintenance.sweep import audit
 from jobs.ingest.config import IngestConfig
-from jobs.ingest.outcomes import Progress, Report
+from jobs.ingest.outcomes import Progress
 from jobs.ingest.run import run_ingest
 from jobs.ingest.worker import SPLIT_FROM_BYTES
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
-from tests.support.corpus import assert_same, make_corpus
-from tests.support.ray_node import environment, log_of, named
+from tests.support.corpus import assert_same, counts, ingest
 from tests.support.ray_node import ingest as begin
+from tests.support.ray_node import log_of, named
 
 SMALL: dict[str, Any] = {"space": "builtin", "workers": 2}
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten sketch films, one double, one film that breaks off."""
-    return make_corpus(tmp_path_factory.mktemp("corpus") / "films", 12, None)
-
-
-@pytest.fixture(scope="module")
-def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The corpus in a library: one worker, one video after the other, nothing cut."""
-    place = tmp_path_factory.mktemp("whole") / "library"
-    ingest(corpus, place, workers=1, bundle=1, cut_s=0.0)
-    return Library.open(str(place))
-
-
-def ingest(sources: Path, place: Path, **settings: Any) -> Report:
-    return run_ingest(IngestConfig(**{**SMALL, **settings}), list_sources([str(sources)]), str(place))
-
-
-def counts(report: Report) -> tuple[int, int, int]:
-    return report.count("indexed"), report.count("already there"), report.count("failed")
 
 
 def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Path, tmp_path: Path) -> None:
     report = ingest(corpus, tmp_path / "library")
     library = Library.open(str(tmp_path / "library"))
-    assert counts(report) == (10, 1, 1)
-    assert len(library.videos()) == 10
+    assert counts(report) == (4, 1, 1)
+    assert len(library.videos()) == 4
     assert [row.uri for row in library.ingest_log.failures()] == [str(corpus / "poison-000.mp4")]
     named = {Path(uri).name: row.video_id for uri, row in library.ingest_log.sources().items()}
     assert named["again-000.mp4"] == named["film-000.mp4"] != ""
@@ -84,15 +60,15 @@ def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
 def test_again_only_what_is_new_is_looked_into(corpus: Path, tmp_path: Path) -> None:
     films = tmp_path / "films"
     shutil.copytree(corpus, films)
-    assert counts(ingest(films, tmp_path / "library")) == (10, 1, 1)
+    assert counts(ingest(films, tmp_path / "library")) == (4, 1, 1)
     again = ingest(films, tmp_path / "library")
-    assert (counts(again), again.left_out) == ((0, 0, 0), 12)
+    assert (counts(again), again.left_out) == ((0, 0, 0), 6)
 
     shutil.copy(films / "film-001.mp4", films / "new-name.mp4")
     (films / "film-002.mp4").write_bytes((films / "film-003.mp4").read_bytes())
     changed = ingest(films, tmp_path / "library")
-    assert (counts(changed), changed.left_out) == ((0, 2, 0), 11)
-    assert ingest(films, tmp_path / "library", check_content=True).count("already there") == 12
+    assert (counts(changed), changed.left_out) == ((0, 2, 0), 5)
+    assert ingest(films, tmp_path / "library", check_content=True).count("already there") == 6
 
 
 def test_what_failed_is_tried_again_when_asked_or_when_it_has_changed(corpus: Path, tmp_path: Path) -> None:
@@ -125,7 +101,7 @@ def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: 
 def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
     (row,) = whole.ingest_log.runs()
     report = row.report
-    assert report["counts"] == {"indexed": 10, "already there": 1, "failed": 1}
+    assert report["counts"] == {"indexed": 4, "already there": 1, "failed": 1}
     assert report["settings"]["cut_s"] == 0.0 and report["versions"]["av"]
     assert {"decode", "jpeg", "prepare", "embed", "write", "fetch"} <= set(report["seconds_by_stage"])
     assert 0 < report["utilisation"]["decode"] <= 1.05
@@ -134,9 +110,9 @@ def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
 def test_progress_tells_how_far_a_run_is(corpus: Path, tmp_path: Path) -> None:
     told: list[Progress] = []
     run_ingest(IngestConfig(**SMALL), list_sources([str(corpus)]), str(tmp_path / "library"), told.append)
-    assert told[-1].done == told[-1].total == 12 and told[-1].failed == 1
+    assert told[-1].done == told[-1].total == 6 and told[-1].failed == 1
     assert told[-1].bytes_done == told[-1].bytes_total
-    assert told[-1].frames > 0 and told[-1].video_s > 30
+    assert told[-1].frames > 0 and told[-1].video_s > 12
 
 
 def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path: Path) -> None:
@@ -152,28 +128,12 @@ def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path:
         with pytest.raises(LibraryBusy, match=f"kinodex ingest of another.*{holder.pid}"):
             ingest(corpus, tmp_path / "library")
         holder.kill()
-    assert counts(ingest(corpus, tmp_path / "library")) == (9, 1, 1)
+    assert counts(ingest(corpus, tmp_path / "library")) == (3, 1, 1)
 
 
 def test_other_settings_than_the_librarys_are_refused_before_anything_is_read(whole: Library, corpus: Path) -> None:
     with pytest.raises(SettingsMismatch, match="fps"):
         ingest(corpus, Path(whole.uri), fps=2.0)
-
-
-def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "ingest", str(corpus)]
-    command += ["--library", str(tmp_path / "library"), "--space", "builtin", "--ray", "--workers", "2"]
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    env = environment() | {"TMPDIR": str(temporary), "RAY_TMPDIR": tempfile.gettempdir()}  # Ray's sockets: a short path
-    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert run.returncode == 3, run.stderr
-    assert list(temporary.glob("kinodex-*")) == []
-    assert "Traceback" not in run.stderr
-    assert_same(Library.open(str(tmp_path / "library")), whole)
-    report = Library.open(str(tmp_path / "library")).ingest_log.runs()[0].report
-    assert report["settings"]["ray"] is True and report["workers"] == 2
-    assert "RAY_ADDRESS" not in os.environ
 
 
 def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(corpus: Path, tmp_path: Path) -> None:
@@ -195,16 +155,16 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
     assert device.ingest_log.runs()[0].report["fell_back"] == {}
 
 
+@pytest.mark.slow
 def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
     films, place = tmp_path / "films", tmp_path / "library"
     films.mkdir()
     render_film(write_script("long", 30.0, 3), films / "long.mp4")
     run = begin(films, place, None, "--fps", "12", "--workers", "1")
-    end = time.monotonic() + 60
-    while not named(run.pid, "reader_process") and time.monotonic() < end:
+    while run.poll() is None and not named(run.pid, "sandbox_child"):
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
-    assert run.wait(30) == 130
+    assert run.wait() == 130
     assert "interrupted: completed work is kept" in log_of(place).read_text()
     assert ingest(films, place, fps=12.0, workers=1).count("indexed") == 1
     assert [run.state for run in Library.open(str(place)).ingest_log.runs()] == ["done", "interrupted"]

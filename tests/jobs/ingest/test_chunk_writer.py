@@ -1,0 +1,100 @@
+"""Rows of chunks are appended in large commits; a chunk that fails leaves none, and the others stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.errors import LeaseLost
+from index.library import Library
+from jobs.ingest.chunk_writer import ChunkWriter
+from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
+from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow
+from pipeline.sources.discover import Source
+from pipeline.sources.fetch import FetchedVideo
+from tests.support.ffmpeg import READING, read_whole
+from tests.support.random_library import SETTINGS, fingerprint, made
+from tests.support.stage_models import tiny_film
+
+CHUNKS = [Chunk(FetchedVideo(Source(f"/{name}.mp4", name), f"/{name}.mp4", name, 10)) for name in ("aaaa", "bbbb")]
+FRAMES = {number: made(chunk.video.video_id, 6, number).frame_rows() for number, chunk in enumerate(CHUNKS)}
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> ChunkSummary:
+    return read_whole(tiny_film(tmp_path_factory.mktemp("film") / "film.mp4", 1, 0))[0]
+
+
+@pytest.fixture
+def assignment(library: Library) -> Iterator[Assignment]:
+    with library.lease("ingest", "a test") as lease:
+        yield Assignment(library.uri, ("ingest", lease.token), READING, Limits(), 8)
+
+
+def rows_in(library: Library, number: int) -> list[int]:
+    """The numbers of a chunk's frames in the table, shown to readers or not."""
+    found = library.tables["frames"].search().where(f"video_id = '{CHUNKS[number].video.video_id}'").to_list()
+    return sorted(row["frame_no"] for row in found)
+
+
+def part(number: int, first: int, until: int) -> dict[int, list[FrameRow]]:
+    return {number: FRAMES[number][first:until]}
+
+
+def test_rows_wait_for_a_large_commit_and_distances_go_across_batches(
+    library: Library, assignment: Assignment, summary: ChunkSummary
+) -> None:
+    writer = ChunkWriter(library, assignment, CHUNKS[:1])
+    assert [writer.add(part(0, 0, 2)), writer.add(part(0, 2, 6))] == [1.0, 4.0]
+    assert not writer.is_due
+    writer.end(0, summary)
+    (result,) = writer.results()
+    assert isinstance(result, ChunkRead)
+    vectors = np.stack([row.vector for row in FRAMES[0]]).astype(np.float64)
+    np.testing.assert_allclose(result.distances, 1 - np.sum(vectors[1:] * vectors[:-1], axis=1))
+    np.testing.assert_array_equal(result.ends, np.stack([FRAMES[0][0].vector, FRAMES[0][-1].vector]))
+    assert rows_in(library, 0) == list(range(6))
+
+
+def test_enough_rows_are_due_and_appended_once(library: Library, assignment: Assignment, summary: ChunkSummary) -> None:
+    writer = ChunkWriter(library, assignment, CHUNKS)
+    writer.add({0: FRAMES[0], 1: FRAMES[1][:2]})
+    assert writer.is_due
+    writer.append()
+    assert not writer.is_due
+    writer.add(part(1, 2, 6))
+    for number in (0, 1):
+        writer.end(number, summary)
+    assert len(writer.results()) == 2
+    assert rows_in(library, 0) == rows_in(library, 1) == list(range(6))
+
+
+def test_a_chunk_that_fails_leaves_no_row_and_the_other_stays(
+    library: Library, assignment: Assignment, summary: ChunkSummary
+) -> None:
+    writer = ChunkWriter(library, assignment, CHUNKS)
+    writer.add({0: FRAMES[0], 1: FRAMES[1][:4]})
+    writer.append()
+    writer.add(part(1, 4, 6))
+    writer.end(0, summary)
+    writer.end(1, ChunkFailed(CHUNKS[1], "decode", "NothingDecodes", "no frame"))
+    assert [type(each).__name__ for each in writer.results()] == ["ChunkRead", "ChunkFailed"]
+    assert (rows_in(library, 0), rows_in(library, 1)) == (list(range(6)), [])
+
+
+def test_a_run_that_lost_its_lease_appends_nothing(library: Library, assignment: Assignment) -> None:
+    lost = Assignment(library.uri, ("ingest", "another token"), READING, Limits(), 8)
+    writer = ChunkWriter(library, lost, CHUNKS)
+    writer.add(part(0, 0, 6))
+    with pytest.raises(LeaseLost):
+        writer.append()
+    assert rows_in(library, 0) == []

@@ -1,0 +1,78 @@
+"""Chunks joined to videos, and outcomes written together: what lacks rows is not shown, and has to be read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.library import Library
+from jobs.ingest.commit import VideoCommitter, join_chunks
+from jobs.ingest.messages import ChunkRead
+from pipeline.sampling.types import Chunk, ChunkSummary, IngestSettings
+from pipeline.sources.discover import Source
+from pipeline.sources.fetch import FetchedVideo
+from tests.support.ffmpeg import read_whole, whole
+from tests.support.random_library import SETTINGS, fingerprint, made
+from tests.support.stage_models import tiny_film
+
+FRAMES = 6
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_film(tmp_path_factory.mktemp("film") / "film.mp4", FRAMES, 0)
+
+
+@pytest.fixture(scope="module")
+def summary(film: Path) -> ChunkSummary:
+    return read_whole(film)[0]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+
+
+def read(chunk: Chunk, summary: ChunkSummary, first: int = 0, until: int = FRAMES) -> ChunkRead:
+    """A chunk of which frames `first` to `until` were read, one a second."""
+    vectors = made(chunk.video.video_id, FRAMES, 3).vectors[first:until]
+    wide = vectors.astype(np.float64)
+    distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
+    return ChunkRead(chunk, summary, np.arange(float(first), float(until)), distances, vectors[[0, -1]])
+
+
+def test_chunks_of_a_video_join_to_the_same_video(film: Path, summary: ChunkSummary) -> None:
+    chunk, settings = whole(film), IngestSettings(fps=1.0)
+    one = join_chunks([read(chunk, summary)], settings, "space")
+    parts = join_chunks([read(chunk, summary, 0, 4), read(chunk, summary, 4, FRAMES)], settings, "space")
+    assert (parts.row.frames, parts.row.duration_s, parts.row.codec) == (FRAMES, one.row.duration_s, "h264")
+    assert parts.segments == one.segments
+
+
+def test_a_video_whose_rows_are_missing_is_not_shown_and_the_others_are(
+    library: Library, film: Path, summary: ChunkSummary
+) -> None:
+    good = whole(film)
+    source = Source("/lost.mp4", "lost")
+    lost = Chunk(FetchedVideo(source, "/lost.mp4", "f" * 32, 10))
+    library.writer.add_frames({good.video.video_id: made(good.video.video_id, FRAMES, 3).frame_rows()})
+    committer = VideoCommitter(library, {})
+    for chunk in (good, lost):
+        committer.add(join_chunks([read(chunk, summary)], IngestSettings(fps=1.0), library.space_name))
+    complete, rejected = committer.flush()
+    assert [each.row.video_id for each in complete] == [good.video.video_id]
+    assert [each.row.video_id for each in rejected] == ["f" * 32]
+    assert [row.video_id for row in library.videos()] == [good.video.video_id]
+    assert [(each.title, each.state) for each in committer.outcomes] == [("film", "indexed")]
+
+
+def test_failures_and_known_videos_are_written_with_the_next_flush(library: Library, film: Path) -> None:
+    committer = VideoCommitter(library, {})
+    committer.fail(Source("/bad.mp4", "bad"), "open", "NotAVideo", "no container")
+    committer.already_there(whole(film).video)
+    assert library.ingest_log.failures() == []
+    assert committer.flush() == ([], [])
+    assert [(row.uri, row.error_class) for row in library.ingest_log.failures()] == [("/bad.mp4", "NotAVideo")]
+    assert (committer.failed, dict(committer.states)) == (1, {"failed": 1, "already there": 1})

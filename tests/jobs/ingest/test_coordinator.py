@@ -1,0 +1,161 @@
+"""The coordinator: each video once, whatever workers lose or find damaged, and duplicates share its outcome."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.library import Library
+from jobs.ingest.chunk_writer import discard
+from jobs.ingest.coordinator import LOSSES, Coordinator, RunLimits
+from jobs.ingest.local_executor import LocalExecutor
+from jobs.ingest.messages import Assignment, ChunkFailed, Finished, Read, WorkDone
+from jobs.ingest.worker import Worker
+from pipeline.errors import DecoderDied
+from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.types import Chunk, IngestSettings
+from pipeline.sources.discover import list_sources, stamp
+from tests.support.corpus import contents
+from tests.support.ffmpeg import READING, ColourTower
+from tests.support.random_library import SETTINGS, fingerprint
+
+Change = Callable[[Library, Finished], Finished]
+
+
+class ChangedExecutor(LocalExecutor):
+    """Real workers, of which some results are changed on the way to the coordinator."""
+
+    library: Library
+    change: Change
+
+    def wait(self, timeout_s: float) -> list[Finished]:
+        return [self.change(self.library, finished) for finished in super().wait(timeout_s)]
+
+
+def run(films: Path, place: Path, change: Change = lambda library, finished: finished) -> tuple[Library, Coordinator]:
+    library = Library.create(str(place), SETTINGS, fingerprint())
+    sources = list_sources([str(films)])
+    with library.lease("ingest", "a test") as lease:
+        assignment = Assignment(library.uri, ("ingest", lease.token), READING, Limits(), 64)
+        executor = ChangedExecutor([Worker(assignment, place)], ColourTower().embed)
+        executor.library, executor.change = library, change
+        stamps = {source.uri: stamp(source) for source in sources}
+        limits = RunLimits(IngestSettings(fps=1.0), bundle=1, max_failures=None)
+        coordinator = Coordinator(library, lease, executor, sources, stamps, limits, [])
+        try:
+            coordinator.run()
+        finally:
+            executor.close()
+    return library, coordinator
+
+
+def is_read_of(finished: Finished, name: str) -> bool:
+    return isinstance(finished.task, Read) and finished.task.chunks[0].video.source.uri.endswith(name)
+
+
+def chunk_of(finished: Finished) -> Chunk:
+    assert isinstance(finished.task, Read)
+    return finished.task.chunks[0]
+
+
+@pytest.fixture(scope="module")
+def few(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two films, one of them twice."""
+    folder = tmp_path_factory.mktemp("few")
+    for name in ("film-000.mp4", "again-000.mp4", "film-001.mp4"):
+        shutil.copy(corpus / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    return run(few, tmp_path_factory.mktemp("undisturbed") / "library")[0]
+
+
+def test_tasks_of_lost_workers_are_retried_and_leave_no_row_twice(
+    few: Path, undisturbed: Library, tmp_path: Path
+) -> None:
+    lost: list[Finished] = []
+
+    def lose_some(library: Library, finished: Finished) -> Finished:
+        if len(lost) < 3:
+            lost.append(finished)
+            return Finished(finished.worker, finished.task, None)
+        return finished
+
+    library, coordinator = run(few, tmp_path / "library", lose_some)
+    assert coordinator.retried == len(lost) == 3
+    assert contents(library) == contents(undisturbed)
+
+
+def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few: Path, tmp_path: Path) -> None:
+    lost: list[Finished] = []
+
+    def lose_one_film(library: Library, finished: Finished) -> Finished:
+        if is_read_of(finished, "film-000.mp4") or is_read_of(finished, "again-000.mp4"):
+            lost.append(finished)
+            return Finished(finished.worker, finished.task, None)
+        return finished
+
+    library, coordinator = run(few, tmp_path / "library", lose_one_film)
+    assert len(lost) == LOSSES
+    classes = {Path(each.uri).name: each.error_class for each in coordinator.outcomes}
+    assert classes["film-000.mp4"] == classes["again-000.mp4"] == "WorkerLost"
+    assert len(library.videos()) == 1
+
+
+def failed(library: Library, finished: Finished, error_class: str, *, damaged: bool) -> Finished:
+    """The end of a read in which the first chunk failed, and left no row."""
+    chunk = chunk_of(finished)
+    discard(library, chunk)
+    failure = ChunkFailed(chunk, "decode", error_class, "changed by the test", damaged)
+    return Finished(finished.worker, finished.task, WorkDone((failure,), {}))
+
+
+@pytest.mark.parametrize(("error_class", "damaged"), [("SpanDamaged", True), (DecoderDied.__name__, False)])
+def test_a_damaged_part_or_the_first_death_of_a_decoder_is_read_again_whole(
+    few: Path, undisturbed: Library, tmp_path: Path, error_class: str, damaged: bool
+) -> None:
+    changed: list[Finished] = []
+
+    def fail_once(library: Library, finished: Finished) -> Finished:
+        if not changed and is_read_of(finished, "film-001.mp4"):
+            changed.append(finished)
+            return failed(library, finished, error_class, damaged=damaged)
+        return finished
+
+    library, coordinator = run(few, tmp_path / "library", fail_once)
+    assert changed
+    assert coordinator.retried == 0
+    assert contents(library) == contents(undisturbed)
+
+
+def test_a_second_death_of_the_decoder_is_a_failure(few: Path, tmp_path: Path) -> None:
+    def fail_always(library: Library, finished: Finished) -> Finished:
+        if is_read_of(finished, "film-001.mp4"):
+            return failed(library, finished, DecoderDied.__name__, damaged=False)
+        return finished
+
+    library, _ = run(few, tmp_path / "library", fail_always)
+    failures = {Path(row.uri).name: row.error_class for row in library.ingest_log.failures()}
+    assert failures["film-001.mp4"] == "DecoderDied"
+    assert len(library.videos()) == 1
+
+
+def test_rows_that_are_missing_when_they_are_counted_are_read_again(
+    few: Path, undisturbed: Library, tmp_path: Path
+) -> None:
+    dropped: list[Finished] = []
+
+    def drop_rows_once(library: Library, finished: Finished) -> Finished:
+        if not dropped and is_read_of(finished, "film-001.mp4"):
+            dropped.append(finished)
+            discard(library, chunk_of(finished))
+        return finished
+
+    library, coordinator = run(few, tmp_path / "library", drop_rows_once)
+    assert coordinator.retried == len(dropped) == 1
+    assert contents(library) == contents(undisturbed)

@@ -1,4 +1,4 @@
-"""What the child replies to a request: frames in batches and a summary, spans, or the error as a message."""
+"""Replies of the child: frames in batches and a summary, spans, or the error as a message."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ SCENE = Scene("sea", groups=(Group("boat", "red", size="large"),))
 
 def test_an_image_is_square_and_follows_from_its_seed() -> None:
     image = photograph(SCENE, 3, 64)
-    assert (image.shape, image.dtype) == ((64, 64, 3), np.uint8)
+    assert image.shape == (64, 64, 3)
+    assert image.dtype == np.uint8
     assert np.array_equal(image, photograph(SCENE, 3, 64))
 
 

@@ -51,7 +51,7 @@ def place_of(shot: Shot) -> str:
 
 
 def names_of(group: Group) -> set[str]:
-    """What a shot's group may be called in an option."""
+    """List the names that a shot's group may have in an option."""
     names = {with_article(f"{group.colour} {group.thing}")}
     if group.count > 1:
         names.add(f"{NUMBERS[group.count]} {group.colour} {plural(group.thing)}")
@@ -59,7 +59,7 @@ def names_of(group: Group) -> set[str]:
 
 
 def is_true(script: Script, question: FilmQuestion, option: str) -> bool:
-    """Whether an option answers a question, read from the words alone and checked against the whole script."""
+    """Check an option of a question by its words alone, against the whole script."""
     text = question.question
     if question.asks in ("appears", "first"):
         where = [

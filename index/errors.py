@@ -1,4 +1,4 @@
-"""What can go wrong with a library or an embedding space, one line each for a person to read.
+"""Errors of a library or an embedding space; each message is one line for a person to read.
 
 ::
 
@@ -7,8 +7,8 @@
     │   ├── NotALibrary         the place holds something else, or nothing
     │   ├── NewerLibrary        written by a later kinodex
     │   ├── OlderLibrary        written by an earlier kinodex
-    │   ├── LibraryBusy         another run holds what only one may
-    │   ├── LeaseLost           another run took over what this one held
+    │   ├── LibraryBusy         another run holds the lease
+    │   ├── LeaseLost           another run took over the lease of this one
     │   ├── SettingsMismatch    made with other ingest settings
     │   ├── SpaceMismatch       made with another embedding space
     │   ├── UnknownVideo        no such video, or several of that name
@@ -19,7 +19,7 @@
     │   └── StorageError        the place cannot be read or written for another reason
     └── SpaceError
         ├── UnknownModel        a name that open_clip does not know
-        ├── WeightsMissing      a known model whose weights or tokenizer cannot be had here
+        ├── WeightsMissing      a known model whose weights or tokenizer are missing here
         ├── BadCheckpoint       a file that does not hold this model
         └── DeviceMissing       a device that this machine does not have
 """
@@ -28,11 +28,11 @@ from __future__ import annotations
 
 
 class KinodexError(Exception):
-    """Something that the user can put right; the message is one clear line."""
+    """An error that the user can correct; the message is one clear line."""
 
 
 class LibraryError(KinodexError):
-    """A library that cannot be opened, written or asked."""
+    """A library that cannot be opened, written or searched."""
 
 
 class NotALibrary(LibraryError):
@@ -48,11 +48,11 @@ class OlderLibrary(LibraryError):
 
 
 class LibraryBusy(LibraryError):
-    """Another run is doing now what only one may do at a time."""
+    """Another run does now what only one run may do at a time."""
 
 
 class LeaseLost(LibraryError):
-    """Another run took over what this one held; nothing more may be written."""
+    """Another run took over the lease of this one; nothing more may be written."""
 
 
 class SettingsMismatch(LibraryError):
@@ -64,7 +64,7 @@ class SpaceMismatch(LibraryError):
 
 
 class UnknownVideo(LibraryError):
-    """No video, or more than one, goes by that name."""
+    """No video, or more than one, has that name."""
 
 
 class TimeOutside(LibraryError):
@@ -72,7 +72,7 @@ class TimeOutside(LibraryError):
 
 
 class QueryError(LibraryError):
-    """A search that cannot be run: nothing to look for, or an impossible range."""
+    """A search that cannot be run: nothing to search for, or an impossible range."""
 
 
 class StorageFull(LibraryError):
@@ -88,7 +88,7 @@ class StorageError(LibraryError):
 
 
 class SpaceError(KinodexError):
-    """An embedding space that cannot be had."""
+    """An embedding space that cannot be loaded."""
 
 
 class UnknownModel(SpaceError):
@@ -96,7 +96,7 @@ class UnknownModel(SpaceError):
 
 
 class WeightsMissing(SpaceError):
-    """A known model whose weights or tokenizer cannot be had here."""
+    """A known model whose weights or tokenizer are missing here."""
 
 
 class BadCheckpoint(SpaceError):

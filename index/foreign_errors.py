@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 
 class Meaning(Enum):
-    """What an error text stands for."""
+    """Meaning of an error text."""
 
     CONFLICT = auto()
     """Another writer's commit came first; the same commit may succeed on a retry."""

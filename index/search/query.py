@@ -23,7 +23,7 @@ from index.videos.visibility import VisibilityCache
 FEW_VIDEOS = 20
 """Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""
 REFINE_FACTOR = 5
-"""The index compares rounded vectors; five times as many as asked for are compared again, exactly."""
+"""The index compares rounded vectors; five times as many as requested are compared again, exactly."""
 MIN_CANDIDATES = 400
 """Candidates that a walk through the graph keeps at least: of a million frames it finds 98 of the 100 nearest."""
 

@@ -1,4 +1,8 @@
-"""Whether a process of this machine still runs, even if its number has been given to another since."""
+"""Identity of a process, which holds even if its number is given to another process later.
+
+psutil is not used: its `create_time` is in the clock's seconds, so that it changes when the clock is set, and it knows
+neither the start of the machine nor the container that a number belongs to.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +12,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GONE_STATES = ("Z", "X")
-"""Ended, though its parent has not asked after it."""
+"""Ended, though its parent has not waited for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process: its number means something only between two starts of a machine, in one container."""
+    """A process: its number identifies it only between two starts of a machine, in one container."""
 
     host: str
     boot: str
-    """Of the machine and container; empty where the system does not tell."""
+    """Start of the machine, and the container; empty where the system does not provide them."""
     pid: int
     start: int
-    """When it began, in ticks since the machine was started; 0 where the system does not tell."""
+    """When it began, in ticks since the machine was started; 0 where the system does not provide it."""
 
 
 def this_process() -> Process:
+    """Identify the current process."""
     return Process(socket.gethostname(), _boot(), os.getpid(), _start(os.getpid()) or 0)
 
 
 def is_known(process: Process) -> bool:
-    """Whether it is one of this machine, so that `is_running` can tell."""
+    """True if it is a process of this machine and container, so that `is_running` is reliable."""
     return bool(process.boot) and (process.host, process.boot) == (socket.gethostname(), _boot())
 
 
 def is_running(process: Process) -> bool:
+    """True if this very process still runs."""
     return process.start > 0 and _start(process.pid) == process.start
 
 
@@ -45,7 +51,7 @@ def _boot() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """When a process began, or None if there is no such process any more. (proc_pid_stat(5), fields 3 and 22.)"""
+    """Read the start time of a process, or None if there is no such process any more (proc_pid_stat(5), fields 3, 22)."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

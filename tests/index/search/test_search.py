@@ -140,7 +140,7 @@ def test_searches_that_cannot_be_run(library):
         (lambda: library.search.frames(query, min_gap_s=-1.0), "-1.0 s"),
         (lambda: library.search.frames(query, min_gap_s=math.nan), "nan s"),
         (lambda: library.search.frames(query, Scope(None, 5.0, 5.0)), "from 5.0 to 5.0 s"),
-        (lambda: library.search.frames(query, Scope(None, math.nan)), "no number"),
+        (lambda: library.search.frames(query, Scope(None, math.nan)), "is not a number"),
         (lambda: library.search.frames(query, Scope(())), "no video"),
         (lambda: library.search.frames(np.ones(DIM + 1)), r"shape \(33,\); this library's space has 32"),
         (lambda: library.search.frames(np.zeros(DIM)), "zeros"),

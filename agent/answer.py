@@ -93,9 +93,9 @@ def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]
 
     A citation of something that was never shown is no evidence and is left out.
     """
-    meant = [shown[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(shown)] or shown
+    cited_items = [shown[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(shown)] or shown
     ranges: list[Evidence] = []
-    for video_id, start_s, end_s in sorted(_range(environment, each) for each in meant):
+    for video_id, start_s, end_s in sorted(_range(environment, each) for each in cited_items):
         last = ranges[-1] if ranges else None
         if last and last.video_id == video_id and start_s <= last.end_s:
             ranges[-1] = Evidence(video_id, last.start_s, max(end_s, last.end_s))

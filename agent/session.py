@@ -101,8 +101,8 @@ class Session:
 
     async def conclude(self, request: LastWord, over: str = "") -> Answer:
         """Ask for the answer; `over` is the budget that forces it, if one does."""
-        asked: Request[Any] = request
-        return self._concluded(request, await self.ask(asked, final=True), over, forced=True)
+        any_request: Request[Any] = request
+        return self._concluded(request, await self.ask(any_request, final=True), over, forced=True)
 
     async def best_so_far(self, over: str) -> Answer:
         """End the run because a budget is spent: one last request for an answer if that is still affordable."""
@@ -132,8 +132,8 @@ class Session:
     def _concluded(
         self, request: LastWord, reply: Conclusion | Decision | None, over: str, *, forced: bool = False
     ) -> Answer:
-        told = request.notes if isinstance(request, AnswerFrames | AnswerNotes | Recall) else ()
-        shown: Shown = (*request.frames, *told)
+        notes = request.notes if isinstance(request, AnswerFrames | AnswerNotes | Recall) else ()
+        shown: Shown = (*request.frames, *notes)
         if reply is None:
             return self.answer(None, (), "invalid", "no valid answer in two attempts")
         return self.accept(reply, shown, sufficient=reply.action == "answer", over=over, forced=forced)

@@ -162,5 +162,5 @@ def plain(value: object) -> object:
 
 
 def _plain_fields(value: Any) -> dict[str, object]:
-    given = [(each, getattr(value, each.name)) for each in fields(value)]
-    return {each.name: plain(it) for each, it in given if each.metadata != LATER or it != each.default}
+    values = [(each, getattr(value, each.name)) for each in fields(value)]
+    return {each.name: plain(it) for each, it in values if each.metadata != LATER or it != each.default}

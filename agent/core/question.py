@@ -96,10 +96,10 @@ def named_video(videos: Sequence[Video], name: str | None) -> Video:
     """
     if name is None and len(videos) == 1:
         return videos[0]
-    wanted = (name or "").strip()
-    named = [video for video in videos if wanted in (video.video_id, video.title)]
-    if not named and len(wanted) >= LEAST_PREFIX:
-        named = [video for video in videos if video.video_id.startswith(wanted)]
+    text = (name or "").strip()
+    named = [video for video in videos if text in (video.video_id, video.title)]
+    if not named and len(text) >= LEAST_PREFIX:
+        named = [video for video in videos if video.video_id.startswith(text)]
     if len(named) == 1:
         return named[0]
     some = ", ".join(video.video_id[:12] for video in videos[:VIDEOS_NAMED])

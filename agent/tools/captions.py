@@ -76,12 +76,12 @@ async def caption_spans(
         async with _exclusively(session, video_id):
             stored = stored_captions(session.environment, video_id, session.model_name(CAPTIONER))
             await _caption_missing(session, scenes, stored, 0.5 if half else 1.0)
-    told: dict[Span, Note] = {}
+    captions: dict[Span, Note] = {}
     for scene in scenes:
         if notes := scene.notes(stored):
-            told |= dict(notes)
+            captions |= dict(notes)
             session.account.count_captioned(video_id, scene.frame_nos)
-    return tuple(told[span] for span in spans_s if span in told)
+    return tuple(captions[span] for span in spans_s if span in captions)
 
 
 async def caption_frames(session: Session, frames: Iterable[FrameTime]) -> dict[FrameTime, Note]:
@@ -195,26 +195,26 @@ async def _exclusively(session: Session, video_id: str) -> AsyncIterator[None]:
 async def _caption_missing(session: Session, scenes: Sequence[_Scene], stored: StoredCaptions, share: float) -> None:
     """Add captions of the scenes that are not `stored`; a replayed run asks exactly what it asked then."""
     recording = session.recording(CAPTIONER)
-    wanted = [
+    missing = [
         scene
         for scene in scenes
         if (recording.holds(scene.request(session)) if recording else not scene.is_stored(stored))
     ]
     before, done, portion, unsaved = session.account.ledger, 0, FIRST_PORTION, ""
-    frames = max((len(scene.frame_nos) for scene in wanted), default=0)
-    while size := min(portion, len(wanted) - done, _affordable(session.account, before, done, frames, share)):
-        some = wanted[done : done + size]
+    frames = max((len(scene.frame_nos) for scene in missing), default=0)
+    while size := min(portion, len(missing) - done, _affordable(session.account, before, done, frames, share)):
+        some = missing[done : done + size]
         if not recording:  # another process may be at the same video
-            stored |= stored_captions(session.environment, wanted[0].video_id, session.model_name(CAPTIONER))
+            stored |= stored_captions(session.environment, missing[0].video_id, session.model_name(CAPTIONER))
             some = [scene for scene in some if not scene.is_stored(stored)]
         unsaved += await _describe(session, some, stored)
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
-    unasked = sum(not scene.is_stored(stored) for scene in wanted)
-    invalid = sum(scene.is_stored(stored) and not scene.notes(stored) for scene in wanted)
+    unasked = sum(not scene.is_stored(stored) for scene in missing)
+    invalid = sum(scene.is_stored(stored) and not scene.notes(stored) for scene in missing)
     why = "since budgets allow no more" if share == 1.0 else "to leave half of the budget"
     problems = [
-        f"{unasked} of {len(wanted)} captions were not asked for, {why}" if unasked else "",
-        f"{invalid} of {len(wanted)} captions were invalid twice" if invalid else "",
+        f"{unasked} of {len(missing)} captions were not asked for, {why}" if unasked else "",
+        f"{invalid} of {len(missing)} captions were invalid twice" if invalid else "",
         unsaved,
     ]
     _report_problems(session, scenes[0].video_id, problems)
@@ -274,5 +274,5 @@ def _tokens(ledger: Ledger) -> int:
 def _report_problems(session: Session, video_id: str, problems: Sequence[str]) -> None:
     """Emit an event about captions that are missing or cannot be stored, if there are any."""
     if any(problems):
-        said = "; ".join(filter(None, problems))
-        session.emit(Acted(session.account.rounds, "captions", {"video": video_id}, problem=said))
+        problem = "; ".join(filter(None, problems))
+        session.emit(Acted(session.account.rounds, "captions", {"video": video_id}, problem=problem))

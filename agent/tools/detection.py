@@ -77,8 +77,8 @@ async def detect(
     if held:
         found = [_from_row(row, "library") for row in held if row.frame_no in numbers and _lies_in(row.box, within)]
     else:
-        looked = await _by_detector(session, frames, label, within)
-        found = _by_index(session.environment, video_id, label, numbers) if looked is None else looked
+        detected = await _by_detector(session, frames, label, within)
+        found = _by_index(session.environment, video_id, label, numbers) if detected is None else detected
     return tuple(sorted(found, key=lambda each: (each.time_s, -each.score)))
 
 
@@ -98,9 +98,9 @@ async def track(
         return _tracks(environment, [(row.model, _from_row(row, "library")) for row in rows], end_s)
     left = session.account.frames_left
     frames = environment.frames_between(video_id, start_s, end_s, count if left is None else min(count, max(left, 1)))
-    looked = await _by_detector(session, frames, label, WHOLE)
-    if looked is not None:
-        return _tracks(environment, [("", each) for each in looked], end_s)
+    detected = await _by_detector(session, frames, label, WHOLE)
+    if detected is not None:
+        return _tracks(environment, [("", each) for each in detected], end_s)
     stored = environment.vectors(video_id)
     inside = stored.frame_no[(stored.time_s >= start_s) & (stored.time_s < end_s)]
     return _breaks(environment, _by_index(environment, video_id, label, set(inside.tolist())), end_s)
@@ -168,8 +168,8 @@ def _tracks(environment: Environment, found: Iterable[tuple[str, Detected]], end
     """Group sightings by the model that tracked them and its number; one without a number is a track by itself."""
     followed: dict[tuple[str, object], list[Detected]] = {}
     for model, each in found:
-        alone = (each.frame_no, each.box) if each.track_id is None else each.track_id
-        followed.setdefault((model, alone), []).append(each)
+        track_key = (each.frame_no, each.box) if each.track_id is None else each.track_id
+        followed.setdefault((model, track_key), []).append(each)
     tracks = [_track(environment, sightings, end_s) for sightings in followed.values()]
     return tuple(sorted(tracks, key=lambda each: (each.start_s, -each.score)))
 

@@ -62,14 +62,14 @@ def rollouts(
     """Write runs as conversations to train on: one JSON line for each run, with the reward of each turn."""
     from agent.trace.trace import read_trace
     from agent.variants.longvideoagent.rewards import ALPHA
-    from agent.variants.longvideoagent.rollouts import as_line, asked, rollout
+    from agent.variants.longvideoagent.rollouts import as_line, read_question, rollout
     from jobs.synthetic.known_answers import read_known, true_option
 
     known = read_known(questions)
     lines = []
     for path in trace:
         records = read_trace(path)
-        true = true_option(known, *asked(records))
+        true = true_option(known, *read_question(records))
         lines.append(as_line(rollout(records, true, ALPHA if alpha is None else alpha)))
     text = "".join(f"{line}\n" for line in lines)
     if out is None:

@@ -42,10 +42,10 @@ _INDEX = re.compile(r"^a\d+\s*[:.)]\s*(?=\S)", re.IGNORECASE)
 
 def thought(text: str) -> str:
     """The thoughts of a master before its action."""
-    aloud = _aloud(text)
-    opening = _OPENING.search(text, len(aloud))
-    aloud += text[len(aloud) : opening.start() if opening else len(text)]
-    return re.sub(r"</?(?:think|reasoning)>", "", aloud, flags=re.IGNORECASE).strip()
+    thoughts = _aloud(text)
+    opening = _OPENING.search(text, len(thoughts))
+    thoughts += text[len(thoughts) : opening.start() if opening else len(text)]
+    return re.sub(r"</?(?:think|reasoning)>", "", thoughts, flags=re.IGNORECASE).strip()
 
 
 def until_action(text: str) -> str:
@@ -64,16 +64,16 @@ def action_values(value: object) -> object:
         value = _object(text) or _tagged(text)
     if not isinstance(value, Mapping):
         return value
-    said = {str(name).casefold(): each for name, each in value.items() if each is not None}
-    if "action" not in said:
-        named = [name for name in said if name in ACTIONS]
-        said = {"query": said[named[0]], **said, "action": named[0]} if len(named) == 1 else said
-    if (name := str(said.get("action", "")).casefold()) not in ACTIONS:
+    values = {str(name).casefold(): each for name, each in value.items() if each is not None}
+    if "action" not in values:
+        named = [name for name in values if name in ACTIONS]
+        values = {"query": values[named[0]], **values, "action": named[0]} if len(named) == 1 else values
+    if (name := str(values.get("action", "")).casefold()) not in ACTIONS:
         raise ValueError(NOT_ONE)
-    said["action"] = ACTIONS[name]
-    if said["action"] == "answer":
-        said |= _answer(str(said.get("answer", said.get("option", ""))), said.get("option"))
-    return {"query": "", "option": None, "answer": None, **said, "evidence": []}
+    values["action"] = ACTIONS[name]
+    if values["action"] == "answer":
+        values |= _answer(str(values.get("answer", values.get("option", ""))), values.get("option"))
+    return {"query": "", "option": None, "answer": None, **values, "evidence": []}
 
 
 def _aloud(text: str) -> str:

@@ -81,8 +81,8 @@ def _narrowed(session: Session, videos: int) -> Environment:
     environment, text = session.environment, session.question.text
     if len(environment.videos) <= videos:
         return environment
-    said = dict.fromkeys(hit.video_id for hit in environment.search_transcript(text, LINES))
-    chosen = list(said)[: videos // 2]
+    matching = dict.fromkeys(hit.video_id for hit in environment.search_transcript(text, LINES))
+    chosen = list(matching)[: videos // 2]
     return environment.nearest([text], videos - len(chosen), {*chosen, *session.known_videos})
 
 
@@ -128,16 +128,16 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
     """Carry out the master's action, and reply to it (Algorithm 1, lines 12 to 19, 24 to 26)."""
     action = exchange.reply
     if action is None:
-        said, outcome = exchange.raw.strip() or "(nothing)", _malformed(exchange.invalid or "")
+        turn, outcome = exchange.raw.strip() or "(nothing)", _malformed(exchange.invalid or "")
     else:
         do = _look if action.action == "visual_query" else _ground
-        said, outcome = until_action(exchange.raw), await do(session, episode, action.query)
+        turn, outcome = until_action(exchange.raw), await do(session, episode, action.query)
     name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
-    aloud = thought(exchange.raw)
-    session.emit(Acted(session.account.rounds, name, arguments, aloud, outcome.notes, outcome.problem))
+    thoughts = thought(exchange.raw)
+    session.emit(Acted(session.account.rounds, name, arguments, thoughts, outcome.notes, outcome.problem))
     return replace(
         episode,
-        turns=(*episode.turns, Turn("assistant", said), Turn("user", outcome.reply)),
+        turns=(*episode.turns, Turn("assistant", turn), Turn("user", outcome.reply)),
         current=outcome.located or episode.current,
         visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
         notes=(*episode.notes, *outcome.notes),
@@ -183,8 +183,8 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
     if not located:
         return _failed("Every clip has been located before; there is no other one.")
     notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)
-    told = "\n".join(f"{_tags(episode, [clip])}: {clip.words}" for clip in located)
-    return _Outcome(f"Located:\n{told}", notes, tuple(located))
+    text = "\n".join(f"{_tags(episode, [clip])}: {clip.words}" for clip in located)
+    return _Outcome(f"Located:\n{text}", notes, tuple(located))
 
 
 def _malformed(invalid: str) -> _Outcome:

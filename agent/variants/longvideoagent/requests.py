@@ -74,10 +74,10 @@ class LastAction(Conclusion):
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
-        said = action_values(value)
-        if isinstance(said, Mapping) and said["action"] in ("visual_query", "request_grounding"):
+        values = action_values(value)
+        if isinstance(values, Mapping) and values["action"] in ("visual_query", "request_grounding"):
             raise ValueError("the turns are used up; answer now, as <answer>...</answer>")
-        return said
+        return values
 
     @classmethod
     def from_text(cls, text: str) -> Self:

@@ -46,16 +46,18 @@ class Rollout:
 
 def rollout(records: Sequence[Record], true_option: int, alpha: float = ALPHA) -> Rollout:
     """The rollout in the records of a run. Raises `NotATrace` if there is no master in it."""
-    question, films = asked(records)
+    question, films = read_question(records)
     messages = _messages(records)
     turns = [turn.text for turn in messages if turn.speaker == "assistant"]
     return Rollout(question, films, messages, rewards(turns, question, true_option, alpha))
 
 
-def asked(records: Sequence[Record]) -> tuple[Question, tuple[str, ...]]:
+def read_question(records: Sequence[Record]) -> tuple[Question, tuple[str, ...]]:
     """The question of a run, and the titles of the videos that it is about."""
-    said = records[0]["question"]
-    return Question(said["text"], tuple(said["options"])), tuple(video["title"] for video in records[0]["videos"])
+    question = records[0]["question"]
+    return Question(question["text"], tuple(question["options"])), tuple(
+        video["title"] for video in records[0]["videos"]
+    )
 
 
 def as_line(row: Rollout) -> str:
@@ -65,11 +67,11 @@ def as_line(row: Rollout) -> str:
 
 def _messages(records: Sequence[Record]) -> tuple[Turn, ...]:
     """The whole conversation: the last thing that the master was asked holds all that was before."""
-    spoken = [each for each in records if each["event"] == "Exchanged" and each["request"] in MASTER_REQUESTS]
+    exchanges = [each for each in records if each["event"] == "Exchanged" and each["request"] in MASTER_REQUESTS]
     # a turn asked for twice (an answer that names no option) counts as it was said first
-    spoken = [each for each in spoken if each["inputs"]["attempt"] == 0]
-    if not spoken:
+    exchanges = [each for each in exchanges if each["inputs"]["attempt"] == 0]
+    if not exchanges:
         raise NotATrace("no master spoke in this run; give a trace of --agent longvideoagent")
-    last = spoken[-1]
+    last = exchanges[-1]
     before = [Turn(each["speaker"], each["text"]) for each in last["inputs"]["turns"]]
-    return (Turn("user", spoken[0]["prompt"]), *before, Turn("assistant", until_action(last["raw"])))
+    return (Turn("user", exchanges[0]["prompt"]), *before, Turn("assistant", until_action(last["raw"])))

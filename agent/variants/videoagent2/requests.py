@@ -48,8 +48,8 @@ class Thinking(Reply):
     def _accept(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
-        given = _lower(value)
-        return {**given, "thought": given.get("thought") or ""}
+        values = _lower(value)
+        return {**values, "thought": values.get("thought") or ""}
 
 
 class Assessment(Answered, Thinking):

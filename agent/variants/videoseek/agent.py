@@ -90,9 +90,9 @@ class _Seeker:
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
         self.tools = Tools(session, limits, subtitles=parameters.subtitles)
-        alone = self.videos if len(self.videos) == 1 else ()
-        said = [line for each in alone for line in self.tools.subtitles(each.video_id, each.start_s, each.end_s)]
-        self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *said]))
+        single = self.videos if len(self.videos) == 1 else ()
+        lines = [line for each in single for line in self.tools.subtitles(each.video_id, each.start_s, each.end_s)]
+        self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *lines]))
         self.turns: list[Turn] = []
         self.task: dict[str, Any] = {
             "question": session.question,
@@ -141,8 +141,8 @@ class _Seeker:
         first = len(self.notes) + 1
         self.notes += found
         self._say("user", f"Not done: {problem}." if problem else numbered(found, first, self.videos))
-        name, given = ("none", {}) if action is None else (action.tool, arguments(action))
-        self.session.emit(Acted(self.account.rounds, name, given, thought, found, problem))
+        name, action_arguments = ("none", {}) if action is None else (action.tool, arguments(action))
+        self.session.emit(Acted(self.account.rounds, name, action_arguments, thought, found, problem))
 
     def _answer(self, action: Action, thought: str) -> Answer:
         self.session.emit(Acted(self.account.rounds, action.tool, arguments(action), thought))

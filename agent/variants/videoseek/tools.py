@@ -74,8 +74,8 @@ class Tools:
         a_second = math.ceil(round(part.end_s - part.start_s, 3))
         request = FocusClip(**self._inputs(part, a_second), query=query)
         reply = _valid(await self.session.ask(request))
-        told = f"{query} {reply.answer}" if reply.found else f"{query} Nothing here bears on that."
-        return (self._note("focus", request.frames, reply.frames if reply.found else [], told),)
+        finding = f"{query} {reply.answer}" if reply.found else f"{query} Nothing here bears on that."
+        return (self._note("focus", request.frames, reply.frames if reply.found else [], finding),)
 
     def _inputs(self, part: Segment, count: int) -> dict[str, Any]:
         """Inputs of a request about a part: up to `count` frames, as the budget allows, and its subtitles."""

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from index.library import Library
+from jobs.evaluation.run.run_folder import ANSWERS
+from tests.support.chat_server import ChatServer
 from tests.support.text_library import text_library
 
 FILMS = ("harbour", "orchard", "desert")
 EACH = 4
 OPTIONS = ("red", "blue", "green", "yellow")
 LINE_S = 2.0
+ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
+"""The reply of a model to any request."""
 
 
 def caption_library(folder: Path, films: Sequence[str] = FILMS) -> Library:
@@ -47,3 +51,25 @@ from agent.variants.baselines.uniform import UNIFORM
 MINE = replace(UNIFORM, name="mine")
 """
 """The file of an agent of one's own, which is no file here: it goes to whoever asks as text."""
+
+
+ALL = {f"{film}-{number}" for film in FILMS for number in range(EACH)}
+
+
+def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:
+    questions = place / "questions.jsonl"
+    return ("eval", "sketch", place / "library", "--annotations", questions, "--out", out, "--no-page", *options)
+
+
+def at(server: ChatServer, folder: Path, **settings: object) -> tuple[object, ...]:
+    """Options that ask a server's model, without retries if it fails."""
+    said = {"model": "tester", "base_url": server.base_url, "attempts": 1, **settings}
+    roles = folder / "roles.toml"
+    roles.write_text("[default]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in said.items()))
+    return "--models", roles, "--no-cache"
+
+
+def asked(out: Path, system: str) -> list[str]:
+    """The questions for which a system has lines in the file, in order."""
+    lines = (out / ANSWERS).read_text().splitlines()
+    return [each["item_id"] for line in lines if (each := json.loads(line))["contender"] == system]

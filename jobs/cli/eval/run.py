@@ -67,9 +67,7 @@ def eval_run(
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
     stop_at_cost: options.StopAtCostOption = None,
-    retry_errors: Annotated[
-        bool, typer.Option(help="Ask the questions again that got no answer in an earlier run.")
-    ] = False,
+    retry_errors: Annotated[bool, typer.Option(help="Retry questions without an answer in an earlier run.")] = False,
     page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
 ) -> None:
     """Ask agents the questions of a benchmark about a library's videos, and report how they did.

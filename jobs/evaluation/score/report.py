@@ -249,7 +249,7 @@ def pair(a: str, b: str, results_a: Iterable[Scored], results_b: Iterable[Scored
 
 
 def by_group(results: Iterable[Scored]) -> dict[str, dict[str, Estimate]]:
-    """Compute the accuracy by breakdown and category. A question counts once in each of its categories (LVBench's rule).
+    """Compute the accuracy by breakdown and category; a question counts once in each of its categories (as in LVBench).
 
     A benchmark's own breakdown by "duration" (Video-MME) takes the place of the one by minutes (EEA, Figure 8).
     """
@@ -294,7 +294,7 @@ def _mean(results: Sequence[Scored], value: Callable[[Scored], float]) -> Estima
 
 
 def _share(results: Iterable[Scored], what: Callable[[Scored], bool | None]) -> Estimate | None:
-    """Share of answers for which something is true, of those where it is known; None if there are none."""
+    """Share of answers for which something is true, of those where it is known; None without any."""
     known = [each for each in results if what(each) is not None]
     return _mean(known, lambda each: float(bool(what(each)))) if known else None
 

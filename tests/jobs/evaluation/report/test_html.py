@@ -15,12 +15,16 @@ import pytest
 from PIL import Image
 
 from jobs.evaluation.report.html import plots, write_page
-from jobs.evaluation.report.plot_style import COLOURS, DPI, SIMULATED, THEMED, for_page, save_plot
+from jobs.evaluation.report.plot_style import DPI, SIMULATED, save_plot
 from jobs.evaluation.score.statistics import Estimate
-from tests.support.reports import ABLATIONS, AGENTS, CONTROLS, Player, sample_report
+from tests.support.reports import AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'
+
+
 EVERY_PLOT = {"accuracy", "frames", "costs", "durations", "by_question_type", "pairs", "rounds", "entropy", "distance"}
+
+
 BROWSER_S = 60
 
 
@@ -181,23 +185,6 @@ def test_a_rival_before_the_best_contender_is_turned_round(tmp_path):
     text = write_page(report, tmp_path).read_text(encoding="utf-8")
     assert f"Against {worse.name}</dt>" in text
     assert f'<dd class="big">+{-report.pairs[0].difference.mean * 100:.1f}' in text
-
-
-def test_many_contenders_and_categories_still_fit_a_page_of_a_paper():
-    report = sample_report((*AGENTS, *ABLATIONS, *CONTROLS), questions=100)
-    many = {f"category {number}": report.standings[0].accuracy for number in range(50)}
-    report = replace(report, standings=tuple(replace(each, groups={"topic": many}) for each in report.standings))
-    assert all(plot.width_in <= 7.2 and plot.height_in <= 10 for plot in plots(report))
-
-
-def test_a_plot_in_a_page_takes_its_colours_from_it(tmp_path):
-    def draw(figure):
-        figure.subplots().plot([0, 1], [0, 1], color=COLOURS[0])
-
-    element = for_page(save_plot(draw, tmp_path, "line"))
-    assert element.startswith("<svg viewBox") and "<!--" not in element and "<metadata" not in element
-    assert "var(--c0)" in element and "var(--ink)" in element
-    assert not any(f"#{name}" in element for name in THEMED)
 
 
 LOOK = """

@@ -1,4 +1,4 @@
-"""`kinodex eval run --space`: the same questions asked in another space of the library, and told apart from its own."""
+"""The plan of a run: spaces, missing videos, episodes, and requests that cannot work."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ import pytest
 from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
-from jobs.evaluation.run.run_folder import read_plan, read_results, trace_file
+from jobs.evaluation.run.run_folder import read_items, read_plan, read_results, trace_file
 from tests.support.command import Kinodex, bad
-from tests.support.eval_runs import write_questions
+from tests.support.eval_runs import ALL, EACH, FILMS, asked, at, caption_library, command, write_questions
 from tests.support.stage_models import library_of, tiny_film
+from tests.support.text_library import text_library
 from tests.support.tiny_models import TINY, write_model
 
-FILMS = ("harbour", "orchard")
+PICTURED = ("harbour", "orchard")
 LATER = "later"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a `library` of two films in two spaces and one in its own alone, and questions about the two."""
     folder = tmp_path_factory.mktemp("eval")
-    first, second, later = (tiny_film(folder / f"{name}.mp4", 6, seed) for seed, name in enumerate((*FILMS, LATER)))
+    first, second, later = (tiny_film(folder / f"{name}.mp4", 6, seed) for seed, name in enumerate((*PICTURED, LATER)))
     library = library_of(folder / "library", [first, second])
-    assert add(library, Vectors(write_model(folder / "other", TINY))).added == len(FILMS)
+    assert add(library, Vectors(write_model(folder / "other", TINY))).added == len(PICTURED)
     library_of(folder / "library", [later])
-    write_questions(folder, FILMS, each=1)
+    write_questions(folder, PICTURED, each=1)
     return folder
 
 
-def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:
-    asked = ("eval", "sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out)
+def space_command(two_spaces: Path, out: Path, *options: object) -> tuple[object, ...]:
+    asked = ("eval", "sketch", two_spaces / "library", "--annotations", two_spaces / "questions.jsonl", "--out", out)
     return (*asked, "--no-controls", "--no-page", *options)
 
 
-def test_a_run_is_of_one_space_and_says_of_which(place: Path, kinodex: Kinodex, tmp_path: Path) -> None:
-    library, own, there = Library.open(str(place / "library")), tmp_path / "own", tmp_path / "there"
+def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:
+    library, own, there = Library.open(str(two_spaces / "library")), tmp_path / "own", tmp_path / "there"
     first, other = library.spaces()
-    assert kinodex(*command(place, own)).code == 0
-    ran = kinodex(*command(place, there, "--space", other.name))
+    assert kinodex(*space_command(two_spaces, own)).code == 0
+    ran = kinodex(*space_command(two_spaces, there, "--space", other.name))
     assert ran.code == 0, ran
     assert f", in {other}" in " ".join(ran.out.split())
-    plan, frames = read_plan(there), {f"{film}-0": library.video(film).frames for film in FILMS}
+    plan, frames = read_plan(there), {f"{film}-0": library.video(film).frames for film in PICTURED}
     assert (read_plan(own).space, plan.space) == (str(first), str(other))
     assert plan.index_cost.frames == sum(frames.values())
     for record in read_results(there):
@@ -53,17 +54,78 @@ def test_a_run_is_of_one_space_and_says_of_which(place: Path, kinodex: Kinodex, 
         with gzip.open(trace_file(there, record.contender, record.item_id)) as lines:
             assert json.loads(lines.readline())["space"] == str(other)
 
-    bad(kinodex, *command(place, there), code=2, says=f"space was {other} and is now {first}")
-    assert kinodex(*command(place, there, "--space", other.digest)).code == 0
-    assert kinodex(*command(place, own, "--space", first.digest)).code == 0
+    bad(kinodex, *space_command(two_spaces, there), code=2, says=f"space was {other} and is now {first}")
+    assert kinodex(*space_command(two_spaces, there, "--space", other.digest)).code == 0
+    assert kinodex(*space_command(two_spaces, own, "--space", first.digest)).code == 0
     differs = [line for line in kinodex("eval", "compare", own, there).out.splitlines() if "differs" in line]
     assert differs == [f"differs: space: {first} / {other}"]
 
 
-def test_a_space_that_not_all_is_held_in_is_refused(place: Path, kinodex: Kinodex, tmp_path: Path) -> None:
-    (_, other), out = Library.open(str(place / "library")).spaces(), tmp_path / "run"
-    bad(kinodex, *command(place, out, "--space", "nowhere"), code=2, says=other.name)
-    questions = write_questions(tmp_path, (*FILMS, LATER), each=1)
+def test_a_space_that_not_all_is_held_in_is_refused(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:
+    (_, other), out = Library.open(str(two_spaces / "library")).spaces(), tmp_path / "run"
+    bad(kinodex, *space_command(two_spaces, out, "--space", "nowhere"), code=2, says=other.name)
+    questions = write_questions(tmp_path, (*PICTURED, LATER), each=1)
     says = "1 of the 3 videos asked about, such as later, have no vectors yet"
-    bad(kinodex, *command(place, out, "--annotations", questions, "--space", other.digest), code=4, says=says)
+    bad(
+        kinodex, *space_command(two_spaces, out, "--annotations", questions, "--space", other.digest), code=4, says=says
+    )
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("--limit", "2"), "limit was None and is now 2"),
+        (("--only", "kind=kite"), "part was all and is now kind = kite"),
+        (("--agent", "random:seed=1"), "contenders was random and is now random, random:seed=1"),
+        (("--no-subtitles",), "subtitles was True and is now False"),
+        (("--max-rounds", "2"), "budget was"),
+    ],
+)
+def test_another_run_does_not_go_into_the_same_folder(place, kinodex, tmp_path, change, says):
+    options = command(place, tmp_path / "run", "--agent", "random", "--no-controls")
+    assert kinodex(*options).code == 0
+    bad(kinodex, *options, *change, code=2, says=says)
+
+
+def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
+    write_questions(tmp_path, (*FILMS, "lost"))
+    options = ("--annotations", tmp_path / "questions.jsonl", "--agent", "random", "--no-controls")
+    assert kinodex(*command(place, tmp_path / "run", *options)).code == 0
+    plan = read_plan(tmp_path / "run")
+    assert [(each.video, each.questions) for each in plan.missing] == [("lost.mp4", EACH)]
+    assert (plan.questions, set(plan.items)) == (4 * EACH, ALL)
+    assert plan.index_cost.captions == 15 * len(FILMS)
+
+
+def test_an_episode_is_all_its_clips_and_the_true_one_goes_by_its_id(kinodex, tmp_path):
+    clips = [f"s05e06_seg02_clip_{number:02d}" for number in (0, 1)]
+    library = caption_library(tmp_path / "library", clips)
+    ids = {row.title: row.video_id for row in library.videos()}
+    said = {"qid": 1, "q": "Who?", **{f"a{n}": f"person {n}" for n in range(5)}, "answer": "a1", "ts": [1.0, 2.5]}
+    rows = [{**said, "episode_name": "s05e06", "occur_clip": clips[1]}]
+    (tmp_path / "LongTVQA_val.json").write_text(json.dumps(rows))
+    options = ("eval", "longtvqa", tmp_path / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
+    assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
+    (item,) = read_items(tmp_path / "run")
+    assert read_plan(tmp_path / "run").items == {"1": tuple(ids[clip] for clip in clips)}
+    assert (item.truth.clip, item.duration_s) == (ids[clips[1]], 60.0)
+
+
+def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
+    out = tmp_path / "run"
+    bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at frames")
+    bad(kinodex, *command(place, out, "--agent", "videoagent2"), code=2, says="reasons in words")
+    bad(kinodex, *command(place, out, "--agent", "uniform:frame=3"), code=2, says="did you mean 'frames'?")
+    write_questions(tmp_path, ["lost"])
+    elsewhere = ("--annotations", tmp_path / "questions.jsonl")
+    bad(kinodex, *command(place, out, *elsewhere), code=2, says="holds none of the 1 videos")
+    bad(kinodex, *command(place, out, "--agent", "blind", *at(server, tmp_path, model="other")), code=5, says="other")
+    assert asked(out, "blind") == []
+
+
+def test_a_transcript_that_is_all_there_is_cannot_be_hidden(place, kinodex, tmp_path):
+    text_library(tmp_path / "library", {}, transcript={film: [(0.0, 2.0, "a kite")] for film in FILMS}, space="builtin")
+    options = command(place, tmp_path / "run", "--agent", "videotree", "--no-subtitles")
+    told = [tmp_path / "library" if each == place / "library" else each for each in options]
+    bad(kinodex, *told, code=2, says="holds a transcript alone")

@@ -5,55 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from jobs.evaluation.run.run import Tally, show_progress
-from jobs.evaluation.run.run_folder import ANSWERS, open_for_append, read_items, read_plan, read_results, trace_file
+from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_results, trace_file
 from tests.support.chat_server import Behaviour, ChatServer, failing
 from tests.support.command import bad
-from tests.support.eval_runs import EACH, FILMS, caption_library, write_questions
-from tests.support.text_library import text_library
-
-ALL = {f"{film}-{number}" for film in FILMS for number in range(EACH)}
-ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a `library` and `questions.jsonl`."""
-    folder = tmp_path_factory.mktemp("eval")
-    caption_library(folder / "library")
-    write_questions(folder)
-    return folder
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer(lambda body: ANSWER) as server:
-        yield server
-
-
-def command(place: Path, out: Path, *options: object) -> tuple[object, ...]:
-    questions = place / "questions.jsonl"
-    return ("eval", "sketch", place / "library", "--annotations", questions, "--out", out, "--no-page", *options)
-
-
-def at(server: ChatServer, folder: Path, **settings: object) -> tuple[object, ...]:
-    """Options that ask a server's model, which is not waited for if it fails."""
-    said = {"model": "tester", "base_url": server.base_url, "attempts": 1, **settings}
-    roles = folder / "roles.toml"
-    roles.write_text("[default]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in said.items()))
-    return "--models", roles, "--no-cache"
-
-
-def asked(out: Path, contender: str) -> list[str]:
-    """Which questions a contender has lines for in the file, in order."""
-    lines = (out / ANSWERS).read_text().splitlines()
-    return [each["item_id"] for line in lines if (each := json.loads(line))["contender"] == contender]
+from tests.support.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, command
 
 
 def test_every_contender_is_asked_every_question_once_and_never_again(place, kinodex, server, tmp_path):
@@ -104,54 +63,6 @@ def test_uniform_gets_as_many_frames_as_the_first_agent_needed(place, kinodex, s
     last_of_tree = max(number for number, each in enumerate(records) if each.contender == "videotree")
     assert last_of_tree < min(number for number, each in enumerate(records) if each in of_uniform)
     assert {each.ledger.frames_with_kept for each in of_uniform} == {round(sum(of_tree) / 4)}
-
-
-def test_a_torn_last_line_is_asked_again_and_nothing_else(place, kinodex, server, tmp_path):
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
-    kinodex(*options)
-    answers = tmp_path / "run" / ANSWERS
-    whole = answers.read_bytes()
-    answers.write_bytes(whole[:-20])
-    server.seen.clear()
-    assert kinodex(*options).code == 0
-    assert len(server.seen) == 1
-    assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (("--limit", "2"), "limit was None and is now 2"),
-        (("--only", "kind=kite"), "part was all and is now kind = kite"),
-        (("--agent", "random:seed=1"), "contenders was random and is now random, random:seed=1"),
-        (("--no-subtitles",), "subtitles was True and is now False"),
-        (("--max-rounds", "2"), "budget was"),
-    ],
-)
-def test_another_run_does_not_go_into_the_same_folder(place, kinodex, tmp_path, change, says):
-    options = command(place, tmp_path / "run", "--agent", "random", "--no-controls")
-    assert kinodex(*options).code == 0
-    bad(kinodex, *options, *change, code=2, says=says)
-
-
-def test_two_processes_do_not_write_the_same_run(place, kinodex, tmp_path):
-    options = command(place, tmp_path / "run", "--agent", "random", "--no-controls")
-    assert kinodex(*options).code == 0
-    with open_for_append(tmp_path / "run" / ANSWERS):
-        bad(kinodex, *options, code=2, says="another process is writing")
-
-
-def test_what_is_refused_while_another_begins_leaves_no_plan(place, kinodex, tmp_path):
-    with open_for_append(tmp_path / "run" / ANSWERS):
-        bad(kinodex, *command(place, tmp_path / "run", "--agent", "random"), code=2, says="another process is writing")
-    assert [each.name for each in (tmp_path / "run").iterdir()] == [ANSWERS]
-
-
-def test_a_place_where_no_folder_can_be_is_refused(place, kinodex, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    for out, says in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "run", "Not a directory")):
-        bad(kinodex, *command(place, out, "--agent", "random"), code=2, says=says)
-    assert (tmp_path / "file").read_text() == "mine"
 
 
 def refusing(some: str):
@@ -269,49 +180,6 @@ def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(place,
     server.reply = lambda body: ANSWER
     assert kinodex(*options).code == 0
     assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
-
-
-def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
-    write_questions(tmp_path, (*FILMS, "lost"))
-    options = ("--annotations", tmp_path / "questions.jsonl", "--agent", "random", "--no-controls")
-    assert kinodex(*command(place, tmp_path / "run", *options)).code == 0
-    plan = read_plan(tmp_path / "run")
-    assert [(each.video, each.questions) for each in plan.missing] == [("lost.mp4", EACH)]
-    assert (plan.questions, set(plan.items)) == (4 * EACH, ALL)
-    assert plan.index_cost.captions == 15 * len(FILMS)
-
-
-def test_an_episode_is_all_its_clips_and_the_true_one_goes_by_its_id(kinodex, tmp_path):
-    clips = [f"s05e06_seg02_clip_{number:02d}" for number in (0, 1)]
-    library = caption_library(tmp_path / "library", clips)
-    ids = {row.title: row.video_id for row in library.videos()}
-    said = {"qid": 1, "q": "Who?", **{f"a{n}": f"person {n}" for n in range(5)}, "answer": "a1", "ts": [1.0, 2.5]}
-    rows = [{**said, "episode_name": "s05e06", "occur_clip": clips[1]}]
-    (tmp_path / "LongTVQA_val.json").write_text(json.dumps(rows))
-    options = ("eval", "longtvqa", tmp_path / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
-    assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
-    (item,) = read_items(tmp_path / "run")
-    assert read_plan(tmp_path / "run").items == {"1": tuple(ids[clip] for clip in clips)}
-    assert (item.truth.clip, item.duration_s) == (ids[clips[1]], 60.0)
-
-
-def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
-    out = tmp_path / "run"
-    bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at frames")
-    bad(kinodex, *command(place, out, "--agent", "videoagent2"), code=2, says="reasons in words")
-    bad(kinodex, *command(place, out, "--agent", "uniform:frame=3"), code=2, says="did you mean 'frames'?")
-    write_questions(tmp_path, ["lost"])
-    elsewhere = ("--annotations", tmp_path / "questions.jsonl")
-    bad(kinodex, *command(place, out, *elsewhere), code=2, says="holds none of the 1 videos")
-    bad(kinodex, *command(place, out, "--agent", "blind", *at(server, tmp_path, model="other")), code=5, says="other")
-    assert asked(out, "blind") == []
-
-
-def test_a_transcript_that_is_all_there_is_cannot_be_hidden(place, kinodex, tmp_path):
-    text_library(tmp_path / "library", {}, transcript={film: [(0.0, 2.0, "a kite")] for film in FILMS}, space="builtin")
-    options = command(place, tmp_path / "run", "--agent", "videotree", "--no-subtitles")
-    told = [tmp_path / "library" if each == place / "library" else each for each in options]
-    bad(kinodex, *told, code=2, says="holds a transcript alone")
 
 
 def test_questions_without_known_answers_are_written_as_they_are_submitted(place, kinodex, tmp_path):

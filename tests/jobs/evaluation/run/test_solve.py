@@ -13,7 +13,7 @@ from agent.core.question import Question
 from agent.requests.tree import ScoreSegments
 from agent.trace.events import Decided, Event, Expanded, Scored
 from agent.variants.eea.reward_fusion import reward_entropy
-from jobs.evaluation.run.solve import SearchRecorder
+from jobs.evaluation.run.solve import SearchRecorder, _one_thread
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -84,3 +84,20 @@ def test_what_was_looked_at_is_every_frame_shown_and_nothing_else(environment):
         (480.0, 481.0),
     ]
     assert watched(environment, "random")[0].visited == ()
+
+
+def test_threads_are_limited_while_any_solver_is_open_and_given_back_by_the_last() -> None:
+    from threadpoolctl import threadpool_info
+
+    def threads() -> set[int]:
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    torch = pytest.importorskip("torch")
+    before, free = torch.get_num_threads(), threads()
+    first, second = _one_thread.held(), _one_thread.held()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert (torch.get_num_threads(), threads()) == (1, {1})
+    second.__exit__(None, None, None)
+    assert (torch.get_num_threads(), threads()) == (before, free)

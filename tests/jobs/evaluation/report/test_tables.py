@@ -1,0 +1,132 @@
+"""Tables of reports: on a terminal, as Markdown, and cut to a width."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.core.budget import Ledger
+from jobs.benchmarks.sample import Missing, Problem
+from jobs.evaluation.report.tables import Table, fitting
+from jobs.evaluation.run.run_folder import REPORT
+from jobs.evaluation.run.types import Judgement
+from jobs.evaluation.score.report import read_report
+from tests.support.command import Kinodex, bad
+from tests.support.solved_runs import answer, item, said, spoken, write_run
+
+ITEMS = [
+    item(name, video, duration_s=90.0, groups={"question_type": ("a | b",)})
+    for name, video in (("a", "v1"), ("b", "v1"), ("c", "v2"), ("d", "v3"))
+]
+
+
+def rows_of(markdown: str, title: str) -> list[list[str]]:
+    """The cells of a Markdown table of this title: heads first."""
+    lines = markdown.partition(f"**{title}**")[2].strip().partition("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.replace("\\|", "¦").strip("|").split("|")] for line in lines]
+    assert set("".join(rows[1])) == {"-", ":"}
+    assert {len(row) for row in rows} == {len(rows[0])}
+    return [rows[0], *rows[2:]]
+
+
+def small_run(folder: Path, right=(True, True, True, False), name: str = "eea", **others) -> Path:
+    records = [
+        answer(each.item_id, 0 if good else 1, name, ledger=Ledger(frames=10, input_tokens=1000, cost=0.25))
+        for each, good in zip(ITEMS, right, strict=True)
+    ]
+    return write_run(folder, ITEMS, records, names=(name,), **others)
+
+
+def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: Path) -> None:
+    missing = tuple(Missing(f"v{number}", "no video of the library goes by it", 3) for number in range(12))
+    problems = (Problem("row 17", "the answer is [E]"),)
+    run = small_run(tmp_path / "run", questions=40, missing=missing, problems=problems)
+    ran = kinodex("eval", "report", run, "--no-page")
+    assert ran.code == 0
+    assert "Made up: 4 of 40 questions about 3 videos; chance 0.250" in ran.out
+    assert "only 3 videos: the errors themselves are rough" in ran.out
+    assert "0.750 ± 0.286 [0.00, 1.00]" in ran.out
+    assert "missing: 12" in ran.out and "and 2 more" in ran.out
+    assert "row 17: the answer is [E]" in ran.out
+    assert "NOT COMPLETE" not in ran.out
+    assert read_report(run / REPORT).standings[0].accuracy.mean == 0.75
+    assert not (run / "report.html").exists()
+
+
+def test_markdown_is_a_table_for_papers(kinodex: Kinodex, tmp_path: Path) -> None:
+    out = kinodex("eval", "report", small_run(tmp_path / "run"), "--no-page", "--markdown").out
+    heads, row = rows_of(out, "all questions")
+    assert heads[:6] == ["agent", "accuracy", "evidence", "unanswered", "invalid", "errors"]
+    assert heads[6:] == ["frames", "with kept", "shows", "rounds", "calls", "tokens", "cost", "seconds"]
+    found = dict(zip(heads, row, strict=True))
+    assert (found["frames"], found["tokens"], found["cost"], found["evidence"]) == ("10.0", "1,000", "0.2500", "–")
+    assert rows_of(out, "by question type")[0] == ["agent", "a ¦ b (4)"]
+    assert rows_of(out, "by duration") == [["agent", "< 5 min (4)"], ["eea", "0.750 ± 0.286"]]
+
+
+def test_the_same_report_as_json(kinodex: Kinodex, tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run")
+    told = json.loads(kinodex("eval", "report", run, "--no-page", "--json").out)
+    assert told == json.loads((run / REPORT).read_text())
+    assert told["standings"][0]["groups"]["question_type"]["a | b"]["questions"] == 4
+
+
+def test_many_categories_are_rows(kinodex: Kinodex, tmp_path: Path) -> None:
+    items = [item(str(number), f"v{number}", groups={"task": (f"task {number}",)}) for number in range(3)]
+    run = write_run(tmp_path / "run", items, [answer(each.item_id) for each in items])
+    out = kinodex("eval", "report", run, "--no-page", "--markdown").out
+    assert rows_of(out, "by task")[:2] == [["task", "eea"], ["task 0 (1)", "1.000"]]
+
+
+def test_a_run_under_way_and_one_waiting_for_its_judge_say_so(kinodex: Kinodex, tmp_path: Path) -> None:
+    begun = write_run(tmp_path / "begun", ITEMS, [], names=("eea", "vca"))
+    assert "NOT COMPLETE" in kinodex("eval", "report", begun, "--no-page").out
+    items = [spoken("a"), spoken("b", "v2")]
+    free = write_run(tmp_path / "free", items, [said("a", "a kite"), said("b", "sand")], scoring="judge")
+    out = kinodex("eval", "report", free, "--no-page", "--markdown").out
+    assert "NOT COMPLETE" in out
+    assert rows_of(out, "all questions")[1][1] == "–"
+
+
+def test_judged_answers_have_the_judges_scale(kinodex: Kinodex, tmp_path: Path) -> None:
+    items = [spoken("a"), spoken("b", "v2"), spoken("c", "v3")]
+    records = [said("a", "a kite"), said("b", "sand"), said("c", None)]
+    verdicts = [Judgement("eea", "a", "gpt-4o", 3), Judgement("eea", "b", "gpt-4o", 2)]
+    run = write_run(tmp_path / "run", items, records, verdicts, scoring="judge")
+    out = kinodex("eval", "report", run, "--no-page", "--markdown").out
+    assert "judged by gpt-4o, 0 to 3" in out
+    heads, row = rows_of(out, "all questions")
+    assert heads[1:3] == ["score", "valid ones"]
+    assert row[1].startswith("1.67 ±")
+    assert row[2].startswith("2.50 ±")
+
+
+def test_a_wide_table_is_cut_into_parts_that_fit_and_each_has_the_names() -> None:
+    heads = ("a", "b", *(f"figure {number}" for number in range(9)))
+    rows = tuple((name, "視頻代理", *(f"{number}.000" for number in range(9))) for name in ("eea", "vca " * 30))
+    wide = Table("pairs", heads, rows, names=2)
+    assert fitting(wide, 500) == [wide]
+    parts = fitting(wide, 80)
+    assert len(parts) > 1
+    assert [head for part in parts for head in part.heads[2:]] == list(heads[2:])
+    for part in parts:
+        assert [row[:2] for row in part.rows] == [row[:2] for row in rows]
+        assert 40 + 10 * (len(part.heads) - 2) <= 80, "the names take half of the line at most"
+    assert [part.title for part in parts[:2]] == ["pairs", "pairs, continued"]
+    narrow = fitting(wide, 20)
+    assert len(narrow) == 9, "a column is shown whatever the width"
+
+
+def test_what_is_no_run_is_refused(kinodex: Kinodex, tmp_path: Path) -> None:
+    bad(kinodex, "eval", "report", tmp_path, "--no-page", code=2, says="give the folder that `kinodex eval` wrote")
+    bad(kinodex, "eval", "compare", tmp_path, tmp_path, code=2, says="give the folder that `kinodex eval` wrote")
+
+
+def test_the_page_is_made_beside_the_report(kinodex: Kinodex, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run = small_run(tmp_path / "run")
+    assert kinodex("eval", "report", run).code == 0
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "Made up" in page and "in the space words." in page

@@ -1,0 +1,44 @@
+"""One evaluation from Python, with few arguments, and the names that the package exports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jobs.evaluation
+from jobs.errors import UsageError
+from jobs.evaluation import evaluate, read_run
+from jobs.evaluation.score.report import read_report
+from tests.support.eval_runs import caption_library, write_questions
+
+FILM = ("harbour",)
+
+
+def test_a_run_from_python_is_the_run_of_the_command(tmp_path: Path) -> None:
+    caption_library(tmp_path / "library", FILM)
+    questions, out = write_questions(tmp_path, FILM), tmp_path / "run"
+    report = evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False, limit=3)
+    assert [(each.name, each.accuracy.questions) for each in report.standings] == [("random", 3)]
+    assert report.complete
+    assert read_report(out / "report.json") == report
+    assert len(read_run(out).records) == 3
+    again = evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False, limit=3)
+    assert again == report
+    with pytest.raises(UsageError, match="holds another run"):
+        evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False)
+
+
+def test_every_exported_name_is_there() -> None:
+    assert sorted(jobs.evaluation.__all__) == jobs.evaluation.__all__
+    assert all(getattr(jobs.evaluation, name) is not None for name in jobs.evaluation.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        jobs.evaluation.nothing  # noqa: B018
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, jobs.evaluation; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "lancedb", "rich", "pydantic", "jobs.evaluation.harness"} & set(loaded)

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -52,9 +53,11 @@ def test_the_images_hold_all_that_the_build_names_and_what_runs(root: Path, infr
     let_in = set(re.findall(r"^!(\S+)$", (infra / "Dockerfile.dockerignore").read_text(encoding="utf-8"), re.MULTILINE))
     assert copied == let_in
     assert all((root / name).exists() for name in copied)
-    assert {"pipeline", "index", "agent", "jobs", "constraints.txt", "pyproject.toml"} <= copied
-    extras = re.findall(r"'\.\[([a-z0-9,]+)\]'", text)
     known = (root / "pyproject.toml").read_text(encoding="utf-8")
+    packages = tomllib.loads(known)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert {*packages, "constraints.txt", "pyproject.toml"} <= copied
+    assert all(text.count(f"COPY {package} {package}\n") == 2 for package in packages)
+    extras = re.findall(r"'\.\[([a-z0-9,]+)\]'", text)
     assert len(extras) == 2
     assert all(f"\n{extra} = [" in known for names in extras for extra in names.split(","))
     assert all({"hf", "ingest", "metrics", "ray", "s3"} <= set(names.split(",")) for names in extras)

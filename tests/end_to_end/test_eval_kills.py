@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from agent.core.budget import Budget
@@ -33,6 +34,8 @@ from jobs.evaluation.run.types import RunContext, SampleResult, Solve
 from jobs.model_choice import ModelChoice
 from tests.support.agent_library import ScriptedModel, embed_words, explorer, film, make_library
 from tests.support.eval_runs import FILMS, write_questions
+
+pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("KINODEX_EVAL_KILLS", "2"))
 EACH = 4

@@ -14,6 +14,7 @@ from jobs.simulation.trial import Trial
 from tests.support.eval_runs import OWN_AGENT
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     agent = tmp_path / "deadly.py"
     dies = 'name="deadly", run=lambda session, parameters: os.kill(os.getpid(), signal.SIGKILL)'

@@ -217,6 +217,7 @@ addEventListener("load", () => {{
 """
 
 
+@pytest.mark.needs_chromium
 @pytest.mark.parametrize(
     ("scheme", "ground"), [(0, "rgb(17, 17, 19)"), (1, "rgb(244, 244, 245)")], ids=["dark", "light"]
 )

@@ -32,6 +32,8 @@ from tests.support.chat_server import ChatServer, hanging
 from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.tiny_models import TINY, write_model
 
+pytestmark = pytest.mark.slow
+
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
 READER = System("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)
 PROCESSES = 2

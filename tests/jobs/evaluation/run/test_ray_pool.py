@@ -25,6 +25,8 @@ from tests.support.ray_node import kill, named
 
 pytest.importorskip("ray")
 
+pytestmark = pytest.mark.ray
+
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
 FILMS = ("harbour",)
 READERS = (System("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT), System("random", "random"))

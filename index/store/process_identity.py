@@ -51,7 +51,7 @@ def _boot() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """Read the start time of a process, or None if there is no such process any more; see proc_pid_stat(5), fields 3, 22."""
+    """Read the start time of a process (proc_pid_stat(5), fields 3 and 22); None if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass, replace
@@ -28,10 +29,13 @@ needs_ffmpeg = pytest.mark.skipif(
 
 def needs_decoder(name: str) -> None:
     """Skip the test where a decoder cannot be imported."""
+    path = os.environ["PATH"]
     try:
         importlib.import_module(name)
     except (ImportError, OSError, RuntimeError):
         pytest.skip(f"{name} cannot be imported")
+    finally:
+        os.environ["PATH"] = path  # decord adds its own folder, for Windows
 
 
 COLOURS = ModelInput(8, 8, "squash")

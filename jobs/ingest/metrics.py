@@ -38,7 +38,7 @@ METRICS = (
         "kinodex_frames_total",
         "counter",
         None,
-        "Frames embedded, those that were done again included.",
+        "Frames embedded, with those of retried tasks.",
         lambda progress: {"": progress.frames},
     ),
     Metric(
@@ -66,7 +66,7 @@ METRICS = (
         "kinodex_retries_total",
         "counter",
         None,
-        "Pieces of work done again because a worker was lost.",
+        "Tasks retried because a worker was lost.",
         lambda progress: {"": progress.retried},
     ),
     Metric(
@@ -80,7 +80,7 @@ METRICS = (
         "kinodex_sources",
         "gauge",
         None,
-        "Sources that this run has to see to.",
+        "Sources that this run has to work through.",
         lambda progress: {"": progress.total},
     ),
     Metric(
@@ -101,7 +101,7 @@ METRICS = (
 """In the order of the table in docs/clusters.md."""
 
 GPU_BUSY = "kinodex_gpu_busy_ratio"
-GPU_HELP = "Part of the last second or so in which a GPU of this machine was at work, 0 to 1, as NVML tells it."
+GPU_HELP = "Part of the last second or so in which a GPU of this machine was at work, 0 to 1, as NVML reports it."
 
 
 @contextmanager

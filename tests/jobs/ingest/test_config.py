@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from jobs.cli.options.ingest import spread_ray
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, Resolved, as_toml, resolve
 
@@ -118,20 +117,3 @@ def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, name: str | None, t
     assert says in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "spread"),
-    [
-        (["films", "--ray", "--fps", "2"], ["films", "--ray", "--fps", "2"]),
-        (["--ray", "films"], ["--ray", "films"]),
-        (["--ray", "films/a.mp4"], ["--ray", "films/a.mp4"]),
-        (["--ray", "auto", "films"], ["--ray-address", "auto", "films"]),
-        (["--ray", "ray://head:10001"], ["--ray-address", "ray://head:10001"]),
-        (["--ray", "10.0.0.1:6379"], ["--ray-address", "10.0.0.1:6379"]),
-        (["--ray=head"], ["--ray-address", "head"]),
-        (["films", "auto"], ["films", "auto"]),
-    ],
-)
-def test_an_address_may_follow_ray(given: list[str], spread: list[str]) -> None:
-    assert spread_ray(given) == spread

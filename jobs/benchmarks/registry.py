@@ -1,4 +1,4 @@
-"""The benchmarks by name: how each is read, how much of it there should be, and where and on what terms it is had."""
+"""The benchmarks by name: their readers, published sizes, sources and licences."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from jobs.errors import UsageError
 
 
 class UnknownBenchmark(UsageError):
-    """No benchmark goes by this name."""
+    """An unknown name of a benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkInfo:
-    """A benchmark. `files` are the names of its annotation file, the usual first; `beside` those read with it.
+    """Facts of a benchmark. `files` are the names of its annotation file, the usual first; `beside` others with it.
 
     `sizes` are the (questions, videos) of each published part, by its name; a file should have one of them. The number
     of videos is None where it is not known.
@@ -160,8 +160,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
 }
 
 
-def entry(name: str) -> BenchmarkInfo:
-    """The benchmark of this name; raises `UnknownBenchmark` naming the nearest."""
+def find_benchmark(name: str) -> BenchmarkInfo:
+    """Find the benchmark of this name; raise `UnknownBenchmark` with the nearest name."""
     if name in BENCHMARKS:
         return BENCHMARKS[name]
     near = get_close_matches(name.lower(), BENCHMARKS, 1)
@@ -170,46 +170,46 @@ def entry(name: str) -> BenchmarkInfo:
 
 
 def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
-    """The file that `path` is, or that it holds as a folder, then those beside it that are read with it.
+    """List the file that `path` is, or that it holds as a folder, then those beside it that are read with it.
 
-    Raises `UsageError` where there is none, saying where it is had.
+    Raises `UsageError` if there is none, with the source of the file.
     """
-    wanted = entry(name)
-    held = [path] if path.is_file() else [path / each for each in wanted.files]
-    found = next(filter(Path.is_file, held), None)
+    info = find_benchmark(name)
+    candidates = [path] if path.is_file() else [path / each for each in info.files]
+    found = next(filter(Path.is_file, candidates), None)
     if found is None:
         raise UsageError(
-            f"{path} neither is nor holds an annotation file of {wanted.title}: {' or '.join(wanted.files)}; "
-            f"it is had from {wanted.had_from}"
+            f"{path} neither is nor holds an annotation file of {info.title}: {' or '.join(info.files)}; "
+            f"it is had from {info.had_from}"
         )
-    return found, *filter(Path.is_file, (found.with_name(each) for each in wanted.beside))
+    return found, *filter(Path.is_file, (found.with_name(each) for each in info.beside))
 
 
 def read_benchmark(name: str, path: Path) -> Benchmark:
-    """The questions in a published file, or in the folder that holds it, with what is wrong with other rows.
+    """Read the questions in a published file, or in the folder that holds it, and the defects of other rows.
 
     Raises `UsageError` for a file of something else, in which no row can be read.
     """
-    wanted = entry(name)
+    info = find_benchmark(name)
     file, *_ = annotation_files(name, path)
-    items, problems = wanted.read(file)
+    items, problems = info.read(file)
     if not items:
         first = f"; {problems[0].where}: {problems[0].what}" if problems else ""
         raise UsageError(
-            f"no question of {wanted.title} can be read from {file}{first}; give it as it is had from {wanted.had_from}"
+            f"no question of {info.title} can be read from {file}{first}; give it as it is had from {info.had_from}"
         )
-    problems = (*_sizes(wanted, items), *problems)
-    return Benchmark(name, wanted.title, items, problems, wanted.scoring, wanted.episodes)
+    problems = (*_sizes(info, items), *problems)
+    return Benchmark(name, info.title, items, problems, info.scoring, info.episodes)
 
 
-def _sizes(wanted: BenchmarkInfo, items: tuple[Sample, ...]) -> tuple[Problem, ...]:
+def _sizes(info: BenchmarkInfo, items: tuple[Sample, ...]) -> tuple[Problem, ...]:
     questions, videos = len(items), len({item.video for item in items})
-    if not wanted.sizes or any(
-        questions == expected[0] and expected[1] in (None, videos) for expected in wanted.sizes.values()
+    if not info.sizes or any(
+        questions == expected[0] and expected[1] in (None, videos) for expected in info.sizes.values()
     ):
         return ()
     published = ", ".join(
         f"{part} {expected[0]:,}" + (f" about {expected[1]:,}" if expected[1] else "")
-        for part, expected in wanted.sizes.items()
+        for part, expected in info.sizes.items()
     )
     return (Problem("file", f"got {questions:,} questions about {videos:,} videos; published: {published}"),)

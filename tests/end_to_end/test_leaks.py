@@ -49,7 +49,7 @@ from jobs.evaluation.run.solve import make_solver
 from jobs.evaluation.run.systems import parse_systems
 from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
 from jobs.model_choice import ModelChoice
-from tests.agent.prompts.test_templates import KINDS
+from tests.agent.prompts.test_render import KINDS
 from tests.support import benchmark_files as kit
 from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
 from tests.support.benchmark_files import published

@@ -44,12 +44,12 @@ class _Chosen(_Row):
 
 
 def read_multiple_choice(path: Path) -> ParsedRows:
-    """Questions with options; `answer` is the right option's own words or its letter."""
+    """Read questions with options; `answer` is the right option's own words or its letter."""
     return parse_samples(json_lines(path), _Chosen, _chosen)
 
 
 def read_open_ended(path: Path) -> ParsedRows:
-    """Questions without options; `answer` is the text that a judge holds replies against."""
+    """Read questions without options; `answer` is the text with which a judge compares replies."""
     return parse_samples(json_lines(path), _Row, lambda row, note: _item(row, (), Target(text=row.answer), note))
 
 
@@ -68,7 +68,7 @@ def _item(row: _Row, options: tuple[str, ...], truth: Target, note: AddNote) -> 
 
 
 def _option(options: tuple[str, ...], answer: str) -> int:
-    """The number of the option with these words, else with this letter: an option may itself be a letter."""
+    """Find the option with these words, else with this letter: an option may itself be a letter."""
     bare = [option.strip().casefold() for option in options]
     wanted = answer.strip().casefold()
     letters = list(string.ascii_lowercase[: len(options)])

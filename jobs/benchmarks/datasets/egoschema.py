@@ -44,7 +44,7 @@ class _Row(BaseModel):
 
 
 def read_subset(path: Path) -> ParsedRows:
-    """The 500 questions whose answers are published: `subset_anno.json`, or `questions.json` beside their answers."""
+    """Read the 500 questions with published answers: `subset_anno.json`, or `questions.json` beside its answers."""
     answers = _answers(path)
     rows = [(where, raw) for where, raw in _rows(path, answers) if not answers or raw.get("q_uid") in answers]
 
@@ -57,7 +57,7 @@ def read_subset(path: Path) -> ParsedRows:
 
 
 def read_full(path: Path) -> ParsedRows:
-    """All 5,031 questions: the answers of most are known only to the benchmark's server."""
+    """Read all 5,031 questions: only the benchmark's server knows most of the answers."""
     return parse_samples(_rows(path, _answers(path)), _Row, _item)
 
 

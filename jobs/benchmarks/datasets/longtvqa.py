@@ -35,7 +35,7 @@ class _Row(BaseModel):
 
 
 def read_longtvqa(path: Path) -> ParsedRows:
-    """Grouped by the episode's season. `ts` counts from the start of the clip."""
+    """Read questions, grouped by the episode's season. `ts` counts from the start of the clip."""
     return parse_samples(json_rows(path), _Row, _item)
 
 
@@ -49,7 +49,7 @@ def _item(row: _Row, note: AddNote) -> Sample:
 
 
 def _evidence(ts: object, note: AddNote) -> tuple[tuple[float, float], ...]:
-    """The range that `[12.3, 20.11]` or TVQA's `"12.3-20.11"` tells."""
+    """Parse a range written as `[12.3, 20.11]` or as TVQA's `"12.3-20.11"`."""
     try:
         start_s, end_s = _PAIR.validate_python(ts.split("-") if isinstance(ts, str) else ts)
     except ValidationError:

@@ -41,7 +41,7 @@ class _Row(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _candidates(cls, row: Any) -> Any:
-        """The parquet file's columns of options as the JSON file's list."""
+        """Turn the parquet file's columns of options into the JSON file's list."""
         if not isinstance(row, dict) or "candidates" in row:
             return row
         options = [row[name] for name in sorted(row) if name.startswith("option")]
@@ -49,7 +49,7 @@ class _Row(BaseModel):
 
 
 def read_longvideobench(path: Path) -> ParsedRows:
-    """Grouped by duration, category of question, level and topic. Rows of the test set have no truth."""
+    """Read questions, grouped by duration, category, level and topic. Rows of the test set have no answer."""
     rows = parquet_rows(path) if path.suffix == ".parquet" else json_rows(path)
     return parse_samples(rows, _Row, _item)
 

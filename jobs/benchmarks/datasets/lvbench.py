@@ -52,12 +52,12 @@ class _Row(BaseModel):
 
 
 def read_lvbench(path: Path) -> ParsedRows:
-    """Grouped by type of question and of video; the time that a question refers to is its evidence."""
+    """Read questions, grouped by type of question and of video; the time reference of a question is its evidence."""
     return parse_samples(_questions(path), _Row, _item)
 
 
 def _questions(path: Path) -> Iterator[Raw]:
-    """Each question with what is said of its video."""
+    """Read each question with the fields of its video."""
     for where, video in json_lines(path):
         questions = video.get("qa") if isinstance(video, dict) else None
         if not isinstance(questions, list):
@@ -83,7 +83,7 @@ def _item(row: _Row, note: AddNote) -> Sample:
 
 
 def _split(text: str) -> tuple[str, list[str]]:
-    """The question and its options, "What year? (A) 1636 (B) 1366" with each option on a line of its own."""
+    """Split a text into question and options, "What year? (A) 1636 (B) 1366" with each option on its own line."""
     asked, *parts = _OPTION.split(text)
     letters = "".join(parts[::2])
     if len(letters) < 2 or letters != string.ascii_uppercase[: len(letters)]:
@@ -92,7 +92,7 @@ def _split(text: str) -> tuple[str, list[str]]:
 
 
 def _evidence(time_reference: str, note: AddNote) -> tuple[tuple[float, float], ...]:
-    """A range of whole seconds, of which the last may be the first."""
+    """Parse a range of whole seconds, of which the last may be the first."""
     match = _RANGE.fullmatch(time_reference)
     start_s, end_s = map(_seconds, match.groups()) if match else (0.0, -1.0)
     if end_s < start_s:

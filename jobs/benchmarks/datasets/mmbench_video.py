@@ -51,7 +51,7 @@ class _Row(BaseModel):
 
 
 def read_mmbench_video(path: Path) -> ParsedRows:
-    """Grouped by leaf, branch, and perception or reasoning."""
+    """Read questions, grouped by leaf, branch, and perception or reasoning."""
     return parse_samples(csv_rows(path, "\t"), _Row, _item)
 
 
@@ -66,7 +66,7 @@ def _item(row: _Row, note: AddNote) -> Sample:
 
 
 def _leaves(dimensions: str) -> tuple[str, ...]:
-    """The leaves that a list written in a string names: "['OCR', 'Counting']"."""
+    """Parse the leaves in a list that is written as a string: "['OCR', 'Counting']"."""
     try:
         leaves = ast.literal_eval(dimensions)
     except (ValueError, SyntaxError) as error:

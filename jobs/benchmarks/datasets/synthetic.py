@@ -31,7 +31,7 @@ class _Row(BaseModel):
 
 
 def read_synthetic(path: Path) -> ParsedRows:
-    """Grouped by the kind of moment that is asked for."""
+    """Read questions, grouped by the kind of moment that they ask for."""
     return parse_samples(json_lines(path), _Row, _item)
 
 

@@ -41,7 +41,7 @@ class _Row(BaseModel):
 
 
 def read_video_mme(path: Path) -> ParsedRows:
-    """Grouped by duration, domain, sub-category and task. A video is known by its YouTube id, as its file is."""
+    """Read questions, grouped by duration, domain, sub-category and task. A video's name is its YouTube id."""
     return parse_samples(parquet_rows(path), _Row, _item)
 
 
@@ -60,7 +60,7 @@ def _item(row: _Row, note: AddNote) -> Sample:
 
 
 def _bare(options: tuple[str, ...]) -> list[str]:
-    """Options without the letters "A. " that the file puts before them."""
+    """Strip the letters "A. " that the file puts before options."""
     letters = [match and match[1] for match in map(_LETTER.match, options)]
     if letters != list(string.ascii_uppercase[: len(options)]):
         raise BadRow(f"options: got {' | '.join(options)!r:.80}; each begins with its letter, from A. on")

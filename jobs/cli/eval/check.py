@@ -47,7 +47,7 @@ def check(
     json: JsonOption = False,
 ) -> None:
     """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks."""
-    from jobs.benchmarks.registry import annotation_files, entry, read_benchmark
+    from jobs.benchmarks.registry import annotation_files, find_benchmark, read_benchmark
     from jobs.benchmarks.subset import parse_subset, select_samples
     from jobs.console.output import console, print_json
 
@@ -59,8 +59,8 @@ def check(
         "title": read.title,
         "part": str(part),
         "files": list(map(str, annotation_files(benchmark, annotations))),
-        "licence": entry(benchmark).licence,
-        "had_from": entry(benchmark).had_from,
+        "licence": find_benchmark(benchmark).licence,
+        "had_from": find_benchmark(benchmark).had_from,
         **_counts(read),
         "problems": [{"where": each.where, "what": each.what} for each in read.problems],
     }

@@ -182,7 +182,7 @@ def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[OnResult]
 
 @dataclass(frozen=True, slots=True)
 class _RunState:
-    """Where results go: into `done` by system and sample, into the file, and to the progress display."""
+    """The destinations of results: into `done` by system and sample, into the file, and to the progress display."""
 
     options: RunOptions
     out: Path

@@ -1,4 +1,4 @@
-"""What a simulation assumes: how similarities behave in a video, and how well a model sees, rewards and answers."""
+"""Assumptions of a simulation: similarities in a video, and errors of a model that sees, rewards and answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.variants.base import check_at_least
 
 @dataclass(frozen=True, slots=True)
 class Scenery:
-    """How the cosines of a query with a video's frames behave, in standard deviations of the unrelated frames.
+    """Cosines of a query with a video's frames, in standard deviations of the unrelated frames.
 
     None of this was measured on real videos. Where nothing else is said, it is such that EEA ends after as many frames
     as its paper reports (docs/simulation.md); a study varies it and says for which values its findings hold.
@@ -38,7 +38,7 @@ class Scenery:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How a simulated model falls short. Rewards are points from 0 to 100, all chances from 0 to 1."""
+    """Errors of a simulated model. Rewards are points from 0 to 100, all chances from 0 to 1."""
 
     reward: float = 15.0
     """Standard deviation of a segment's reward."""

@@ -34,11 +34,11 @@ PROPOSED = 2
 """Queries proposed on seeing new frames (the paper's prompt asks for 2 to 5, or none)."""
 DECISIONS = 64
 NEARBY = 0.5
-"""A frame that looks at least so relevant is next to the evidence."""
+"""Least relevance of a frame that counts as next to the evidence."""
 
 
 class SimulatedModel:
-    """Answers requests about one `World`; raises `NeedsLanguage` for those that speak of more than frames."""
+    """Model of one `World`; raises `NeedsLanguage` for requests about more than frames."""
 
     name = "simulated"
     has_language = True
@@ -84,7 +84,7 @@ class SimulatedModel:
         )
 
     def _score(self, segment: Segment) -> dict[str, Any]:
-        """Reward of the better border; the video's own ends show nothing."""
+        """Reward a segment by its better border; the video's own ends show nothing."""
         last = len(self._relevance)
         borders = [number for number in map(round, (segment.start_s, segment.end_s)) if 0 < number < last]
         seen = max((float(self._relevance[number]) for number in borders), default=0.0)
@@ -102,13 +102,13 @@ class SimulatedModel:
         return {"action": "explore", "segment": self._next(open_ones, 1.0 if request.scores == "fused" else 100.0)}
 
     def _ready(self, frames: Sequence[ShownFrame]) -> bool:
-        """Whether the policy answers now: what it sees suffices, or seems to."""
+        """True if the policy answers now: the frames suffice, or seem to."""
         self._decisions += 1
         convinced = any(self._suffices[frame.frame_no] or self._misled[frame.frame_no] for frame in frames)
         return convinced or bool(self._confident[(self._decisions - 1) % DECISIONS])
 
     def _next(self, open_ones: Sequence[ScoredSegment], most: float) -> int:
-        """The candidate that looks best; without scores, any. What was divided before is looked into last."""
+        """Choose the candidate with the highest score; without scores, any. Divided ones come last."""
         fresh = [each for each in open_ones if not each.divided] or list(open_ones)
         drawn = np.random.default_rng([*self._seed, 3, self._decisions])
         blur = self.noise.selection * drawn.standard_normal(len(fresh)) + 1e-6 * drawn.random(len(fresh))
@@ -116,7 +116,7 @@ class SimulatedModel:
         return fresh[int(np.argmax(scores))].segment.number
 
     def _choose(self, request: ChooseFrames) -> dict[str, Any]:
-        """Without a tree: times anywhere in the video, near the most relevant frame of the memory for half of them."""
+        """Choose times without a tree: half of them near the most relevant frame of the memory, the others anywhere."""
         if self._ready(request.frames):
             return self._answer(request.frames)
         drawn = np.random.default_rng([*self._seed, 4, self._decisions])
@@ -136,7 +136,7 @@ class SimulatedModel:
         return {"action": "answer", "option": letter, "answer": None, "evidence": shown}
 
     def _sufficient(self, frames: Sequence[ShownFrame]) -> list[int]:
-        """Numbers, from 1, of the shown frames that show what is asked for."""
+        """List the numbers, from 1, of the shown frames that hold the answer."""
         return [at for at, frame in enumerate(frames, start=1) if self._suffices[frame.frame_no]]
 
     def _propose(self, known: Sequence[str], frames: Sequence[ShownFrame]) -> list[str]:

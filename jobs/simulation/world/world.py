@@ -6,7 +6,7 @@ in units of its own standard deviation:
 - noise that is the same all through a shot, whose frames look alike, but for some flicker from frame to frame;
 - the evidence, if the query fits: `match` on average, half as much to one and a half times that from shot to shot;
 - lookalikes: places with the same height and lengths as the evidence that are something else. Some belong to the
-  question, so that all its queries find them (who is asked about is seen elsewhere), others to one query alone.
+  question, so that all its queries find them (the person in question appears elsewhere), others to one query alone.
 
 Of the queries that a question brings along, that of its subject and that of its true option ought to fit the
 evidence, and do so by the chance `fits`; those of the wrong options never do. Of the queries that can be proposed
@@ -40,7 +40,7 @@ SHARED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SimulatedQuestion:
-    """What is asked: how long the video is, where it shows the answer (seconds, half-open), and the true option."""
+    """A question: the video's length, the ranges that show the answer (seconds, half-open), and the true option."""
 
     question_id: str
     video: str
@@ -112,19 +112,19 @@ def _question(spec: SimulatedQuestion) -> Question:
 
 
 def _ought_to_fit(number: int, spec: SimulatedQuestion) -> bool:
-    """Whether the query of this number, in the order of names, is about what the evidence shows."""
+    """True if the query of this number, in the order of names, is about what the evidence shows."""
     later = number - spec.options - 1
     return number in (0, 1 + spec.option) or 0 <= later < LATER // 2
 
 
 def _shots(chance: np.random.Generator, frames: int, median_s: float) -> NDArray[np.int_]:
-    """The number of the shot that each frame is in, [n]; lengths are log-normal."""
+    """Number the shot of each frame, [n]; lengths are log-normal."""
     lengths = np.maximum(1, median_s * np.exp(SHOT_SPREAD * chance.standard_normal(frames)) / FRAME_S).astype(int)
     return np.repeat(np.arange(frames), lengths)[:frames]
 
 
 def _inside(ranges: Ranges, frames: int) -> NDArray[np.bool_]:
-    """The frames that some range shows; of a range between two frames, the one on screen then."""
+    """Mark the frames that some range shows; of a range between two frames, the one on screen then."""
     inside = np.zeros(frames, dtype=bool)
     for start_s, end_s in ranges:
         first = min(int(start_s / FRAME_S), frames - 1)
@@ -135,7 +135,7 @@ def _inside(ranges: Ranges, frames: int) -> NDArray[np.bool_]:
 def _places(
     chance: np.random.Generator, an_hour: float, frames: int, lengths_s: Sequence[float], taken: NDArray[np.bool_]
 ) -> NDArray[np.int_]:
-    """Lookalikes: by frame [n], the number of the one it is in, from 1; none in the evidence."""
+    """Place lookalikes: by frame [n], the number of its lookalike, from 1, or 0; none in the evidence."""
     places = np.zeros(frames, dtype=int)
     for number in range(chance.poisson(an_hour * frames * FRAME_S / 3600)):
         start, length = chance.integers(frames), max(1, int(chance.choice(lengths_s) / FRAME_S))
@@ -155,7 +155,7 @@ def _heights(chance: np.random.Generator, shots: NDArray[np.int_], match: float)
 
 
 def _distances(evidence: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Seconds from each frame to the nearest one in the evidence, [n]; infinite if there is none."""
+    """Measure seconds from each frame to the nearest one in the evidence, [n]; infinite if there is none."""
     numbers, at = np.arange(len(evidence)), np.flatnonzero(evidence)
     if len(at) == 0:
         return np.full(len(evidence), np.inf)
@@ -167,7 +167,7 @@ def _distances(evidence: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def _units(fields: NDArray[np.float64], shots: NDArray[np.int_], chance: np.random.Generator) -> NDArray[np.float32]:
-    """Vectors [n, queries + scene axes] whose cosine with the axis of a query is its field; the rest is the scene."""
+    """Make vectors [n, queries + scene axes]: the cosine with a query's axis is its field, the rest is the scene."""
     cosines = DEVIATION * fields
     length = np.linalg.norm(cosines, axis=1, keepdims=True)
     cosines *= np.minimum(1.0, 0.99 / np.maximum(length, 1e-9))

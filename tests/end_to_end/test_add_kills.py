@@ -87,7 +87,7 @@ POINTS = ("before sweeping", "making", "before writing", "after writing", "befor
 
 
 def run(uri: str, die_at: str = "") -> None:
-    """What the child process does."""
+    """Run in the child process."""
 
     def watch(done: int, total: int, last: VideoOutcome) -> None:
         if die_at == "after completing" and done > 8:
@@ -155,7 +155,7 @@ def test_killed_at_random_it_goes_on_where_it_was(library):
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_certain_point(library, point):
     with begun(library, point) as child:
-        assert child.wait() == -signal.SIGKILL, "it was to die on the way"
+        assert child.wait() == -signal.SIGKILL, "it should have died on the way"
     check_nothing_half(library)
     add(library, Counting())
     check_whole(library)

@@ -93,7 +93,7 @@ def kill_when_it_has_written(library: Library, name: str, model: str) -> None:
 
 
 def rows_of(library: Library, name: str, video_id: str) -> object:
-    """What readers see of a stage."""
+    """Rows of a stage as readers see them."""
     if name == "captions":
         return [(c.segment_no, c.text, round(c.confidence or 0, 5)) for c in library.captions(video_id)]
     if name == "detections":

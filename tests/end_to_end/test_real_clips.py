@@ -82,6 +82,7 @@ def obliging(body: dict[str, Any]) -> dict[str, Any]:
     return {"action": "answer", "segment": None, "option": "A", "answer": "the first one", "evidence": [1]}
 
 
+@pytest.mark.slow
 def test_over_the_wire(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINODEX_CACHE", str(tmp_path))
     with ChatServer(obliging) as server:

@@ -26,10 +26,11 @@ def test_a_closed_detector_finds_its_own_labels_and_no_others(
 ) -> None:
     model = str(tiny_model("rt_detr"))
     detect = detect_with(library, model, min_score=0.0)
-    found = detect(frames, "Boat")
-    assert found
-    assert {(row.label, row.model, row.video_id) for row in found} == {("boat", model, frames[0].video_id)}
-    assert {row.time_s for row in found} <= {frame.time_s for frame in frames}
+    found = {label: detect(frames, label.title()) or [] for label in ("boat", "kite", "cat")}
+    assert any(found.values())  # of a model with random weights it is open which
+    for label, rows in found.items():
+        assert {(row.label, row.model, row.video_id) for row in rows} <= {(label, model, frames[0].video_id)}
+        assert {row.time_s for row in rows} <= {frame.time_s for frame in frames}
     assert detect(frames, "a word that it does not know") is None
     assert detect([], "boat") == []
 

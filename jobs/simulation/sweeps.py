@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent.environment import SIMILARITY_MIDPOINT
-from agent.variants.eea.agent import EEA, EEAParameters
-from agent.variants.eea.reward_fusion import REWARD_TEMPERATURE
+from agent.variants.eea.agent import EEA, REWARD_TEMPERATURE, EEAParameters
 from jobs.errors import UsageError
 from jobs.evaluation.run.types import System
 from jobs.simulation.trial import Trial, run_trial

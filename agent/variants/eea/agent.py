@@ -1,6 +1,6 @@
 """EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
 
-What the paper leaves open, and what was decided (`reward_fusion`, `anchors`, `coverage`, `environment` state theirs):
+What the paper leaves open, and what was decided (`anchors`, `coverage`, `environment` state theirs):
 
 - A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
 - Several videos are children of one root, ranked by the first queries' anchors (`anchors`).
@@ -13,6 +13,15 @@ What the paper leaves open, and what was decided (`reward_fusion`, `anchors`, `c
   itself if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
 - The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
 
+Reward fusion (section 3.2) weighs the model's rewards against the queries' matches. The softmax behind the entropy is
+taken over rewards on the 0 to 100 scale (on 0 to 1 the entropy of seven segments never falls below 0.95 and the fusion
+degenerates); rewards and query scores are mixed on one 0 to 1 scale; with one candidate the entropy is 0; a candidate
+without a reward counts as the lowest, 0, and if none has one the entropy is 1; a segment without anchors has the lowest
+query score, 0. The paper's formula pools anchors by the mean, so that a weak anchor lowers the score of a strong one,
+although its prompt calls the score how many relevant clips a segment holds (Table 9). Here they are summed, as that
+says: in simulated search it shows evidence more often, and on sketch films it needs no more frames
+(docs/simulation.md).
+
 Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
 `uncertainty_aware_fusion` (the score is then the intrinsic reward alone) and `query_update`.
 """
@@ -21,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -44,17 +54,12 @@ from agent.tree_search.coverage import Times, cover, spread
 from agent.tree_search.frame_memory import final_request, remember, start_memory
 from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
 from agent.variants.base import Variant, check_at_least
-from agent.variants.eea.reward_fusion import (
-    POOLING,
-    QUERY_TEMPERATURE,
-    REWARD_TEMPERATURE,
-    Pooling,
-    fuse,
-    query_score,
-    reward_entropy,
-)
 
 SHORT_VIDEO_S = 300.0
+QUERY_TEMPERATURE = 0.1
+REWARD_TEMPERATURE = 1.0
+Pooling = Literal["mean", "sum", "best"]
+POOLING: Pooling = "sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +237,41 @@ class _Search:
 
     def _last_word(self) -> Decide:
         return final_request(self.session, self.memory, self._candidates(), "fused")
+
+
+def query_score(
+    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = POOLING
+) -> float:
+    """Softmax pooling of a segment's anchors, `tau * log(sum(exp(phi / tau)))`, 1 at most; 0 without anchors.
+
+    "mean" takes the mean instead of the sum, as the paper does; "best" is the highest similarity alone.
+    """
+    if not similarities:
+        return 0.0
+    scaled = np.asarray(similarities, dtype=np.float64) / temperature
+    peak = float(scaled.max())
+    if pooling == "best":
+        return temperature * peak
+    pooled = np.exp(scaled - peak).sum() / (len(scaled) if pooling == "mean" else 1)
+    return min(1.0, temperature * (peak + float(np.log(pooled))))
+
+
+def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_TEMPERATURE) -> float:
+    """Entropy of softmax(rewards / temperature), divided by its largest value, so from 0 to 1; rewards: 0 to 100."""
+    if all(reward is None for reward in rewards):
+        return 1.0
+    if len(rewards) == 1:
+        return 0.0
+    known = np.asarray([reward or 0.0 for reward in rewards], dtype=np.float64)
+    weights = np.exp((known - known.max()) / temperature)
+    shares = weights / weights.sum()
+    shares = shares[shares > 0]
+    return float(np.clip(-(shares * np.log(shares)).sum() / np.log(len(rewards)), 0.0, 1.0))
+
+
+def fuse(reward: float | None, query: float, entropy: float) -> float:
+    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1."""
+    return (1.0 - entropy) * (reward or 0.0) / 100.0 + entropy * query
 
 
 EEA = Variant(

@@ -25,7 +25,7 @@ from agent.errors import AllRejected, ModelRejected
 from agent.library_videos import EmbedText
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.trace.trace import record as trace_line
-from agent.variants.eea.reward_fusion import reward_entropy
+from agent.variants.eea.agent import reward_entropy
 from index.embedding.hub import SharedSwitch
 from index.library import Library
 from jobs.evaluation.run.model_thread import open_model_thread

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ class Library(LibraryReader):
     take a library.
     """
 
-    def __init__(self, uri: str, database: Any) -> None:
-        super().__init__(uri, database)
-        self.writer = VideoWriter(self.tables, self.vectors_table)
-
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return Library.open, (self.uri,)
+
+    @cached_property
+    def writer(self) -> VideoWriter:
+        """Writer of the rows of videos."""
+        return VideoWriter(self.tables, self.vectors_table)
 
     @classmethod
     def exists(cls, uri: str) -> bool:

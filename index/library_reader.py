@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -44,7 +45,8 @@ CAPTION_COLUMNS = [*CaptionRow.__slots__]
 class LibraryReader:
     """An open library for reading; `Library` opens one.
 
-    Its parts: `search`, `additions` (optional stages), `clips` (captions that agents wrote), `ingest_log`.
+    Its parts, each made on first use: `search`, `additions` (optional stages), `clips` (captions that agents wrote),
+    `ingest_log`.
     """
 
     def __init__(self, uri: str, database: Any) -> None:
@@ -56,10 +58,26 @@ class LibraryReader:
         self.format_version = heading.format_version
         self.vectors_table = vectors_table(heading.fingerprint)
         self.visible = VisibilityCache(self.tables)
-        self.search = Search(self.tables, self.visible, self.fingerprint)
-        self.additions = Additions(self.tables, self.visible, self.fingerprint)
-        self.clips = ClipCaptions(self.tables, self.visible)
-        self.ingest_log = IngestLog(self.tables)
+
+    @cached_property
+    def search(self) -> Search:
+        """Searches by vector and by words."""
+        return Search(self.tables, self.visible, self.fingerprint)
+
+    @cached_property
+    def additions(self) -> Additions:
+        """Optional stages, and the rows that they added."""
+        return Additions(self.tables, self.visible, self.fingerprint)
+
+    @cached_property
+    def clips(self) -> ClipCaptions:
+        """Captions that agents wrote."""
+        return ClipCaptions(self.tables, self.visible)
+
+    @cached_property
+    def ingest_log(self) -> IngestLog:
+        """Sources, failures and runs of ingest."""
+        return IngestLog(self.tables)
 
     @property
     def space_name(self) -> str:

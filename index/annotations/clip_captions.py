@@ -67,12 +67,6 @@ class ClipCaptions:
         if self._tables.has(CLIPS_TABLE):
             self._tables.delete(CLIPS_TABLE, where)
 
-    def video_ids(self) -> set[str]:
-        """List the ids of videos with captions, including those that the library no longer holds."""
-        if not self._tables.has(CLIPS_TABLE):
-            return set()
-        return set(self._tables.rows(CLIPS_TABLE, None, ["video_id"])["video_id"].unique().to_pylist())
-
     def facts(self) -> tuple[AddedFacts, ...]:
         """Count captions and their videos, by model."""
         if not self._tables.has(CLIPS_TABLE):

@@ -15,6 +15,7 @@ from lancedb.expr import col
 from index.library import Library
 from index.maintenance.audit_annotations import AddedAudit, audit_added
 from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
+from index.store.schema import CLIPS_TABLE
 from index.store.tables import Tables
 from index.videos.row_counts import (
     Counts,
@@ -82,7 +83,7 @@ def audit_videos(library: Library) -> Audit:
     once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
     doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
-    stored = library.clips.video_ids().union(*(counts.rows for counts in held.values()))
+    stored = _videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
     return Audit(len(videos), tuple(sorted(stored.difference(videos))), tuple(doubled), tuple(broken))
 
 
@@ -97,7 +98,7 @@ def sweep(library: Library) -> int:
     totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
     uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested_only(name))) != total]
     held = {name: rows_by_video(tables, name) for name in uneven}
-    clips_of = library.clips.video_ids()
+    clips_of = _videos_with_clips(tables)
     ids = videos["video_id"].to_pylist() if uneven or clips_of else []
     orphans = sorted(clips_of.union(*held.values()).difference(ids))
     library.writer.discard(*orphans)
@@ -112,6 +113,13 @@ def delete_doubles(library: Library, video_ids: Sequence[str]) -> None:
     """Delete the second copy of each row of videos that have some twice."""
     for name, counts in counts_of(library.tables, library.vectors_table, video_ids).items():
         _delete_doubles(library.tables, name, [id_ for id_ in counts.rows if counts.rows[id_] > counts.distinct[id_]])
+
+
+def _videos_with_clips(tables: Tables) -> set[str]:
+    """List the ids of videos with captions by agents, including those that the library no longer holds."""
+    if not tables.has(CLIPS_TABLE):
+        return set()
+    return set(tables.rows(CLIPS_TABLE, None, ["video_id"])["video_id"].unique().to_pylist())
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:

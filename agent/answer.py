@@ -12,10 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from agent.core.budget import Ledger
 from agent.core.protocol import ShownFrame
 from agent.core.question import Note, Question
-from agent.core.replies import Answered
 from agent.environment import Environment
 from agent.errors import BadAnswer
-from agent.requests.answer import chosen_option
+from agent.requests.answer import Answered, chosen_option
 
 Shown = Sequence[ShownFrame | Note]
 """The basis of an answer: frames that were shown, or notes in words."""

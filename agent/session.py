@@ -16,11 +16,10 @@ from agent.answer import Answer, Shown, Status, answer_text, evidence_ranges
 from agent.core.budget import Account, Budget
 from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
 from agent.core.question import Note, Question, ScoredSegment
-from agent.core.replies import Answered, Conclusion, Decision
 from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, OutOfBudget
-from agent.requests.answer import AnswerFrames, AnswerNotes, AnswerRequest, Recall
-from agent.requests.tree import Decide, ScoreKind
+from agent.requests.answer import Answered, AnswerFrames, AnswerNotes, AnswerRequest, Conclusion, Recall
+from agent.requests.tree import Decide, Decision, ScoreKind
 from agent.trace.events import Decided, Event, Exchanged
 from agent.trace.replay_model import ReplayModel
 

@@ -1,4 +1,4 @@
-"""Question, budget, the protocol of requests and replies, and reply schemas.
+"""Question, budget, and the protocol of requests and replies.
 
 May import `agent.errors`; nothing else of the project.
 """

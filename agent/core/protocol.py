@@ -1,17 +1,55 @@
-"""Requests and replies: the border between agents and the models that answer them."""
+"""Requests and replies: the border between agents and the models that answer them.
+
+The JSON schemas of replies fit strict mode: every key is required, none is free, extra ones are forbidden.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from agent.core.question import LATER
-from agent.core.replies import Reply
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def _number(value: object) -> object:
+    """The number in "85%", "85/100" or "Segment 3"; anything else as it is."""
+    if isinstance(value, str) and (found := _NUMBER.search(value)):
+        return found[0]
+    return value
+
+
+Score = Annotated[float, Field(ge=0, le=100), BeforeValidator(_number)]
+SegmentNumber = Annotated[int, BeforeValidator(_number)]
+
+
+def after_thought(text: str) -> str:
+    """A reply's text without the reasoning that a model writes before it."""
+    return text.rpartition("</think>")[2].strip()
+
+
+class Reply(BaseModel):
+    """A reply; unknown keys are dropped."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra={"additionalProperties": False})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read the reply from a text with its thoughts, for requests of form "text"; raises `InvalidReply`."""
+        raise NotImplementedError(f"{cls.__name__} is not asked for as text")
+
+
+def described(text: str) -> ConfigDict:
+    """Configure the description in a reply's schema: models read it, and cached replies and traces depend on it."""
+    return ConfigDict(json_schema_extra={"additionalProperties": False, "description": text})
+
 
 R = TypeVar("R", bound=Reply)
 

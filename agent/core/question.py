@@ -6,7 +6,6 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agent.core.option_parser import named_option
 from agent.errors import BadQuestion, InvalidReply
 
 MAX_OPTIONS = 26
@@ -56,10 +55,6 @@ class Question:
     def lettered(self) -> tuple[tuple[str, str], ...]:
         """Options with their letters: (("A", "red"), ("B", "blue"), ...)."""
         return tuple(zip(string.ascii_uppercase, self.options, strict=False))
-
-    def option_index(self, text: str) -> int | None:
-        """The one option that `text` names, by its letter or its words: "B", "(b) red", "The answer is B."."""
-        return named_option(text, self.options)
 
 
 def _check_whole(text: str) -> None:

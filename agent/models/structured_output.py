@@ -16,8 +16,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from agent.core.protocol import R, Request
-from agent.core.replies import after_thought
+from agent.core.protocol import R, Request, after_thought
 from agent.errors import InvalidReply
 from agent.models.chat_messages import Message
 

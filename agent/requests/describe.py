@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from pydantic import ConfigDict
 
-from agent.core.protocol import Request, ShownFrame
+from agent.core.protocol import Reply, Request, Score, ShownFrame
 from agent.core.question import Note, Segment, Video
-from agent.core.replies import Reply, Score
 from agent.errors import InvalidReply
 
 CLOSED = {"additionalProperties": False}

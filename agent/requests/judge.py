@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from agent.core.protocol import Request
-from agent.core.replies import Reply, SegmentNumber
+from agent.core.protocol import Reply, Request, SegmentNumber
 
 Grade = Annotated[SegmentNumber, Field(ge=0, le=3)]
 

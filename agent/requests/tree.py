@@ -1,18 +1,90 @@
-"""Requests of the tree agents: queries, rewards, and the next segment (EEA, Tables 7 to 11; VCA, section 3)."""
+"""Requests of the tree agents: queries, rewards, and the next segment (EEA, Tables 7 to 11; VCA, section 3).
+
+Replies are accepted in the shapes that the papers' prompts ask for too, such as `{"Segment 0": {"explanation": ...,
+"score": 70}}`, `{"query1": ...}` and `{"Segment": 3}`, and as arrays of strings.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from agent.core.protocol import Request, ShownFrame
+from pydantic import model_validator
+
+from agent.core.protocol import Reply, Request, Score, SegmentNumber, ShownFrame, described
 from agent.core.question import Question, ScoredSegment, Segment, Video
-from agent.core.replies import Decision, Queries, SegmentScores
 from agent.errors import InvalidReply
-from agent.requests.answer import answer_in_words, check_answer
+from agent.requests.answer import Answered, answer_in_words, check_answer, read_decision
 
 MAX_QUERY_CHARACTERS = 300
 ScoreKind = Literal["fused", "reward", "none"]
+
+
+class SegmentScore(Reply):
+    """The promise of one segment for the question, from 0 to 100, after its reason."""
+
+    model_config = described("How much one segment promises for the question, from 0 to 100, and why.")
+
+    segment: SegmentNumber
+    explanation: str
+    score: Score
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        return {"explanation": "", **value} if isinstance(value, dict) else value
+
+
+class SegmentScores(Reply):
+    """One score for each segment."""
+
+    segments: list[SegmentScore]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        if isinstance(value, list):
+            return {"segments": value}
+        if isinstance(value, Mapping) and "segments" not in value:
+            return {"segments": [_keyed_score(str(name), each) for name, each in value.items()]}
+        return value
+
+
+def _keyed_score(name: str, value: object) -> dict[str, object]:
+    inner = value if isinstance(value, Mapping) else {"score": value}
+    return {"segment": name, "explanation": "", **inner}
+
+
+class Queries(Reply):
+    """Short texts to look for in the video; the list may be empty."""
+
+    queries: list[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        if isinstance(value, list):
+            return {"queries": value}
+        if isinstance(value, Mapping) and all(str(name).casefold().startswith("query") for name in value):
+            return {"queries": list(value.values())}
+        return value
+
+
+class Decision(Answered):
+    """The next step: explore one segment, answer, or report that the evidence is missing."""
+
+    model_config = described(
+        "What to do next: look closer at one segment, answer, or say that the evidence is not there."
+    )
+
+    action: Literal["explore", "answer", "insufficient_evidence"]
+    segment: SegmentNumber | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return read_decision(value)
 
 
 @dataclass(frozen=True, kw_only=True)

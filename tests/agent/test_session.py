@@ -12,9 +12,8 @@ from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.protocol import Exchange, Usage
 from agent.core.question import Question
-from agent.core.replies import Queries
 from agent.errors import BadSettings, ModelUnreachable
-from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, Queries, ScoreSegments
 from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

@@ -12,9 +12,8 @@ import pytest
 from PIL import Image
 from pydantic import BaseModel, Field
 
-from agent.core.protocol import Exchange, Request, ShownFrame, Turn
+from agent.core.protocol import Exchange, Reply, Request, ShownFrame, Turn
 from agent.core.question import Question, Segment, Video
-from agent.core.replies import Reply
 from agent.errors import InvalidReply, ModelError
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from agent.answer import Answer
-from agent.core.replies import Conclusion
+from agent.requests.answer import Conclusion
 from agent.session import Session
 from agent.variants.base import Variant
 

@@ -12,11 +12,10 @@ from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, ValidationError, model_validator
 
-from agent.core.protocol import Request, ShownFrame, Turn
+from agent.core.protocol import Reply, Request, ShownFrame, Turn, described
 from agent.core.question import Question, Video
-from agent.core.replies import Answered, Conclusion, Reply, described
 from agent.errors import InvalidReply
-from agent.requests.answer import AnswerNotes, check_answer
+from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
 from agent.variants.longvideoagent.action_parser import ENDS, action_values
 
 _NUMBER = re.compile(r"\d+")

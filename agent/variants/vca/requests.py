@@ -10,9 +10,8 @@ from pydantic import model_validator
 
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Question, Video, named_video
-from agent.core.replies import Answered
 from agent.errors import InvalidReply
-from agent.requests.answer import check_answer
+from agent.requests.answer import Answered, check_answer
 
 
 class FrameChoice(Answered):

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 
 from agent.answer import Answer
 from agent.core.question import Segment
-from agent.core.replies import Conclusion
-from agent.requests.answer import AnswerNotes, chosen_option
+from agent.requests.answer import AnswerNotes, Conclusion, chosen_option
 from agent.session import LastWord, Session
 from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.tools.uniform_frames import uniform_times

@@ -14,11 +14,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from agent.core.protocol import Request, ShownFrame
+from agent.core.protocol import Reply, Request, ShownFrame, described
 from agent.core.question import Note, Question, Video, named_video
-from agent.core.replies import Answered, Reply, described
 from agent.errors import InvalidReply
-from agent.requests.answer import check_answer
+from agent.requests.answer import Answered, check_answer
 
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
 MOST_CONFIDENT = 5

@@ -8,12 +8,11 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
-from agent.core.protocol import Request, ShownFrame, Turn
+from agent.core.protocol import Reply, Request, ShownFrame, Turn, after_thought, described
 from agent.core.question import Note, Question, Segment, Video
-from agent.core.replies import Answered, Conclusion, Reply, after_thought, described
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
-from agent.requests.answer import AnswerNotes, check_answer
+from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
 
 STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
 ACT = (

@@ -8,9 +8,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from agent.core.protocol import Request
+from agent.core.protocol import Reply, Request, SegmentNumber, described
 from agent.core.question import Note, Question, Video
-from agent.core.replies import Reply, SegmentNumber, described
 from agent.errors import InvalidReply
 
 HIGHLY_RELEVANT = 3

@@ -32,29 +32,3 @@ def test_questions_that_cannot_be_asked(text, options, said):
 def test_open_ended_and_the_most_options_are_fine():
     assert Question("What?").lettered == ()
     assert Question("What?", tuple(f"option {n}" for n in range(26))).lettered[-1] == ("Z", "option 25")
-
-
-@pytest.mark.parametrize(
-    ("said", "option"),
-    [
-        ("B", 1),
-        ("b", 1),
-        ("(B)", 1),
-        ("B. dark blue", 1),
-        ("Answer: B", 1),
-        ("The answer is C.", 2),
-        ("Dark blue.", 1),
-        ("D", None),
-        ("I think it is red", 0),
-        ("I think it is not red", None),
-        ("A kite", None),
-        ("", None),
-        ("Green", 2),
-    ],
-)
-def test_an_option_is_named_by_letter_or_words(said, option):
-    assert COLOURS.option_index(said) == option
-
-
-def test_words_win_over_letters():
-    assert Question("Which grade?", ("B", "A")).option_index("A") == 1

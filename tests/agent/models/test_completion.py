@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from agent.core.replies import Queries
 from agent.models.completion import parse_completion
+from agent.requests.tree import Queries
 from tests.support.chat_server import Behaviour, ChatServer, calling
 from tests.support.wire import GO, HOME, QUERIES, Step, Walk, ask, discover
 

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from agent.core.replies import Queries
 from agent.errors import ModelRejected
 from agent.models.openai_compatible import OpenAIModel
+from agent.requests.tree import Queries
 from tests.support.chat_server import ChatServer, calling, failing, rate_limited
 from tests.support.wire import GO, HOME, QUERIES, Walk, ask, discover, role
 

@@ -14,9 +14,8 @@ from typing import Any, Literal, Self
 import pytest
 from pydantic import BaseModel
 
-from agent.core.protocol import Turn
+from agent.core.protocol import Reply, Turn
 from agent.core.question import Question
-from agent.core.replies import Reply
 from agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache

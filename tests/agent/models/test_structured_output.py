@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from agent.core.replies import Decision, Queries, SegmentScores
 from agent.errors import InvalidReply
 from agent.models.structured_output import json_values, parse_json, strict_schema
+from agent.requests.tree import Decision, Queries, SegmentScores
 from tests.support.chat_server import Behaviour, ChatServer, calling, in_turn
 from tests.support.wire import GO, HOME, QUERIES, Walk, ask, discover, score
 

@@ -1,14 +1,18 @@
-"""Requests for the answer: which replies are impossible, and which texts are an answer without JSON."""
+"""Requests for the answer: which replies are impossible, and which option a text without JSON names, if one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from agent.core.protocol import Request
 from agent.core.question import Note, Question, Video
-from agent.core.replies import Conclusion
 from agent.errors import InvalidReply
+from agent.models.structured_output import parse_reply
 from agent.prompts.render import render
-from agent.requests.answer import AnswerNotes, Guess, answer_in_words, chosen_option
+from agent.requests.answer import AnswerNotes, Conclusion, Guess, answer_in_words, chosen_option, named_option
+from agent.requests.tree import Decide
 
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)
 CHOICE = Question("What colour is the kite?", ("red", "dark blue"))
@@ -72,3 +76,210 @@ def test_notes_are_numbered_for_the_evidence() -> None:
     text = render(AnswerNotes(question=CHOICE, videos=(VIDEO,), notes=notes))
     assert "1. 3.0 s to 4.0 s (caption): a kite" in text
     assert "2. 9.0 s to 9.5 s (caption): a crow" in text
+
+
+COLOURS = ("red", "dark blue", "blue", "green")
+DEEDS = ("a man walks", "a man runs", "nobody moves", "the dog sleeps")
+A, B, C, D = range(4)
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        # the reply that was asked for
+        ("B", B),
+        ("b", B),
+        ("(B)", B),
+        ("[B]", B),
+        ("B.", B),
+        ("**B**", B),
+        ("B. dark blue", B),
+        ("B) dark blue", B),
+        ("B: dark blue", B),
+        ("B dark blue", B),
+        ("(b) dark blue.", B),
+        ("B - dark blue", B),
+        ("Dark blue.", B),
+        ('"green"', D),
+        # tags
+        ("<think>A or C?</think><answer>B</answer>", B),
+        ("<answer>A</answer> no, <answer> (C) </answer>", C),
+        (r"Hence \boxed{B}.", B),
+        (r"\boxed{\text{D}}", D),
+        # conclusions, of which the last counts
+        ("The answer is C.", C),
+        ("Answer: B", B),
+        ("answer: b", B),
+        ("Final answer - D", D),
+        ("The best answer is (B) because the kite is seen in frame 3.", B),
+        ("The best answer is B because (A) and (C) are never seen.", B),
+        ("The correct answer is option D.", D),
+        ("The correct option is: C", C),
+        ("The answer to this question is most likely B", B),
+        ("The answer would be A, as the kite is red.", A),
+        ("The answer is A because it is red", A),
+        ("I would go with C here.", C),
+        ("I choose option D", D),
+        ("I pick (a).", A),
+        ("D is the correct answer.", D),
+        ("(D) is correct.", D),
+        ("B is the best option, although C is close.", B),
+        ("The answer is A. Wait, frame 4 shows more: the answer is B.", B),
+        ("(A) is unlikely, as nothing is red.\n(B) fits frame 2.\nTherefore the answer is (B).", B),
+        ("A. The answer is C.", C),
+        ("Let me think.\nThe kite is seen twice.\n**Answer:** C", C),
+        # a line of its own
+        ("The kite is over the sea; it looks dark.\n\nB", B),
+        ("It flies in frame 2.\n(D) green", D),
+        ("B\nThe kite is dark.", B),
+        ("C. Because the kite in frame 2 has that colour.", C),
+        ("C because of frame 2", C),
+        ("A: the kite is that colour", A),
+        # one letter, one option
+        ("The frames point to (C) from what they show.", C),
+        ("That leaves option D, I think.", D),
+        ("I think it is red", A),
+        ("The kite is dark blue in frame 2", B),
+        ("It is blue in the frames", C),
+    ],
+)
+def test_an_option_is_read(text: str, option: int) -> None:
+    assert named_option(text, COLOURS) == option
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  ",
+        "E",
+        "(Z)",
+        "The answer is E.",
+        "A kite",
+        "A kite flies over the sea",
+        "I think so",
+        "I am sure",
+        "The answer is a kite",
+        "The answer is A kite",
+        "B or C",
+        "The answer is B or C",
+        "The answer is either A or B",
+        "A and D",
+        "A, B and C",
+        "(A) red (B) dark blue (C) blue (D) green",
+        "A. red\nB. dark blue\nC. blue\nD. green",
+        "(A) is unlikely, (B) is possible",
+        "not (B)",
+        "The answer is not B",
+        "Neither A nor B is correct",
+        "It is not red",
+        "It isn't red",
+        "It is red or green",
+        "I cannot tell whether it is red",
+        "B. red",
+        "insufficient_evidence",
+        "The frames do not show the kite.",
+        "It is a B-side",
+        "vitamin C is in the orange",
+        "redder than before",
+    ],
+)
+def test_no_option_is_guessed(text: str) -> None:
+    assert named_option(text, COLOURS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("A man walks", A),
+        ("a man runs", B),
+        ("In the film a man runs to the door.", B),
+        ("A man sits", None),
+        ("A man walks, then a man runs", None),
+        ("A. a man walks", A),
+        ("B. a man walks", None),
+    ],
+)
+def test_an_article_is_no_letter(text: str, option: int | None) -> None:
+    assert named_option(text, DEEDS) == option
+
+
+def test_words_go_before_letters_where_letters_are_options() -> None:
+    assert named_option("A", ("B", "A")) == 1
+
+
+@pytest.mark.parametrize("text", ["I see 2 people in frame 4", "no one is there", "4 of the 2"])
+def test_short_options_are_not_looked_for_in_sentences(text: str) -> None:
+    assert named_option(text, ("2", "4", "no")) is None
+
+
+def test_short_options_alone_are_read() -> None:
+    assert [named_option(text, ("2", "4", "no")) for text in ("4", "No.", "Answer: A")] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("text", ["I", "I. nine", "The answer is I.", "The answer is (I)", "nine"])
+def test_the_ninth_letter_is_read_where_it_can_only_be_one(text: str) -> None:
+    options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    assert named_option(text, options) == 8
+
+
+@pytest.mark.parametrize("text", ["I believe so", "The answer is I guess unknown"])
+def test_the_speaker_is_no_letter(text: str) -> None:
+    options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    assert named_option(text, options) is None
+
+
+def test_an_open_question_has_no_option_to_name() -> None:
+    assert named_option("The best answer is (B) because of frame 2.", COLOURS) == B
+    assert named_option("B", ()) is None
+
+
+CHOOSE = AnswerNotes(question=Question("What colour?", COLOURS), videos=(), notes=())
+EXPLORE = Decide(question=CHOOSE.question, videos=(), candidates=(), frames=())
+
+
+@pytest.mark.parametrize("request_", [CHOOSE, EXPLORE, replace(EXPLORE, must_answer=True)])
+@pytest.mark.parametrize("text", ["The best answer is (B) because of frame 2.", "B", "It says [1]: dark blue"])
+def test_a_reply_in_words_counts_where_it_names_an_option(request_: Request, text: str) -> None:
+    reply, problem = parse_reply(f"<think>C? {{</think>{text}", request_)
+    assert (reply and reply.action, reply and reply.option, problem) == ("answer", "B", None)
+
+
+@pytest.mark.parametrize("request_", [CHOOSE, EXPLORE])
+@pytest.mark.parametrize("text", ["A man walks", "I cannot say", "B or C", "Next, segment 3. Or the answer is B"])
+def test_other_words_are_no_reply(request_: Request, text: str) -> None:
+    if request_ is EXPLORE or "segment" not in text:
+        assert parse_reply(text, request_)[0] is None
+
+
+def test_json_goes_before_the_words_around_it() -> None:
+    text = 'The answer is (B). {"action": "answer", "option": "C", "answer": "blue", "evidence": []}'
+    reply, _ = parse_reply(text, CHOOSE)
+    assert reply and reply.option == "C"
+    assert parse_reply('The answer is (B). {"action": "dance"}', CHOOSE)[0] is None
+    assert parse_reply('The answer is (B). {"action": "answer", "opt', CHOOSE)[0] is None
+
+
+THREE = ("red", "dark blue", "green")
+
+
+@pytest.mark.parametrize(
+    ("said", "option"),
+    [
+        ("B", 1),
+        ("b", 1),
+        ("(B)", 1),
+        ("B. dark blue", 1),
+        ("Answer: B", 1),
+        ("The answer is C.", 2),
+        ("Dark blue.", 1),
+        ("D", None),
+        ("I think it is red", 0),
+        ("I think it is not red", None),
+        ("A kite", None),
+        ("", None),
+        ("Green", 2),
+    ],
+)
+def test_an_option_is_named_by_letter_or_words(said, option):
+    assert named_option(said, THREE) == option

@@ -13,9 +13,8 @@ import pytest
 from mcp import Client
 
 from agent.core.budget import Budget
-from agent.core.protocol import Request
+from agent.core.protocol import Reply, Request
 from agent.core.question import Question
-from agent.core.replies import Reply
 from agent.environment import Environment
 from agent.errors import InvalidReply, UnknownAgent
 from agent.prompts.render import render

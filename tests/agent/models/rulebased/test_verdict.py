@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.core.question import Question
-from agent.core.replies import Conclusion
 from agent.models.rulebased.verdict import Verdict, to_reply
+from agent.requests.answer import Conclusion
 
 TIMES_S = [3.0, 12.5]
 

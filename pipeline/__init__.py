@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow, IngestSettings, SampledFrame, SamplingSettings
     from pipeline.sources.discover import Source, list_sources
     from pipeline.sources.fetch import FetchedVideo, identify
-    from pipeline.subtitles.cues import Line
+    from pipeline.subtitles import Line
 
 __all__ = [
     "DECODERS",
@@ -54,7 +54,7 @@ _MODULES = {
     ),
     "pipeline.sources.discover": ("Source", "list_sources"),
     "pipeline.sources.fetch": ("FetchedVideo", "identify"),
-    "pipeline.subtitles.cues": ("Line",),
+    "pipeline.subtitles": ("Line",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -18,7 +18,7 @@ from pipeline.sampling.types import IngestSettings
 from pipeline.shot_detection import Segment, find_segments
 from pipeline.sources.discover import Source, Stamp
 from pipeline.sources.fetch import FetchedVideo
-from pipeline.subtitles.cues import Line
+from pipeline.subtitles import Line
 
 VIDEOS_AT_ONCE = 32
 LONGEST_WAIT_S = 3.0

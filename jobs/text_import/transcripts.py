@@ -12,7 +12,7 @@ from jobs.text_import.longtvqa import read_clips
 from jobs.text_import.longvideobench import Cut, read_lines
 from jobs.text_import.types import ReadResult, TextLine, one_line, video_text
 from pipeline.sources.discover import SUBTITLE_SUFFIXES, sidecar_language
-from pipeline.subtitles.sidecar import subtitle_lines
+from pipeline.subtitles import subtitle_lines
 
 SUFFIXES = (*SUBTITLE_SUFFIXES, ".json", ".jsonl")
 FORMS = (

@@ -24,7 +24,7 @@ from pipeline.errors import NothingDecodes
 from pipeline.images.convert import jpeg, rgb_scaler
 from pipeline.prefetch import prefetch
 from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
-from pipeline.subtitles.sidecar import read_subtitles
+from pipeline.subtitles import read_subtitles
 
 DECODED_AHEAD = 4  # images that wait for JPEG and preparation
 

@@ -13,7 +13,7 @@ from pipeline.decoding.base import Span
 from pipeline.decoding.container import VideoMetadata
 from pipeline.images.preprocess import ModelInput
 from pipeline.sources.fetch import FetchedVideo
-from pipeline.subtitles.cues import Line
+from pipeline.subtitles import Line
 
 
 @dataclass(frozen=True, slots=True)

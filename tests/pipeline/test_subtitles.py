@@ -10,8 +10,7 @@ import pytest
 from pipeline.decoding.open import probe
 from pipeline.errors import SubtitleError
 from pipeline.sources.discover import Source, list_sources
-from pipeline.subtitles.cues import Line
-from pipeline.subtitles.sidecar import decode_text, read_subtitles, sidecar_lines
+from pipeline.subtitles import Line, decode_text, embedded_lines, read_subtitles, sidecar_lines, split_voices
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 HELLO = [(1.0, 3.5, "Hello world!"), (5.0, 7.0, "This is a test."), (8.5, 10.0, "Goodbye!")]
@@ -141,3 +140,24 @@ def test_sidecar_times_count_from_where_a_player_starts(media: Path, tmp_path: P
     lines, _ = read_subtitles(video, source, metadata)
     assert metadata.zero_s > 100
     assert lines[0].start_s == pytest.approx(metadata.zero_s + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "shift_s", "language"),
+    [("mkv-srt.mkv", 0.021, "eng"), ("mkv-ass.mkv", 0.021, "eng"), ("mov-tx3g.mov", 0, "eng"),
+     ("mp4-webvtt.mp4", 0, "eng")],
+)  # fmt: skip
+def test_embedded_tracks(media: Path, name: str, shift_s: float, language: str) -> None:
+    lines = embedded_lines(media / "awkward" / f"mediabunny__test-{name}", name)
+    assert plain(lines) == [(round(a + shift_s, 3), round(b + shift_s, 3), text) for a, b, text in HELLO]
+    assert {(line.source, line.language) for line in lines} == {("embedded", language)}
+
+
+def test_a_file_without_text_has_no_lines(media: Path) -> None:
+    assert embedded_lines(media / "clips" / "moviepy__chaplin.mp4", "chaplin") == []
+
+
+def test_text_of_a_cue() -> None:
+    assert list(split_voices("a < b and c > d")) == [(None, "a < b and c > d")]
+    assert list(split_voices("<font color='red'>  red </font>\n\n")) == [(None, "red")]
+    assert list(split_voices("<b></b>&nbsp;")) == []

@@ -19,7 +19,7 @@ from agent.models.chat_template import conversation_tokens
 from agent.models.generation import Generator
 from agent.models.structured_output import parse_reply, repair_messages, schema_request
 from agent.prompts.render import render
-from index.embedding.model_names import quick_hub
+from index.embedding.model_source import quick_hub
 from index.embedding.space import import_torchvision
 
 MAX_NEW_TOKENS = 1024

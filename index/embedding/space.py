@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from index.embedding.hub import quick_hub, silent_root_logger
-from index.embedding.names import HUB, OR_BUILTIN, ModelName, model_name
+from index.embedding.model_source import HUB, OR_BUILTIN, ModelName, model_name, quick_hub, silent_root_logger
 from index.embedding.precision import LONG_RUN_BATCHES, compiled_tower, features_of, quick_tower
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from index.embedding.names import absolute_name
+from index.embedding.model_source import absolute_name
 from index.embedding.space import Fingerprint
 from index.errors import SpaceMismatch
 from index.store.schema import SPACE_KEY, VECTORS_PREFIX

@@ -147,6 +147,6 @@ def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
 
 def hub_for(model: str) -> AbstractContextManager[bool]:
     """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
-    from index.embedding.hub import quick_hub
+    from index.embedding.model_source import quick_hub
 
     return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

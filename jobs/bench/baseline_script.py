@@ -40,7 +40,7 @@ def run_plain_script(paths: Sequence[Path], space: str, device: str, fps: float,
 
 def _load(space: str, device: str) -> tuple[Any, Any]:
     """Load the model and its preprocessing as open_clip does by name."""
-    from index.embedding.names import model_name
+    from index.embedding.model_source import model_name
     from index.embedding.space import import_open_clip
 
     open_clip = import_open_clip()

@@ -53,7 +53,7 @@ def make_random_space(directory: Path, model: str) -> str:
     """
     import torch
 
-    from index.embedding.hub import silent_root_logger
+    from index.embedding.model_source import silent_root_logger
     from index.embedding.space import import_open_clip
 
     open_clip = import_open_clip()

@@ -140,7 +140,7 @@ def vectors(
     json: JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
-    from index.embedding.names import absolute_name
+    from index.embedding.model_source import absolute_name
     from jobs.annotate.vectors import Vectors
 
     run(library, Vectors(absolute_name(space), batch, device), video, Sharing(ray, ray_address, workers), as_json=json)

@@ -135,7 +135,7 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 
 
 def _library(uri: str, space: str | None) -> Library:
-    from index.embedding.names import DEFAULT_SPACE
+    from index.embedding.model_source import DEFAULT_SPACE
     from index.library import Library
     from jobs.annotate.captions import text_tower
     from jobs.ingest.config import library_settings

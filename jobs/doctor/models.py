@@ -41,7 +41,7 @@ def _check_builtin() -> Finding:
 def _check_hub() -> Finding:
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
-    from index.embedding.hub import quick_hub
+    from index.embedding.model_source import quick_hub
 
     only = "only models that are cached, or here as folders (local-dir:FOLDER), load"
     if HF_HUB_OFFLINE:
@@ -102,7 +102,7 @@ def _architecture(config: Path) -> str:
 
 def check_default_space(cached: Iterable[CachedRepoInfo]) -> Finding:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
-    from index.embedding.names import DEFAULT_SPACE
+    from index.embedding.model_source import DEFAULT_SPACE
     from index.embedding.space import import_open_clip
 
     architecture, _, tag = DEFAULT_SPACE.partition("/")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from index.embedding.names import DEFAULT_SPACE
+from index.embedding.model_source import DEFAULT_SPACE
 from jobs.errors import UsageError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 
-from index.embedding.names import absolute_name
+from index.embedding.model_source import absolute_name
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.maintenance.refresh import refresh

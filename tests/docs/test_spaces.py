@@ -9,7 +9,7 @@ import pytest
 from mktestdocs import check_md_file
 from PIL import Image
 
-from index.embedding.names import BUILTIN, DEFAULT_SPACE
+from index.embedding.model_source import BUILTIN, DEFAULT_SPACE
 from index.embedding.precision import LONG_RUN_BATCHES, MIN_COSINE, MIN_CPU_SPEEDUP, SMALL_TOWER_PARAMETERS
 from index.embedding.space import import_open_clip
 from index.library import Library

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from agent.core.protocol import Exchange, Model, Models, R, Request
 from agent.models.openai_compatible import OpenAIModel
-from index.embedding.hub import SharedSwitch
+from index.embedding.model_source import SharedSwitch
 from jobs.model_choice import ModelChoice, ModelsFor, chosen_models
 
 T = TypeVar("T")

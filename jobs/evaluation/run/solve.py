@@ -26,7 +26,7 @@ from agent.library_videos import EmbedText
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.trace.trace import record as trace_line
 from agent.variants.eea.agent import reward_entropy
-from index.embedding.hub import SharedSwitch
+from index.embedding.model_source import SharedSwitch
 from index.library import Library
 from jobs.evaluation.run.model_thread import open_model_thread
 from jobs.evaluation.run.types import (

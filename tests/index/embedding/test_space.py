@@ -18,7 +18,7 @@ import pytest
 import torch
 from PIL import Image
 
-from index.embedding.names import BUILTIN, DEFAULT_SPACE
+from index.embedding.model_source import BUILTIN, DEFAULT_SPACE
 from index.embedding.space import Space, import_open_clip, load_space
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from pipeline.images.convert import rgb_scaler

@@ -1,8 +1,20 @@
-"""Resolve the name of a space to the arguments of open_clip, or raise an error with the nearest names."""
+"""Source of a space's model: its name resolved to the arguments of open_clip, and the hub without its long retries.
+
+An unknown name raises an error with the nearest names.
+
+The hub's client and open_clip's log lines are each a switch of the whole process: the client reads one module
+constant, and open_clip logs through the root logger. So each is turned by the first block that needs it and turned
+back by the last one that ends, however blocks nest and whichever threads they run in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +28,7 @@ BUILTIN = Path(__file__).parent / "builtin"
 HUB, LOCAL = "hf-hub:", "local-dir:"
 WEIGHT_SUFFIXES = (".safetensors", ".pt", ".bin", ".pth")
 OR_BUILTIN = ", or use --space builtin, which knows only the sketch world"
+PROBE_TIMEOUT_S = 5.0
 HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
 
 
@@ -119,3 +132,96 @@ def _check_folder(name: str, folder: Path) -> None:
     if not any(file.suffix in WEIGHT_SUFFIXES for file in folder.iterdir()):
         what = f"{folder} holds no weights; add open_clip_model.safetensors"
         raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")
+
+
+class SharedSwitch:
+    """A switch of the whole process that stays on while any block holds it.
+
+    `turn_on` returns the function that turns it off again; both run under a lock, once for all overlapping blocks.
+    """
+
+    def __init__(self, turn_on: Callable[[], Callable[[], None]]) -> None:
+        self.lock = threading.Lock()
+        self.holders = 0
+        self._turn_on = turn_on
+        self._turn_off: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the switch within this block."""
+        with self.lock:
+            if not self.holders:
+                self._turn_off = self._turn_on()
+            self.holders += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.holders -= 1
+                if not self.holders:
+                    self._turn_off()
+
+
+def _use_cache_only() -> Callable[[], None]:
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    return lambda: setattr(constants, "HF_HUB_OFFLINE", before)
+
+
+def _drop_open_clip_logs() -> Callable[[], None]:
+    """Filter the root logger, and give it a handler: `logging.warning` would install one for the whole program."""
+    root, handler = logging.getLogger(), logging.NullHandler()
+
+    def not_open_clip(record: logging.LogRecord) -> bool:
+        return "open_clip" not in record.pathname
+
+    def turn_off() -> None:
+        root.removeFilter(not_open_clip)
+        root.removeHandler(handler)
+
+    root.addHandler(handler)
+    root.addFilter(not_open_clip)
+    return turn_off
+
+
+_cache_only = SharedSwitch(_use_cache_only)
+_without_open_clip_logs = SharedSwitch(_drop_open_clip_logs)
+
+
+@contextmanager
+def quick_hub() -> Iterator[bool]:
+    """Use the hub's cache alone within this block if the hub is silent; yield True if the hub answers.
+
+    The client retries each file five times with growing pauses: 46 s for one model on a machine without a
+    network before it reports an error. One request beforehand settles it; files already in the cache still load.
+    """
+    from huggingface_hub import constants
+
+    with _cache_only.lock:
+        is_held, is_offline = _cache_only.holders > 0, constants.HF_HUB_OFFLINE
+    if is_offline and not is_held:  # the user's own setting
+        yield False
+    elif is_held or not _answers(constants.ENDPOINT):
+        with _cache_only.held():
+            yield False
+    else:
+        yield True
+
+
+@contextmanager
+def silent_root_logger() -> Iterator[None]:
+    """Drop what open_clip logs within this block: what matters of it becomes an error of ours."""
+    with _without_open_clip_logs.held():
+        yield
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=PROBE_TIMEOUT_S):
+            return True
+    except urllib.error.HTTPError:
+        return True  # a refusal is an answer
+    except OSError:
+        return False

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from index.errors import QueryError
 from index.rows import FrameVectors
-from index.search.query import unit_query
 
 
 class Near(NamedTuple):
@@ -68,3 +68,13 @@ def top_positions(
             is_free &= np.abs(times_s - times_s[at]) >= min_gap_s
             chosen.append(at)
     return np.array(chosen, np.intp)
+
+
+def unit_query(vector: NDArray[Any], dim: int) -> NDArray[np.float32]:
+    """Convert a query vector to float32; raises QueryError if it is not a vector of this space."""
+    query = np.asarray(vector, np.float32)
+    if query.shape != (dim,):
+        raise QueryError(f"got a query vector of shape {query.shape}; this library's space has {dim} dimensions")
+    if not np.isfinite(query).all() or not query.any():
+        raise QueryError("got a query vector of zeros or of numbers that are not finite; embed the query again")
+    return query

@@ -77,16 +77,6 @@ def is_few(scope: Scope) -> bool:
     return scope.video_ids is not None and len(scope.video_ids) <= FEW_VIDEOS
 
 
-def unit_query(vector: NDArray[Any], dim: int) -> NDArray[np.float32]:
-    """Convert a query vector for LanceDB; raises QueryError if it is not a vector of this space."""
-    query = np.asarray(vector, np.float32)
-    if query.shape != (dim,):
-        raise QueryError(f"got a query vector of shape {query.shape}; this library's space has {dim} dimensions")
-    if not np.isfinite(query).all() or not query.any():
-        raise QueryError("got a query vector of zeros or of numbers that are not finite; embed the query again")
-    return query
-
-
 def check_words(text: str) -> None:
     """Raise QueryError for a query without words."""
     if not text.strip():

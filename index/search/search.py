@@ -16,6 +16,7 @@ from index.annotations.additions import plain_label
 from index.embedding.space import Fingerprint
 from index.rows import Hit, Scope, VideoRow
 from index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours
+from index.search.in_memory import unit_query
 from index.search.query import (
     Rows,
     check_scope,
@@ -24,13 +25,11 @@ from index.search.query import (
     matching_rows,
     nearest_rows,
     search_until_k,
-    unit_query,
 )
-from index.search.space_scope import space_scope
 from index.store.connection import storage_errors
 from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
 from index.store.tables import Tables
-from index.videos.visibility import VisibilityCache
+from index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
 LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]

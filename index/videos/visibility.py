@@ -1,22 +1,30 @@
-"""Complete videos and additions: looked up by id, and cached until the tables change.
+"""Videos and additions that readers may see, by id, by name or in a space; cached until the tables change.
 
 A search over a million videos must not read a million rows first, nor again whenever an ingest completes some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any
 
-from index.errors import LibraryError
+from index.embedding.space import Fingerprint
+from index.errors import LibraryError, SpaceMismatch, UnknownVideo
 from index.rows import VideoRow
 from index.store.filters import all_of, equal, one_of
-from index.store.schema import STAGES
+from index.store.schema import STAGES, vectors_table
 from index.store.tables import Tables
+from index.store.vector_tables import find_space
 
 MANY = 500
 """More ids than this are not looked up one by one: everything is read."""
+
+MIN_PREFIX = 4
+NAMES_SHOWN = 5
 
 Models = dict[str, tuple[str, ...]]
 """Video ids to the models of one stage that are complete there, the newest last."""
@@ -90,3 +98,77 @@ class VisibilityCache:
             cached.rows.update(read(missing))
             cached.known_ids.update(missing)
         return {id_: cached.rows[id_] for id_ in ids if id_ in cached.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceScope:
+    """Visible videos and the table of vectors of one space; `other` is None in the library's own."""
+
+    visible: VisibilityCache
+    table: str
+    other: Fingerprint | None
+
+    def videos(self, ids: Collection[str]) -> dict[str, VideoRow]:
+        """Look up the complete videos among `ids` that have vectors in this space."""
+        videos = self.visible.videos(ids)
+        if self.other is None:
+            return videos
+        models = self.visible.models("vectors", ids)
+        return {id_: row for id_, row in videos.items() if self.other.digest in models.get(id_, ())}
+
+    def check(self, ids: Collection[str]) -> None:
+        """Raise SpaceMismatch if one of these complete videos has frames, but no vectors of them in this space."""
+        if self.other is None:
+            return
+        videos = self.visible.videos(ids)
+        for video_id in videos.keys() - self.videos(ids):
+            if videos[video_id].frames:
+                raise SpaceMismatch(
+                    f"got space {self.other}, where {videos[video_id].title} has no vectors yet; "
+                    f"run `kinodex add vectors`"
+                )
+
+
+def space_scope(tables: Tables, visible: VisibilityCache, own: Fingerprint, name: str | None) -> SpaceScope:
+    """Find a space of the library by name or digest, None being its own; raises SpaceMismatch if it is missing."""
+    table, space = (vectors_table(own), own) if name is None else find_space(tables, name)
+    return SpaceScope(visible, table, None if space.digest == own.digest else space)
+
+
+def find_video(videos: Mapping[str, VideoRow], name: str) -> VideoRow:
+    """Find the one video of that id, id prefix, title, file name or URI; raises UnknownVideo."""
+    if name in videos:
+        return videos[name]
+    named = _named(videos, name)
+    if not named and len(name) >= MIN_PREFIX:
+        named = [row for row in videos.values() if row.video_id.startswith(name)]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        several = _listed([f"{row.title} ({row.video_id[:12]})" for row in named])
+        raise UnknownVideo(f"got video {name!r}, which is a name of {len(named)} videos: {several}; give an id")
+    if not videos:
+        raise UnknownVideo(f"got video {name!r}, but the library holds no video yet; ingest some")
+    titles = [row.title for row in videos.values()]
+    near = get_close_matches(name, titles, n=NAMES_SHOWN, cutoff=0.3) or sorted(titles)
+    raise UnknownVideo(f"got video {name!r}, which is none of the {len(videos)} here, such as {_listed(near)}")
+
+
+def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoRow]:
+    """Find videos whose title, or whose URI from its end, matches a glob: `holiday-*`, `2026/*.mp4`; by title.
+
+    None where a video has exactly this name, such as `film [abc].mp4`: that one is meant, not `film a.mp4`.
+    """
+    if _named(videos, pattern):
+        return []
+    found = [row for row in videos.values() if fnmatchcase(row.title, pattern) or PurePosixPath(row.uri).match(pattern)]
+    return sorted(found, key=lambda row: (row.title, row.video_id))
+
+
+def _named(videos: Mapping[str, VideoRow], name: str) -> list[VideoRow]:
+    return [row for row in videos.values() if name in (row.title, row.uri, PurePosixPath(row.uri).name)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_SHOWN])
+    return shown + (", ..." if len(names) > NAMES_SHOWN else "")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pipeline.errors import ModelUnusable, PipelineError, SourceError, VideoError
     from pipeline.sampling.sample import sample_chunk
     from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow, IngestSettings, SampledFrame, SamplingSettings
-    from pipeline.sources.discover import Source, list_sources
-    from pipeline.sources.fetch import FetchedVideo, identify
+    from pipeline.sources.discover import list_sources
+    from pipeline.sources.fetch import FetchedVideo, Source, identify
     from pipeline.subtitles import Line
 
 __all__ = [
@@ -52,8 +52,8 @@ _MODULES = {
         "SampledFrame",
         "SamplingSettings",
     ),
-    "pipeline.sources.discover": ("Source", "list_sources"),
-    "pipeline.sources.fetch": ("FetchedVideo", "identify"),
+    "pipeline.sources.discover": ("list_sources",),
+    "pipeline.sources.fetch": ("FetchedVideo", "Source", "identify"),
     "pipeline.subtitles": ("Line",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

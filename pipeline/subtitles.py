@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.decoding.container import OPEN_OPTIONS, VideoMetadata
 from pipeline.errors import SourceError, SubtitleError
-from pipeline.sources.discover import Source, sidecar_language
-from pipeline.sources.fetch import read_bytes
+from pipeline.sources.discover import sidecar_language
+from pipeline.sources.fetch import Source, read_bytes
 
 if TYPE_CHECKING:
     from av import Packet

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.stage import StageRows, check_settings, hub_for
-from jobs.scratch import scratch_folder
 from pipeline.errors import SourceError, SourceMissing
+from pipeline.sources.fetch import scratch_folder
 
 if TYPE_CHECKING:
     from pipeline.models.whisper import Recogniser
@@ -65,8 +65,7 @@ def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
 
 
 def _fetched(uri: str, video: VideoRow, folder: Path) -> Path:
-    from pipeline.sources.discover import Source
-    from pipeline.sources.fetch import identify
+    from pipeline.sources.fetch import Source, identify
 
     found = identify(Source(uri, video.title), folder)
     if found.video_id != video.video_id:

@@ -36,7 +36,7 @@ from jobs.bench.baseline_script import reason_missing, run_plain_script
 from jobs.bench.resource_usage import measure_usage, run_alone
 from jobs.ingest.config import IngestConfig
 from pipeline.decoding.open import probe
-from pipeline.sources.discover import Source
+from pipeline.sources.fetch import Source
 
 T = TypeVar("T")
 

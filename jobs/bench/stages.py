@@ -22,8 +22,7 @@ from pipeline.decoding.split_video import split_video
 from pipeline.images.convert import jpeg
 from pipeline.sampling.sample import rgb_samples
 from pipeline.sampling.types import Chunk, SamplingSettings
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import FetchedVideo
+from pipeline.sources.fetch import FetchedVideo, Source
 
 if TYPE_CHECKING:
     from index.embedding.space import Space

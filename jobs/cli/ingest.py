@@ -15,7 +15,7 @@ from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
     from jobs.ingest.outcomes import Progress, Watch
-    from pipeline.sources.discover import Source
+    from pipeline.sources.fetch import Source
 
 
 @options.with_setting_options

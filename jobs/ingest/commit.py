@@ -16,8 +16,7 @@ from jobs.ingest.messages import ChunkRead
 from jobs.ingest.outcomes import SourceOutcome, State
 from pipeline.sampling.types import IngestSettings
 from pipeline.shot_detection import Segment, find_segments
-from pipeline.sources.discover import Source, Stamp
-from pipeline.sources.fetch import FetchedVideo
+from pipeline.sources.fetch import FetchedVideo, Source, Stamp
 from pipeline.subtitles import Line
 
 VIDEOS_AT_ONCE = 32

@@ -56,9 +56,7 @@ from jobs.ingest.messages import (
 from jobs.ingest.outcomes import Progress, SourceOutcome, Watch, utilisation
 from pipeline.errors import DecoderDied
 from pipeline.sampling.types import Chunk, IngestSettings
-from pipeline.sources.discover import Source, Stamp
-from pipeline.sources.fetch import FetchedVideo
-from pipeline.sources.filesystem import is_remote
+from pipeline.sources.fetch import FetchedVideo, Source, Stamp, is_remote
 
 LOSSES = 3
 """Times that a worker may be lost over one source alone, before the source is taken for the cause."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from jobs.ingest.messages import Assignment, Finished, Identify, Task
 from jobs.ingest.worker import Embed, Worker
-from jobs.scratch import scratch_folder
-from pipeline.sources.fetch import FetchedVideo
+from pipeline.sources.fetch import FetchedVideo, scratch_folder
 
 
 @contextmanager

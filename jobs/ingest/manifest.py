@@ -17,9 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jobs.errors import UsageError
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import local_copy
-from pipeline.sources.filesystem import is_remote
+from pipeline.sources.fetch import Source, is_remote, local_copy
 
 SUFFIXES = (".csv", ".parquet", ".jsonl")
 COLUMNS = ("uri", "id", "title", "sidecars")

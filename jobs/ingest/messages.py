@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pipeline.decoding.base import Span
 from pipeline.sampling.sandbox import Limits
 from pipeline.sampling.types import Chunk, ChunkSummary, SamplingSettings
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import FetchedVideo
+from pipeline.sources.fetch import FetchedVideo, Source
 
 
 @dataclass(frozen=True, slots=True)

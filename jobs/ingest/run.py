@@ -33,7 +33,7 @@ from jobs.tokenizer import fetch_or_note
 from pipeline.errors import SourceError
 from pipeline.sampling.sandbox import Limits
 from pipeline.sampling.types import IngestSettings
-from pipeline.sources.discover import Source, Stamp, stamp
+from pipeline.sources.fetch import Source, Stamp, stamp
 
 LEASE = "ingest"
 RUNNING = "running"

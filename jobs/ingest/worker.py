@@ -28,9 +28,7 @@ from pipeline.sampling.gpu_sampler import GpuSampler
 from pipeline.sampling.sample import stopwatch
 from pipeline.sampling.sandbox import SandboxSampler
 from pipeline.sampling.types import Chunk, FrameRow, SampledFrame, Sampler, frame_row
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import FetchedVideo, identify
-from pipeline.sources.filesystem import is_remote
+from pipeline.sources.fetch import FetchedVideo, Source, identify, is_remote
 
 EMBEDDED_AHEAD = 2
 """Batches that wait to be embedded or appended; together with those in the child's pipe they bound the memory."""

@@ -7,13 +7,11 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SourceMissing
-from pipeline.sources.filesystem import attempt, filesystem_of, is_remote, protocols
+from pipeline.sources.fetch import Source, attempt, filesystem_of, is_remote, stamp_from_info
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -26,30 +24,6 @@ VIDEO_SUFFIXES = frozenset([
 ])
 # fmt: on
 SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
-CHANGE_MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
-"""Names that filesystems have for a mark that changes with a file's bytes, the surest first; case, "-", "_" vary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Size of a file and a mark that changes with its bytes: equal stamps show, without reading, an unchanged file."""
-
-    size_bytes: int
-    mark: str
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One video to read: an absolute local path or a URI, and the subtitle files found beside it.
-
-    `id` is its owner's name for it, if a manifest has one; `stamp` comes from the listing of a remote folder.
-    """
-
-    uri: str
-    title: str
-    sidecars: tuple[str, ...] = ()
-    id: str | None = None
-    stamp: Stamp | None = field(default=None, compare=False)
 
 
 def list_sources(arguments: Sequence[str]) -> list[Source]:
@@ -85,23 +59,6 @@ def named_sources(uris: Iterable[str]) -> list[Source]:
         filesystem.invalidate_cache()
         sources += [_source(filesystem, path, names) for path in paths]
     return sources
-
-
-def stamp(source: Source) -> Stamp | None:
-    """Return the stamp of a source: from its listing, else by a stat of the file or object, without opening it.
-
-    None where the filesystem gives no size or no mark, so that only reading shows whether the bytes are the same.
-
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
-    """
-    if source.stamp is not None:
-        return source.stamp
-    if not is_remote(source.uri):
-        info = attempt(source.uri, Path(source.uri).stat)
-        return Stamp(info.st_size, str(info.st_mtime_ns))
-    filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri))
-    return _stamp_of(attempt(source.uri, lambda: filesystem.info(path)))
 
 
 def sidecar_language(uri: str) -> str | None:
@@ -154,7 +111,7 @@ def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
 
 
 def _on_the_web(filesystem: AbstractFileSystem) -> bool:
-    return bool({"http", "https"} & set(protocols(filesystem)))
+    return bool({"http", "https"} & set(_protocols(filesystem)))
 
 
 def _require_some(paths: Mapping[str, Any], otherwise: str) -> None:
@@ -183,11 +140,11 @@ def _source(
     filesystem: AbstractFileSystem, path: str, names: Sequence[str], info: Mapping[str, Any] | None = None
 ) -> Source:
     sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
-    if "file" in protocols(filesystem):  # a listing rounds times of change, and a stat costs nothing
+    if "file" in _protocols(filesystem):  # a listing rounds times of change, and a stat costs nothing
         path, *sidecars = (_as_text(name) for name in (path, *sidecars))
         return Source(path, PurePosixPath(path).stem, tuple(sidecars))
     path, *sidecars = (filesystem.unstrip_protocol(name) for name in (path, *sidecars))
-    return Source(path, PurePosixPath(path).stem, tuple(sidecars), stamp=_stamp_of(info or {}))
+    return Source(path, PurePosixPath(path).stem, tuple(sidecars), stamp=stamp_from_info(info or {}))
 
 
 def _as_text(path: str) -> str:
@@ -196,17 +153,6 @@ def _as_text(path: str) -> str:
     No file has that name, so the video becomes a failure that says so, and the others are read.
     """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def _stamp_of(info: Mapping[str, Any]) -> Stamp | None:
-    """Make a stamp of fsspec's information about a file; each backend names its marks its own way."""
-    normalized = {key.lower().replace("-", "").replace("_", ""): value for key, value in info.items()}
-    mark = next((normalized[name] for name in CHANGE_MARKS if normalized.get(name)), None)
-    if mark is None or normalized.get("size") is None:
-        return None
-    if isinstance(mark, datetime):  # a listing may give in seconds what a stat gives as a date
-        mark = mark.timestamp()
-    return Stamp(int(normalized["size"]), str(mark).strip('"'))
 
 
 def _name(uri: str) -> PurePosixPath:
@@ -250,3 +196,8 @@ def _sidecars(video: str, names: Sequence[str]) -> list[str]:
     longer = tuple(other for other in stems if other.startswith(stem))
     fitting = [name for name in near if not name.startswith(longer)]
     return [name for name in fitting if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES]
+
+
+def _protocols(filesystem: AbstractFileSystem) -> tuple[str, ...]:
+    """List the names of a filesystem's protocol: "file", "s3", "https", ..."""
+    return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)

@@ -1,22 +1,61 @@
-"""Fetch the bytes of a source to a local file, and identify a video by them."""
+"""Fetch one source from any filesystem: its stamp, its bytes in a local file, and its identity by them.
+
+Filesystems are those of fsspec; what fails for a moment is tried again, and errors are made one line.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from pipeline.errors import SourceMissing
-from pipeline.sources.discover import Source
-from pipeline.sources.filesystem import attempt, filesystem_of, is_remote
+from pipeline.errors import SourceError, SourceForbidden, SourceMissing, SourceUnreachable
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+ATTEMPTS = 4
 BLOCK_BYTES = 1 << 20
+CHANGE_MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
+"""Names that filesystems have for a mark that changes with a file's bytes, the surest first; case, "-", "_" vary."""
+FOLDER_PREFIX = "kinodex-"
+LOCK_FILE = ".in-use"
+"""A file in every folder of `scratch_folder`, locked for as long as the process lives that made it."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Size of a file and a mark that changes with its bytes: equal stamps show, without reading, an unchanged file."""
+
+    size_bytes: int
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One video to read: an absolute local path or a URI, and the subtitle files found beside it.
+
+    `id` is its owner's name for it, if a manifest has one; `stamp` comes from the listing of a remote folder.
+    """
+
+    uri: str
+    title: str
+    sidecars: tuple[str, ...] = ()
+    id: str | None = None
+    stamp: Stamp | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +93,7 @@ def local_copy(source: Source) -> Iterator[Path]:
         attempt(source.uri, lambda: path.open("rb").close())
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="kinodex-") as folder:
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
         path = Path(folder) / f"video{_suffix(source.uri)}"
         _download(source.uri, path)
         yield path
@@ -89,6 +128,81 @@ def content_id(path: Path) -> str:
     return digest.hexdigest()[:32]
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a temporary folder for fetched videos, deleted at the end; first delete those of processes that were killed.
+
+    `flock` and no library: the lock has to be held before another process can see its file, and deleting must not
+    create one.
+    """
+    _delete_abandoned()
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as name, (Path(name) / "new").open("w") as file:
+        flock(file, LOCK_EX)
+        Path(file.name).rename(Path(name) / LOCK_FILE)  # locked before another process can find it
+        yield Path(name)
+
+
+def stamp(source: Source) -> Stamp | None:
+    """Return the stamp of a source: from its listing, else by a stat of the file or object, without opening it.
+
+    None where the filesystem gives no size or no mark, so that only reading shows whether the bytes are the same.
+
+    Raises:
+        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
+    """
+    if source.stamp is not None:
+        return source.stamp
+    if not is_remote(source.uri):
+        info = attempt(source.uri, Path(source.uri).stat)
+        return Stamp(info.st_size, str(info.st_mtime_ns))
+    filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri))
+    return stamp_from_info(attempt(source.uri, lambda: filesystem.info(path)))
+
+
+def stamp_from_info(info: Mapping[str, Any]) -> Stamp | None:
+    """Make a stamp of fsspec's information about a file; each backend names its marks its own way."""
+    normalized = {key.lower().replace("-", "").replace("_", ""): value for key, value in info.items()}
+    mark = next((normalized[name] for name in CHANGE_MARKS if normalized.get(name)), None)
+    if mark is None or normalized.get("size") is None:
+        return None
+    if isinstance(mark, datetime):  # a listing may give in seconds what a stat gives as a date
+        mark = mark.timestamp()
+    return Stamp(int(normalized["size"]), str(mark).strip('"'))
+
+
+def is_remote(uri: str) -> bool:
+    """True if a source's URI has to be fetched; anything else is a path of this machine."""
+    return "://" in uri
+
+
+def filesystem_of(uri: str) -> tuple[AbstractFileSystem, str]:
+    """Open the filesystem of a URI or local path, and return it with the path in it."""
+    from fsspec.core import url_to_fs
+
+    if not is_remote(uri):
+        uri = os.path.normpath(Path(uri).expanduser().absolute())
+    filesystem, path = url_to_fs(uri)
+    return filesystem, path
+
+
+def attempt(uri: str, action: Callable[[], Result]) -> Result:
+    """Do one thing to a filesystem, retry after a failure that may be temporary, and raise failure as a SourceError."""
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+
+    attempts = Retrying(
+        retry=retry_if_exception(_is_temporary),
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_exponential_jitter(multiplier=0.2, max=5),
+        reraise=True,
+    )
+    try:
+        return attempts(action)
+    # Each fsspec backend raises its own client library's errors, which have no common base but Exception;
+    # `action` is a call into such a backend and nothing else.
+    except Exception as error:
+        raise _source_error(uri, error) from error
+
+
 def _fetch(uri: str, folder: Path) -> Path:
     path = folder / f"{uuid4().hex}{_suffix(uri)}"
     try:
@@ -107,3 +221,42 @@ def _download(uri: str, path: Path) -> None:
 def _suffix(uri: str) -> str:
     """Return the suffix of a remote file's name, which some demuxers need; of a web address without its query."""
     return PurePosixPath(re.split(r"[?#]", uri)[0]).suffix
+
+
+def _delete_abandoned() -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*/{LOCK_FILE}"):
+        try:
+            with path.open() as file:
+                flock(file, LOCK_EX | LOCK_NB)
+                shutil.rmtree(path.parent)
+        except OSError:
+            continue  # its process is alive, or it is another user's, or another process is deleting it
+
+
+def _source_error(uri: str, error: Exception) -> SourceError:
+    cause = " ".join(f"{type(error).__name__}: {error}".split())
+    if isinstance(error, FileNotFoundError):
+        return SourceMissing(f"{uri}: nothing is there; check the name")
+    if isinstance(error, IsADirectoryError):
+        return SourceMissing(f"{uri}: is a folder, not a file; name a video in it")
+    if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
+        return SourceForbidden(f"{uri}: reading is not permitted; check rights and credentials")
+    if isinstance(error, ImportError):
+        return SourceUnreachable(f"{uri}: this protocol needs a package that is missing ({cause}); install it")
+    if isinstance(error, ValueError):
+        return SourceUnreachable(f"{uri}: not an address that fsspec understands ({cause}); check the protocol")
+    return SourceUnreachable(f"{uri}: cannot be read ({cause}); check the address, or try again later")
+
+
+def _is_temporary(error: BaseException) -> bool:
+    """Check that a retry may help: after network and server trouble, not after a lasting failure."""
+    lasting = (
+        FileNotFoundError,
+        PermissionError,
+        IsADirectoryError,
+        NotADirectoryError,
+        ImportError,
+        ValueError,
+    )
+    status = getattr(error, "status", None)
+    return not isinstance(error, lasting) and (status is None or status >= 500 or status == 429)

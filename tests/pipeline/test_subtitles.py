@@ -9,7 +9,8 @@ import pytest
 
 from pipeline.decoding.open import probe
 from pipeline.errors import SubtitleError
-from pipeline.sources.discover import Source, list_sources
+from pipeline.sources.discover import list_sources
+from pipeline.sources.fetch import Source
 from pipeline.subtitles import Line, decode_text, embedded_lines, read_subtitles, sidecar_lines, split_voices
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 

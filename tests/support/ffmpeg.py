@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from pipeline.images.preprocess import ModelInput
 from pipeline.sampling.sample import sample_chunk
 from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import FetchedVideo, content_id
+from pipeline.sources.fetch import FetchedVideo, Source, content_id
 
 needs_ffmpeg = pytest.mark.skipif(
     not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"

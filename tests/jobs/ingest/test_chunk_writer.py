@@ -14,8 +14,7 @@ from jobs.ingest.chunk_writer import ChunkWriter
 from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
 from pipeline.sampling.sandbox import Limits
 from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import FetchedVideo
+from pipeline.sources.fetch import FetchedVideo, Source
 from tests.support.ffmpeg import READING, read_whole
 from tests.support.random_library import SETTINGS, fingerprint, made
 from tests.support.stage_models import tiny_film

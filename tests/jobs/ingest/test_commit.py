@@ -11,8 +11,7 @@ from index.library import Library
 from jobs.ingest.commit import VideoCommitter, join_chunks
 from jobs.ingest.messages import ChunkRead
 from pipeline.sampling.types import Chunk, ChunkSummary, IngestSettings
-from pipeline.sources.discover import Source
-from pipeline.sources.fetch import FetchedVideo
+from pipeline.sources.fetch import FetchedVideo, Source
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.random_library import SETTINGS, fingerprint, made
 from tests.support.stage_models import tiny_film

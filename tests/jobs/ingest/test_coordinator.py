@@ -17,7 +17,8 @@ from jobs.ingest.worker import Worker
 from pipeline.errors import DecoderDied
 from pipeline.sampling.sandbox import Limits
 from pipeline.sampling.types import Chunk, IngestSettings
-from pipeline.sources.discover import list_sources, stamp
+from pipeline.sources.discover import list_sources
+from pipeline.sources.fetch import stamp
 from tests.support.corpus import contents
 from tests.support.ffmpeg import READING, ColourTower
 from tests.support.random_library import SETTINGS, fingerprint

@@ -14,7 +14,7 @@ import pytest
 from jobs.errors import UsageError
 from jobs.ingest.manifest import read_manifest
 from pipeline.errors import SourceMissing
-from pipeline.sources.discover import Source
+from pipeline.sources.fetch import Source
 
 ROWS: list[dict[str, Any]] = [
     {"uri": "a.mp4", "id": "7", "title": "First, with a comma", "sidecars": ["a.en.srt", "/else/a.vtt"]},

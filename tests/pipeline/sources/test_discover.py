@@ -11,9 +11,8 @@ import fsspec
 import pytest
 
 from pipeline.errors import SourceMissing
-from pipeline.sources.discover import Source, Stamp, _sidecars, list_sources, named_sources, sidecar_language, stamp
-from pipeline.sources.fetch import local_copy, read_bytes
-from tests.support.film_server import FilmHandler
+from pipeline.sources.discover import _sidecars, list_sources, named_sources, sidecar_language
+from pipeline.sources.fetch import Source, local_copy, read_bytes, stamp
 
 
 def names(sources: list[Source]) -> list[str]:
@@ -100,19 +99,6 @@ def test_a_memory_filesystem(folder: Path) -> None:
         list_sources(["memory://shelf/none.mp4"])
 
 
-def test_a_stamp_changes_with_the_file(folder: Path) -> None:
-    (film,) = list_sources([str(folder / "film.mp4")])
-    before = stamp(film)
-    assert before is not None
-    assert (before.size_bytes, before.mark) == (8, str((folder / "film.mp4").stat().st_mtime_ns))
-    assert stamp(film) == before
-    (folder / "film.mp4").write_bytes(b"film.mp5")
-    assert stamp(film) != before
-    (folder / "film.mp4").unlink()
-    with pytest.raises(SourceMissing, match=r"film\.mp4"):
-        stamp(film)
-
-
 def test_a_remote_listing_brings_the_stamps() -> None:
     memory = fsspec.filesystem("memory")
     memory.pipe({"/stamps/a.mp4": b"12345", "/stamps/b.mp4": b"1"})
@@ -156,9 +142,3 @@ def test_sidecars_in_a_folder_of_many_are_found_without_reading_all_names() -> N
     names = CountedNames(sorted(f"v{number}{suffix}" for number in range(3000) for suffix in (".mp4", ".en.srt")))
     assert _sidecars("v2717.mp4", names) == ["v2717.en.srt"]
     assert names.reads < 40
-
-
-def test_a_web_address_has_a_stamp_if_the_server_tells_one(address: str) -> None:
-    marked, plain = list_sources([f"{address}/marked.mp4", f"{address}/plain.mp4"])
-    assert stamp(marked) == Stamp(len(FilmHandler.film), "first")
-    assert stamp(plain) is None

@@ -2,6 +2,10 @@
 
 Many processes may read and write at once. A video's rows come first and its row in `videos` last; every
 reader looks only at videos that have that row, so nobody sees half a video, whenever a writer dies.
+
+Tables are created by one process at a time: two that create one table at the same moment would otherwise replace each
+other's, rows and all. The table of leases comes first, so that the others are made under a lease; `videos` comes last:
+where it is, all is.
 """
 
 from __future__ import annotations
@@ -13,13 +17,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from index.embedding.space import Fingerprint
-from index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
+from index.errors import LeaseLost, LibraryBusy, LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
 from index.library_reader import LibraryReader
+from index.store.commit_probe import check_commits
 from index.store.connection import check_vacant, connect, is_local, place, table_names
-from index.store.create import make_tables
+from index.store.indexes import index_text
 from index.store.leases import DEFAULT_LEASE, Lease, Pace, check_lease
+from index.store.schema import table_schemas
+from index.store.tables import Tables
 from index.videos.writer import VideoWriter
+
+SEARCHED_BY_WORDS = ("transcript", "captions")
 
 
 class Library(LibraryReader):
@@ -61,7 +72,7 @@ class Library(LibraryReader):
             raise LibraryError(f"got {uri}, where there is a library already; open it, or give a new place")
         check_vacant(where)
         database = connect(where)
-        make_tables(database, where, _plain(settings), fingerprint)
+        _make_tables(database, where, _plain(settings), fingerprint)
         return cls(where, database)
 
     @classmethod
@@ -110,3 +121,27 @@ def _plain(settings: Any) -> dict[str, Any]:
     known = asdict(settings) if is_dataclass(settings) and not isinstance(settings, type) else dict(settings)
     plain: dict[str, Any] = json.loads(json.dumps(known))
     return plain
+
+
+def _make_tables(database: Any, uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint) -> None:
+    """Create all tables, those that an interrupted creation left out included; raises LibraryBusy or UnsafeStore."""
+    if not is_local(uri):
+        check_commits(database, uri)
+    tables = Tables(uri, database)
+    schemas = table_schemas(settings, fingerprint)
+    try:
+        _create_all(tables, schemas)
+    except LeaseLost as error:  # of two that made the leases at the same moment the second's table counts
+        raise LibraryBusy(f"got {uri}, where another process makes a library at this moment; run again") from error
+
+
+def _create_all(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
+    tables.create("leases", schemas["leases"])
+    with Lease(tables, "creation", "another ingest", DEFAULT_LEASE) as lease:
+        if "videos" in tables.names():
+            raise LibraryError(f"got {tables.uri}, where another process just made a library; run again to use it")
+        for name, schema in schemas.items():
+            lease.check()
+            tables.create(name, schema)
+            if name in SEARCHED_BY_WORDS:
+                index_text(tables[name])

@@ -89,7 +89,7 @@ class ClipCaptions:
             return  # the holder of the lease joins them
 
     def _create_table(self) -> None:
-        """Create the table in one process at a time, as all tables are (see `index.store.create`)."""
+        """Create the table in one process at a time, as all tables are (see `index.library`)."""
         tables = self._tables
         retry = Retrying(
             retry=retry_if_exception_type(LibraryBusy),

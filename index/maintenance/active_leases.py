@@ -8,7 +8,7 @@ from typing import Any
 
 from lancedb.expr import col, lit
 
-from index.store.process_identity import Process, is_known, is_running
+from index.store.leases import Process, is_known, is_running
 from index.store.schema import STAGES
 from index.store.tables import Tables
 

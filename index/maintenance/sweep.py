@@ -17,7 +17,8 @@ from index.maintenance.audit_annotations import AddedAudit, audit_added
 from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
 from index.store.schema import CLIPS_TABLE
 from index.store.tables import Tables
-from index.videos.row_counts import (
+from index.videos.visibility import complete_videos
+from index.videos.writer import (
     Counts,
     counts_of,
     expected_rows,
@@ -26,7 +27,6 @@ from index.videos.row_counts import (
     key_columns,
     rows_by_video,
 )
-from index.videos.visibility import complete_videos
 
 
 @dataclass(frozen=True, slots=True)

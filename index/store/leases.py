@@ -5,16 +5,23 @@ holder is dead: at once if its process was on this machine, else after watching 
 change. So clocks of different machines are never compared. A holder that was stopped for so long that another took
 over learns that at its next check. (Gray and Cheriton, "Leases", SOSP 1989, with the writes guarded by the
 token, since a lease that is timed alone cannot stop a holder that sleeps.)
+
+A process is identified by more than its number, which may be given to another process later. psutil is not used for
+that: its `create_time` is in the clock's seconds, so that it changes when the clock is set, and it knows neither the
+start of the machine nor the container that a number belongs to.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -22,9 +29,10 @@ from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy, LibraryError
 from index.store.filters import equal
-from index.store.process_identity import Process, is_known, is_running, this_process
 from index.store.tables import Tables
 
+GONE_STATES = ("Z", "X")
+"""Ended, though its parent has not waited for it."""
 LOOK_S = 1.0
 """Pause between two looks at a lease that another machine holds, until its holder is seen alive or times out."""
 
@@ -163,3 +171,48 @@ def _busy(tables: Tables, row: Mapping[str, Any]) -> LibraryBusy:
 
 def _holder(row: Mapping[str, Any]) -> str:
     return f"{row['owner']} on {row['host']}, process {row['pid']}, since {row['since']:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process: its number identifies it only between two starts of a machine, in one container."""
+
+    host: str
+    boot: str
+    """Start of the machine, and the container; empty where the system does not provide them."""
+    pid: int
+    start: int
+    """When it began, in ticks since the machine was started; 0 where the system does not provide it."""
+
+
+def this_process() -> Process:
+    """Identify the current process."""
+    return Process(socket.gethostname(), _boot(), os.getpid(), _start(os.getpid()) or 0)
+
+
+def is_known(process: Process) -> bool:
+    """True if it is a process of this machine and container, so that `is_running` is reliable."""
+    return bool(process.boot) and (process.host, process.boot) == (socket.gethostname(), _boot())
+
+
+def is_running(process: Process) -> bool:
+    """True if this very process still runs."""
+    return process.start > 0 and _start(process.pid) == process.start
+
+
+def _boot() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def _start(pid: int) -> int | None:
+    """Read the start time of a process (proc_pid_stat(5), fields 3 and 22); None if there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    state, *fields = stat.rpartition(")")[2].split()
+    return None if state in GONE_STATES else int(fields[18])

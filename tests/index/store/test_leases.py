@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 
@@ -17,7 +18,7 @@ from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy
 from index.library import Library
-from index.store.leases import DEFAULT_LEASE, Pace
+from index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
 from index.store.tables import Tables
 from tests.support.random_library import run_together
 
@@ -181,3 +182,18 @@ def test_of_several_that_race_one_wins(library):
         run_together([context.Process(target=_race, args=(library.uri, mine, start, wins)) for mine in range(3)])
         assert sorted(number for _, number in wins) == sorted([*range(ROUNDS)] * 2)
         assert len({mine for mine, _ in wins}) > 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_processes_are_known_by_more_than_their_number():
+    me = this_process()
+    assert is_known(me)
+    assert is_running(me)
+    assert not is_running(replace(me, start=me.start - 1))  # an earlier process of this number
+    assert not is_known(replace(me, boot="before the machine was started anew"))
+    assert not is_known(replace(me, host="far-away"))
+    assert not is_known(replace(me, boot=""))
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_running(replace(me, pid=child.pid))
+    assert not is_running(replace(me, pid=child.pid))

@@ -7,18 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from agent.answer import Answer, validate_answer
+from pydantic import TypeAdapter, ValidationError
+
+from agent.answer import Answer
 from agent.core.budget import Budget
 from agent.core.protocol import Models, model_for
 from agent.core.question import Question
 from agent.environment import Environment
-from agent.errors import BadSettings, OutOfBudget
+from agent.errors import BadAnswer, BadSettings, OutOfBudget
 from agent.session import Session, gather_all
 from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import PriorEvidence
 from agent.variants.base import Variant, with_settings
 from agent.variants.registry import check_fit, find_variant
 
+ANSWER = TypeAdapter(Answer)
 UNLIMITED = Budget()
 TOGETHER = 8
 """Questions that `ask_many` answers at once by default."""
@@ -142,3 +145,29 @@ def _names(models: Models) -> Mapping[str, str]:
     if isinstance(models, Mapping):
         return {role: model.name for role, model in models.items()}
     return {"default": models.name}
+
+
+def validate_answer(answer: object, question: Question, environment: Environment) -> Answer:
+    """Return an agent's answer if it is one to a question about the environment's videos.
+
+    Raises `BadAnswer` with the fault: stored as it is, such an answer could not be read again.
+    """
+    fault = f"{type(answer).__name__} instead of an Answer"
+    if isinstance(answer, Answer):
+        try:
+            read: Answer = ANSWER.validate_python(asdict(answer))
+        except ValidationError as error:
+            first = error.errors()[0]
+            fault = f"{'.'.join(map(str, first['loc']))} {str(first['input'])[:60]!r}: {first['msg']}"
+        else:
+            fault = _mismatch(read, question, {video.video_id for video in environment.videos})
+            if not fault:
+                return read
+    raise BadAnswer(f"the agent returned {fault}; return the result of `session.conclude` or `session.answer`")
+
+
+def _mismatch(answer: Answer, question: Question, videos: set[str]) -> str:
+    if answer.option is not None and not 0 <= answer.option < len(question.options):
+        return f"option {answer.option} of {len(question.options)}, counted from 0"
+    wrong = next((it for it in answer.evidence if it.video_id not in videos or not it.start_s <= it.end_s), None)
+    return f"{wrong}, which is no part of a video of this question" if wrong else ""

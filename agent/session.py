@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from agent.answer import Answer, Shown, Status, answer_text, evidence_ranges
+from agent.answer import Answer, Evidence, Status
 from agent.core.budget import Account, Budget
 from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
 from agent.core.question import Note, Question, ScoredSegment
 from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, OutOfBudget
-from agent.requests.answer import Answered, AnswerFrames, AnswerNotes, AnswerRequest, Conclusion, Recall
+from agent.requests.answer import Answered, AnswerFrames, AnswerNotes, AnswerRequest, Conclusion, Recall, chosen_option
 from agent.requests.tree import Decide, Decision, ScoreKind
 from agent.trace.events import Decided, Event, Exchanged
 from agent.trace.replay_model import ReplayModel
@@ -26,6 +26,8 @@ from agent.trace.replay_model import ReplayModel
 A = TypeVar("A")
 B = TypeVar("B")
 Emit = Callable[[Event], None]
+Shown = Sequence[ShownFrame | Note]
+"""The basis of an answer: frames that were shown, or notes in words."""
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 
@@ -201,6 +203,34 @@ class Session:
             held = sorted(self._models) if isinstance(self._models, Mapping) else []
             raise BadSettings(f"no model for the role {role!r}, only for {held}; name a default one")
         return model
+
+
+def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | None]:
+    """The text and option index of a checked reply."""
+    option = chosen_option(question, reply)
+    return (reply.answer, None) if option is None else (question.options[option], option)
+
+
+def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
+    """Time ranges of the cited frames or notes (1 is the first shown), of all if none is cited; neighbours joined.
+
+    A citation of something that was never shown is no evidence and is left out.
+    """
+    cited_items = [shown[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(shown)] or shown
+    ranges: list[Evidence] = []
+    for video_id, start_s, end_s in sorted(_range(environment, each) for each in cited_items):
+        last = ranges[-1] if ranges else None
+        if last and last.video_id == video_id and start_s <= last.end_s:
+            ranges[-1] = Evidence(video_id, last.start_s, max(end_s, last.end_s))
+        else:
+            ranges.append(Evidence(video_id, start_s, end_s))
+    return tuple(ranges)
+
+
+def _range(environment: Environment, shown: ShownFrame | Note) -> tuple[str, float, float]:
+    if isinstance(shown, Note):
+        return shown.video_id, shown.start_s, shown.end_s
+    return shown.video_id, *environment.shown_range(shown)
 
 
 async def gather_pair(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.answer import Evidence, evidence_ranges
+from agent.answer import Evidence
 from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.protocol import Models, ShownFrame
@@ -23,6 +23,7 @@ from agent.core.question import Note, Segment
 from agent.environment import Environment
 from agent.errors import AllRejected, ModelRejected
 from agent.library_videos import EmbedText
+from agent.session import evidence_ranges
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.trace.trace import record as trace_line
 from agent.variants.eea.agent import reward_entropy

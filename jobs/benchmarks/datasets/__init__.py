@@ -1,1 +1,4 @@
-"""One reader a benchmark: from its published annotation file to samples. May import `jobs.benchmarks` only."""
+"""Readers of benchmarks, one a module: from the published annotation file to samples.
+
+They may import `jobs.benchmarks`, the questions of `agent` and `jobs.errors`; the registry lists them.
+"""

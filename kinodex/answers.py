@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Who answers and how: the arguments of `Library.ask` beside the question and its videos."""
+    """The arguments of `Library.ask` beside the question and its videos: agent, model, budget and files."""
 
     model: str | Models
     base_url: str | None

@@ -239,7 +239,7 @@ class Library:
     # Asking
 
     def environment(self, *videos: str) -> Environment:
-        """What `kinodex.ask` takes: these videos, or all, as agents may see them."""
+        """Give these videos, or all, as agents may see them: the environment that `kinodex.ask` takes."""
         from agent.environment import Environment
 
         return Environment.open(self._reader, *videos, space=self.space)

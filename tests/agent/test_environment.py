@@ -1,4 +1,4 @@
-"""What an agent may touch: frames, their times, and what is said, of the videos it was given."""
+"""The environment of an agent: frames, their times, and the words spoken, of its videos and no others."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ async def slowly(library: Library) -> AsyncIterator[Solve]:
 
 
 def evaluate(folder: Path, out: Path) -> None:
-    """What the child process does."""
+    """Run the evaluation in the child process."""
     library = Library.open(str(folder / "library"))
     entered = parse_systems(["eea", "vca"], has_language=False)
     setting = RunContext(library.uri, ModelChoice(), Budget(rounds=2))
@@ -106,6 +106,6 @@ def test_killed_at_random_it_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def count(out: Path) -> int:
-    """How many whole lines there are."""
+    """Count the whole lines."""
     answers = out / ANSWERS
     return answers.read_bytes().count(b"\n") if answers.exists() else 0

@@ -1,4 +1,4 @@
-"""What is true never reaches who answers: secrets are planted in every published form, and looked for everywhere."""
+"""The truth never reaches an agent: secrets are planted in every published form, and looked for everywhere."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from agent.variants.videotree.requests import JudgeRelevance
 from index.library import Library
 from index.rows import TranscriptRow
 from jobs.benchmarks.registry import BENCHMARKS, read_benchmark
-from jobs.benchmarks.sample import Sample, Target
+from jobs.benchmarks.samples import Sample, Target
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run
 from jobs.evaluation.run.run_folder import ANSWERS, TRACES, read_results
@@ -241,7 +241,7 @@ def reachable(*roots: object) -> list[object]:
 
 
 def found(*roots: object) -> list[object]:
-    """What of the truth can be reached from some objects."""
+    """The secrets that can be reached from some objects."""
     return true_ones(reachable(*roots))
 
 
@@ -261,7 +261,7 @@ def planted_number(number: float) -> bool:
 
 @dataclass
 class Watched:
-    """What was seen of a run: what agents could reach of the truth, what they were handed, and what they asked."""
+    """The record of a run: the truth that agents could reach, the inputs they got, and the requests they made."""
 
     looking: bool
     agent: str = ""
@@ -411,7 +411,7 @@ def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
     code = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     knowing = {
-        "jobs.benchmarks.sample",
+        "jobs.benchmarks.samples",
         "jobs.evaluation.run.run_folder",
         "jobs.evaluation.score.scorers",
         "jobs.synthetic.known_answers",

@@ -1,4 +1,4 @@
-"""What a search by words needs is had by whoever embeds the frames, while there is a hub to have it from."""
+"""The tokenizer that a search by words needs is fetched with the frames, while a hub can be reached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the hub has: a model, and the tokenizer that it shares with others in a place of its own."""
+    """The models on the hub: one, and the tokenizer that it shares with others in a repository of its own."""
     transformers = pytest.importorskip("transformers")
     tokenizers = pytest.importorskip("tokenizers")
     root = tmp_path_factory.mktemp("hub")

@@ -22,7 +22,7 @@ from index.embedding.model_source import BUILTIN, DEFAULT_SPACE
 from index.embedding.space import Space, import_open_clip, load_space
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from pipeline.images.convert import rgb_scaler
-from pipeline.images.preprocess import ModelInput
+from pipeline.images.convert import ModelInput
 from tests.support.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()
@@ -234,7 +234,7 @@ def test_a_tokenizer_beside_the_weights(tmp_path):
 
 @pytest.mark.slow
 def test_without_a_network(tmp_path, tiny):
-    """What the hub's client fetched before loads; what it did not is reported without retries, with two ways on."""
+    """A model in the hub's cache loads; a missing one is reported without retries, with two ways on."""
     snapshot = tmp_path / "models--someone--tiny" / "snapshots" / ("0" * 40)
     write_model(snapshot, TINY)
     refs = tmp_path / "models--someone--tiny" / "refs"

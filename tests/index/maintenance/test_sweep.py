@@ -1,4 +1,4 @@
-"""What interrupted ingests leave goes, what zombies wrote twice goes, and an audit says what is wrong."""
+"""A sweep removes what interrupted ingests left and what zombies wrote twice; an audit reports what is wrong."""
 
 from __future__ import annotations
 

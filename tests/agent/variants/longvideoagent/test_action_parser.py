@@ -1,4 +1,4 @@
-"""What a LongVideoAgent master writes: one action in the forms of the paper, of its code, and as JSON."""
+"""Replies of a LongVideoAgent master: one action in the forms of the paper, of its code, and as JSON."""
 
 from __future__ import annotations
 

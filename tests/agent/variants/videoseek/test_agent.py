@@ -55,7 +55,7 @@ def one(environment: Environment) -> Environment:
 
 
 def describing(request: dict, kind: str) -> dict:
-    """What the eyes say: a red kite at the times of the event, sand elsewhere."""
+    """Describe frames by rule: a red kite at the times of the event, sand elsewhere."""
     labels = [LABEL.search(part["text"]) for part in request["messages"][0]["content"][1::2]]
     shown = [(int(found[1]), int(float(found[2])) in EVENT_S) for found in labels if found]
     if kind == "Finding":

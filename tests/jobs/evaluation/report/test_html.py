@@ -150,7 +150,7 @@ UNSCORED = Estimate(0.0, None, None, None, 0, 0)
 
 
 def unscored(report):
-    """What make_report gives where the answers are not public."""
+    """A report of questions whose answers are not public."""
     standings = [replace(each, accuracy=UNSCORED, groups={}, depths=(), distance={}) for each in report.standings]
     pairs = [replace(each, difference=UNSCORED, p_value=None) for each in report.pairs]
     return replace(report, standings=tuple(standings), pairs=tuple(pairs), chance=None)

@@ -1,4 +1,4 @@
-"""What a record keeps of a search: the rounds with their entropies, what was explored, and what was looked at."""
+"""The record of a search: its rounds with their entropies, the segments explored, and the frames looked at."""
 
 from __future__ import annotations
 

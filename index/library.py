@@ -23,11 +23,10 @@ from index.embedding.space import Fingerprint
 from index.errors import LeaseLost, LibraryBusy, LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
 from index.library_reader import LibraryReader
 from index.store.commit_probe import check_commits
-from index.store.connection import check_vacant, connect, is_local, place, table_names
+from index.store.database import Tables, check_vacant, connect, is_local, place, table_names
 from index.store.indexes import index_text
 from index.store.leases import DEFAULT_LEASE, Lease, Pace, check_lease
 from index.store.schema import table_schemas
-from index.store.tables import Tables
 from index.videos.writer import VideoWriter
 
 SEARCHED_BY_WORDS = ("transcript", "captions")

@@ -26,11 +26,9 @@ from index.rows import (
 )
 from index.search.in_memory import InMemory
 from index.search.search import Search
-from index.store.connection import read_heading
+from index.store.database import Tables, find_space, space_tables
 from index.store.filters import all_of, at_least, equal, of_frames, one_of, overlapping, within
-from index.store.schema import FRAME_NO_BITS, vectors_table
-from index.store.tables import Tables
-from index.store.vector_tables import find_space, space_tables
+from index.store.schema import FRAME_NO_BITS, read_heading, vectors_table
 from index.videos.ingest_log import IngestLog
 from index.videos.visibility import VisibilityCache, find_video, matching_videos, space_scope
 

@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from index.embedding.space import Fingerprint
 from index.errors import LibraryError
 from index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow
-from index.store.connection import is_local
+from index.store.database import Tables, is_local, space_tables
 from index.store.filters import all_of, chunked, equal, one_of
 from index.store.schema import STAGE_TABLES, vectors_schema, vectors_table
-from index.store.tables import Tables
-from index.store.vector_tables import space_tables
 from index.videos.visibility import VisibilityCache, checked_stage
 
 

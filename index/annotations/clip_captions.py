@@ -16,12 +16,11 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 
 from index.errors import LibraryBusy
 from index.rows import AddedFacts, ClipRow
-from index.store.connection import storage_errors
+from index.store.database import Tables, storage_errors
 from index.store.filters import equal, one_of
 from index.store.indexes import AFTER_RUN, join_fragments, small_fragments
 from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.schema import CLIPS, CLIPS_TABLE
-from index.store.tables import Tables
 from index.videos.visibility import VisibilityCache
 
 KEYS = ["video_id", "model", "part"]

@@ -8,9 +8,9 @@ from typing import Any
 
 from lancedb.expr import col, lit
 
+from index.store.database import Tables
 from index.store.leases import Process, is_known, is_running
 from index.store.schema import STAGES
-from index.store.tables import Tables
 
 INGEST = "ingest"
 """The lease of a run that writes videos."""

@@ -13,9 +13,9 @@ import pyarrow as pa
 from lancedb.expr import Expr
 
 from index.library import Library
+from index.store.database import space_tables
 from index.store.filters import all_of, equal, fits_one_filter, one_of
 from index.store.schema import STAGE_TABLES, STAGES
-from index.store.vector_tables import space_tables
 from index.videos.visibility import complete_videos
 
 Key = tuple[str, str]

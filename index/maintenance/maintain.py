@@ -29,12 +29,11 @@ from index.maintenance.audit_annotations import AddedAudit, audit_added, discard
 from index.maintenance.purge import purge_table
 from index.maintenance.refresh import refresh
 from index.maintenance.sweep import Audit, audit, audit_videos, delete_doubles
-from index.store.connection import is_local, storage_errors
+from index.store.database import Tables, is_local, storage_errors
 from index.store.indexes import AFTER_RUN, Thresholds, optimize
 from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.schema import STAGES
 from index.store.table_stats import TableFacts, table_facts
-from index.store.tables import Tables
 
 OWNER = "kinodex maintain"
 SPACE_FACTOR = 1.1

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from index.store.connection import storage_errors
+from index.store.database import Tables, retry_on_conflict, storage_errors
 from index.store.indexes import forget_deleted
-from index.store.tables import Tables, retry_on_conflict
 
 ROWS_A_FRAGMENT = 1 << 32
 """A row's address: its fragment's number times this, and its place there."""

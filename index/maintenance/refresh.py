@@ -7,11 +7,9 @@ from typing import Any
 from lancedb.index import Bitmap, BTree, HnswSq
 
 from index.library import Library
-from index.store.connection import storage_errors
+from index.store.database import retry_on_conflict, space_tables, storage_errors
 from index.store.indexes import AFTER_RUN, Thresholds, join_fragments, optimize
 from index.store.schema import CLIPS_TABLE
-from index.store.tables import retry_on_conflict
-from index.store.vector_tables import space_tables
 
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
 """Tables that are queried for the rows of a video."""

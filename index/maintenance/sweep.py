@@ -14,9 +14,9 @@ from lancedb.expr import col
 
 from index.library import Library
 from index.maintenance.audit_annotations import AddedAudit, audit_added
+from index.store.database import Tables
 from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
 from index.store.schema import CLIPS_TABLE
-from index.store.tables import Tables
 from index.videos.visibility import complete_videos
 from index.videos.writer import (
     Counts,

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
-from index.store.connection import storage_errors
-from index.store.tables import Tables
+from index.store.database import Tables, storage_errors
 from index.videos.visibility import VisibilityCache
 
 FEW_VIDEOS = 20

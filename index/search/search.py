@@ -26,9 +26,8 @@ from index.search.query import (
     nearest_rows,
     search_until_k,
 )
-from index.store.connection import storage_errors
+from index.store.database import Tables, storage_errors
 from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
-from index.store.tables import Tables
 from index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()

@@ -13,8 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from index.errors import UnsafeStore
-from index.store.connection import connect, storage_errors
-from index.store.tables import retry_on_conflict
+from index.store.database import connect, retry_on_conflict, storage_errors
 
 WRITERS = 4
 COMMITS = 4

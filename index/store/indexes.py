@@ -12,7 +12,7 @@ from typing import Any
 
 from lancedb.index import FTS, Bitmap, BTree
 
-from index.store.tables import retry_on_conflict
+from index.store.database import retry_on_conflict
 
 MIN_KEEP_S = 0.001
 """As good as 0, of which LanceDB warns on stderr."""

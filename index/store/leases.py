@@ -28,8 +28,8 @@ from typing import Any
 from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy, LibraryError
+from index.store.database import Tables
 from index.store.filters import equal
-from index.store.tables import Tables
 
 GONE_STATES = ("Z", "X")
 """Ended, though its parent has not waited for it."""

@@ -12,12 +12,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from index.embedding.space import Fingerprint
+from index.errors import NewerLibrary, NotALibrary, OlderLibrary
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
@@ -27,6 +28,15 @@ CLIPS_TABLE = "clips"
 STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
 """Tables of the optional stages. Vectors have a table for each space instead."""
 STAGES = (*STAGE_TABLES, "vectors")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Facts about a whole library, from the metadata of its `videos` table."""
+
+    format_version: int
+    settings: Mapping[str, Any]
+    fingerprint: Fingerprint
 
 
 def frame_key(video_id: str, frame_no: int) -> int:
@@ -69,6 +79,22 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
             }
         ),
     }
+
+
+def read_heading(schema: pa.Schema, uri: str) -> Heading:
+    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary or OlderLibrary."""
+    metadata = schema.metadata or {}
+    if FORMAT_KEY not in metadata:
+        raise NotALibrary(f"got {uri}, a LanceDB database that kinodex did not make; give a library")
+    version = int(metadata[FORMAT_KEY])
+    if version > FORMAT_VERSION:
+        raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
+    if version < FORMAT_VERSION:
+        raise OlderLibrary(
+            f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos into a new library"
+        )
+    fingerprint = Fingerprint(**json.loads(metadata[SPACE_KEY]))
+    return Heading(version, json.loads(metadata[SETTINGS_KEY]), fingerprint)
 
 
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.store.connection import is_local, storage_errors
-from index.store.tables import Tables
+from index.store.database import Tables, is_local, storage_errors
 
 
 @dataclass(frozen=True, slots=True)

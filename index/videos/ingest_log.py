@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
 from index.rows import FailureRow, RunRow, SourceRow
+from index.store.database import Tables
 from index.store.filters import one_of
-from index.store.tables import Tables
 
 
 class IngestLog:

@@ -15,10 +15,9 @@ from typing import Any
 from index.embedding.space import Fingerprint
 from index.errors import LibraryError, SpaceMismatch, UnknownVideo
 from index.rows import VideoRow
+from index.store.database import Tables, find_space
 from index.store.filters import all_of, equal, one_of
 from index.store.schema import STAGES, vectors_table
-from index.store.tables import Tables
-from index.store.vector_tables import find_space
 
 MANY = 500
 """More ids than this are not looked up one by one: everything is read."""

@@ -17,11 +17,9 @@ from lancedb.expr import Expr, col, lit
 from numpy.typing import NDArray
 
 from index.rows import AddedSource, TranscriptRow, VideoRow
-from index.store.connection import is_local
+from index.store.database import Tables, is_local, space_tables
 from index.store.filters import all_of, chunked, equal, one_of
 from index.store.schema import CLIPS_TABLE, FRAME_NO_BITS, STAGE_TABLES, frame_key
-from index.store.tables import Tables
-from index.store.vector_tables import space_tables
 
 
 class FrameLike(Protocol):

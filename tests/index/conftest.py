@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from index.store.tables import Tables
+from index.store.database import Tables
 from tests.support.random_library import SETTINGS, fingerprint
 
 

@@ -14,9 +14,8 @@ from index.library import Library
 from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
-from index.store.connection import connect
+from index.store.database import Tables, connect
 from index.store.indexes import Thresholds
-from index.store.tables import Tables
 from tests.support.random_library import SETTINGS, fingerprint, made, run_together, write
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)

@@ -18,8 +18,8 @@ from index.maintenance.refresh import refresh
 from index.maintenance.remove import remove_videos
 from index.maintenance.sweep import audit
 from index.rows import ClipRow, SourceRow
+from index.store.database import Tables
 from index.store.indexes import Thresholds
-from index.store.tables import Tables
 from tests.support.command import Kinodex, bad, runner
 from tests.support.random_library import SETTINGS, WHEN, caption, detection, fingerprint, made, unit_vectors
 

@@ -6,6 +6,7 @@ import pytest
 
 from index.errors import QueryError
 from index.rows import Scope
+from index.store.database import Tables
 from index.store.filters import (
     MAX_VALUES_PER_FILTER,
     all_of,
@@ -18,7 +19,6 @@ from index.store.filters import (
     overlapping,
     within,
 )
-from index.store.tables import Tables
 from tests.support.random_library import made
 
 ODD = 'it\'s 100% "odd"; DROP TABLE videos --'

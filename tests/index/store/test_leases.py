@@ -18,8 +18,8 @@ from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy
 from index.library import Library
+from index.store.database import Tables
 from index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
-from index.store.tables import Tables
 from tests.support.random_library import run_together
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)

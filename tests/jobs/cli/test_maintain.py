@@ -23,10 +23,9 @@ from index.maintenance.active_leases import INGEST, addition_lease
 from index.maintenance.maintain import health, maintain
 from index.maintenance.sweep import audit
 from index.rows import ClipRow, VideoRow
-from index.store.connection import connect
+from index.store.database import Tables, connect
 from index.store.filters import equal
 from index.store.schema import vectors_table
-from index.store.tables import Tables
 from tests.support.command import Kinodex, bad
 from tests.support.random_library import (
     SETTINGS,

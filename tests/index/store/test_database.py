@@ -1,0 +1,247 @@
+"""A database opened at its place: its tables are read and written, and its errors are one line each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import lancedb
+import numpy as np
+import pyarrow as pa
+import pytest
+from lancedb.expr import col, lit
+
+from index.errors import (
+    NewerLibrary,
+    NotALibrary,
+    OlderLibrary,
+    QueryError,
+    SpaceMismatch,
+    StorageError,
+    StorageFull,
+)
+from index.library import Library
+from index.maintenance.refresh import refresh
+from index.maintenance.sweep import audit
+from index.rows import Scope
+from index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
+from index.store.filters import equal
+from index.store.indexes import Thresholds
+from index.store.schema import FORMAT_KEY, table_schemas
+from tests.support.random_library import OTHER_DIM, SETTINGS, fingerprint, found, made, other_space, vectors_of, write
+
+
+def test_somebody_elses_database(tmp_path):
+    lancedb.connect(tmp_path / "theirs").create_table("videos", pa.table({"id": [1]}))
+    with pytest.raises(NotALibrary, match="did not make"):
+        Library.open(str(tmp_path / "theirs"))
+    lancedb.connect(tmp_path / "wine").create_table("bottles", pa.table({"id": [1]}))
+    with pytest.raises(NotALibrary, match="bottles"):
+        Library.create(str(tmp_path / "wine"), SETTINGS, fingerprint())
+
+
+def test_other_formats_are_refused(tmp_path):
+    schema = table_schemas(SETTINGS, fingerprint())["videos"]
+    for name, version in (("newer", b"7"), ("older", b"1")):
+        marked = schema.with_metadata(schema.metadata | {FORMAT_KEY: version})
+        lancedb.connect(tmp_path / name).create_table("videos", schema=marked)
+    with pytest.raises(NewerLibrary, match="has format 7, and this kinodex reads 2; update"):
+        Library.open(str(tmp_path / "newer"))
+    with pytest.raises(OlderLibrary, match="has format 1, and this kinodex reads 2; ingest its videos into a new"):
+        Library.open(str(tmp_path / "older"))
+
+
+def _cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("harm", [_cut, Path.unlink])
+@pytest.mark.parametrize("what", ["data/*.lance", "_versions/*.manifest"])
+def test_what_is_cut_off_or_gone_is_said_with_a_way_out(library, harm, what):
+    write(library, made("aaaa", 3, seed=1))
+    for file in Path(library.uri, "frames.lance").glob(what):
+        harm(file)
+    with pytest.raises(StorageError, match=r"missing or cut off \(.*restore it from a copy"):
+        Library.open(library.uri).frames("aaaa", [1])
+
+
+def test_a_damaged_library_says_so(library):
+    write(library, made("aaaa", 20, seed=1))
+    (data,) = (Path(library.uri) / "frames.lance" / "data").iterdir()
+    data.write_bytes(data.read_bytes()[:100])
+    shutil.rmtree(Path(library.uri) / "transcript.lance")
+    damaged = Library.open(library.uri)
+    for read in (lambda: damaged.frames("aaaa", [3]), lambda: damaged.transcript("aaaa")):
+        with pytest.raises(StorageError, match=f"cannot use {library.uri}: ") as error:
+            read()
+        assert ".rs:" not in str(error.value)
+    assert len(damaged.vectors("aaaa").frame_no) == 20
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
+def test_a_full_disk_leaves_a_readable_library(small_disk: Path):
+    library = Library.create(str(small_disk / "library"), SETTINGS, fingerprint())
+    first = made("aaaa", 10, seed=1)
+    write(library, first)
+    big = [replace(row, jpeg=os.urandom(400_000)) for row in made("bbbb", 20, seed=2).frame_rows()]
+    with pytest.raises(StorageFull, match=r"no room is left for .*disk/library"):
+        library.writer.add_frames({"bbbb": big})
+    assert [row.video_id for row in Library.open(library.uri).videos()] == ["aaaa"]
+    np.testing.assert_array_equal(library.vectors("aaaa").vectors, first.vectors)
+
+
+def source(uri: str, video_id: str) -> dict[str, object]:
+    return {"uri": uri, "video_id": video_id, "size_bytes": None, "stamp": "", "seen_at": 0}
+
+
+def test_rows_by_their_keys(tables: Tables) -> None:
+    tables.append("sources", [source("a", "1"), source("b", "2")])
+    tables.upsert("sources", ["uri"], [source("b", "3"), source("c", "4")])
+    tables.insert("sources", ["uri"], [source("a", "9"), source("d", "5")])
+    rows = tables.rows("sources", None, ["uri", "video_id"]).sort_by("uri").to_pylist()
+    assert [(row["uri"], row["video_id"]) for row in rows] == [("a", "1"), ("b", "3"), ("c", "4"), ("d", "5")]
+    assert tables.update("sources", equal("uri", "a"), {"video_id": "7"}) == 1
+    assert tables.count("sources", equal("video_id", "7")) == 1
+    tables.delete("sources", equal("uri", "a") | equal("uri", "b"))
+    assert tables.count("sources") == 2
+
+
+def test_nothing_is_committed_where_there_is_nothing_to_write(tables: Tables) -> None:
+    before = tables.version("sources")
+    tables.append("sources", [])
+    tables.upsert("sources", ["uri"], [])
+    tables.delete("sources", equal("uri", "nothing"))
+    assert tables.version("sources") == before
+    tables.append("sources", [source("a", "1")])
+    assert tables.version("sources") > before
+
+
+def test_batches_say_where_rows_are(tables: Tables) -> None:
+    tables.append("sources", [source(f"{number}", "1") for number in range(3)])
+    (batch,) = tables.batches("sources", col("uri") != lit("1"), ["uri"], row_ids=True)
+    assert sorted(batch["uri"].to_pylist()) == ["0", "2"]
+    assert len(set(batch["_rowid"].to_pylist())) == 2
+
+
+def test_a_missing_table(tables: Tables) -> None:
+    assert not tables.has("nothing")
+    with pytest.raises(StorageError, match="missing or cut off"):
+        tables.count("nothing")
+
+
+def test_only_a_conflict_is_retried() -> None:
+    attempts: list[str] = []
+
+    def conflict_twice() -> int:
+        attempts.append("conflict")
+        if len(attempts) < 3:
+            raise RuntimeError("lance error: Retryable commit conflict for version 5")
+        return len(attempts)
+
+    def fail() -> None:
+        attempts.append("failure")
+        raise RuntimeError("another error")
+
+    assert retry_on_conflict(conflict_twice) == 3 < COMMIT_ATTEMPTS
+    with pytest.raises(RuntimeError, match="another error"):
+        retry_on_conflict(fail)
+    assert attempts.count("failure") == 1
+
+
+OTHER = other_space()
+STORED = {"aaaa": vectors_of(40, seed=10), "bbbb": vectors_of(40, seed=11), "cccc": vectors_of(40, seed=12)}
+
+
+@pytest.fixture
+def two_spaces(tmp_path) -> Library:
+    two_spaces = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for number, video_id in enumerate(STORED):
+        write(two_spaces, made(video_id, 40, seed=number))
+    two_spaces.additions.add_space(OTHER)
+    two_spaces.additions.add_space(OTHER)
+    return two_spaces
+
+
+def add(two_spaces: Library, *video_ids: str) -> None:
+    two_spaces.additions.add_vectors({video_id: STORED[video_id] for video_id in video_ids}, OTHER)
+    assert two_spaces.additions.complete("vectors", OTHER.digest, dict.fromkeys(video_ids, 40), {}) == ()
+
+
+def test_spaces_are_known_by_name_and_digest(two_spaces):
+    assert two_spaces.spaces() == Library.open(two_spaces.uri).spaces() == (fingerprint(), OTHER)
+    add(two_spaces, "aaaa")
+    for name in (OTHER.name, OTHER.digest):
+        np.testing.assert_array_equal(two_spaces.vectors("aaaa", name).vectors, STORED["aaaa"].vectors)
+    own = two_spaces.vectors("aaaa").vectors
+    np.testing.assert_array_equal(two_spaces.vectors("aaaa", fingerprint().name).vectors, own)
+    assert own.shape != (40, OTHER_DIM)
+    two_spaces.additions.add_space(other_space(weights="c" * 64))
+    with pytest.raises(SpaceMismatch, match="give a digest"):
+        two_spaces.vectors("aaaa", OTHER.name)
+    assert len(two_spaces.vectors("aaaa", OTHER.digest).frame_no) == 40
+    with pytest.raises(SpaceMismatch, match=r"got space nowhere.*other \(.*add vectors"):
+        two_spaces.search.frames(np.ones(OTHER_DIM), space="nowhere")
+
+
+def test_a_space_whose_making_was_interrupted_stops_nobody(two_spaces):
+    (Path(two_spaces.uri) / "vectors_half_0123456789ab.lance" / "data").mkdir(parents=True)
+    opened = Library.open(two_spaces.uri)
+    assert opened.spaces() == (fingerprint(), OTHER)
+    refresh(opened)
+    assert audit(opened).problems == ()
+
+
+def test_only_videos_with_vectors_there_are_searched(two_spaces):
+    add(two_spaces, "aaaa", "bbbb")
+    two_spaces.additions.add_vectors({"cccc": STORED["cccc"]}, OTHER)
+    query = STORED["cccc"].vectors[7].astype(np.float32)
+    hits = two_spaces.search.frames(query, k=80, space=OTHER.digest)
+    assert {hit.video_id for hit in hits} == {"aaaa", "bbbb"}
+    assert len(hits) == 80
+    for read in (
+        lambda: two_spaces.vectors("cccc", OTHER.digest),
+        lambda: two_spaces.search.frames(query, Scope(("aaaa", "cccc")), space=OTHER.digest),
+    ):
+        with pytest.raises(SpaceMismatch, match="film cccc has no vectors yet"):
+            read()
+    with pytest.raises(QueryError, match=r"shape \(24,\)"):
+        two_spaces.search.frames(query)
+    two_spaces.additions.complete("vectors", OTHER.digest, {"cccc": 40}, {})
+    assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("cccc", 7)]
+
+
+def test_an_index_there_finds_the_same(two_spaces):
+    add(two_spaces, *STORED)
+    query = STORED["bbbb"].vectors[3].astype(np.float32)
+    before = found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest))
+    refresh(two_spaces, Thresholds(scalar_rows=50, vector_rows=100))
+    assert found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest)) == before
+    assert before[0] == ("bbbb", 3)
+
+
+def test_a_discarded_video_loses_its_vectors_there(two_spaces):
+    add(two_spaces, *STORED)
+    two_spaces.writer.discard("bbbb")
+    query = STORED["bbbb"].vectors[3].astype(np.float32)
+    assert {hit.video_id for hit in two_spaces.search.frames(query, k=99, space=OTHER.digest)} == {"aaaa", "cccc"}
+    write(two_spaces, made("bbbb", 40, seed=1))
+    assert [row.video_id for row in two_spaces.additions.pending("vectors", OTHER.digest)] == ["bbbb"]
+    add(two_spaces, "bbbb")
+    assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("bbbb", 3)]

@@ -1,4 +1,4 @@
 """Tools that agents of several papers call: captions on demand, detection, uniform frames.
 
-May import the session, requests, traces and `agent.tree_search.coverage`; no agent.
+May import the session, requests, traces and `agent.tree_search.frame_choice`; no agent.
 """

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.core.protocol import ShownFrame
 from agent.environment import Environment
-from agent.tree_search.coverage import spread
+from agent.tree_search.frame_choice import spread
 
 
 def uniform_times(environment: Environment, count: int) -> dict[str, list[float]]:

@@ -1,9 +1,9 @@
 """EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
 
-What the paper leaves open, and what was decided (`anchors`, `coverage`, `environment` state theirs):
+What the paper leaves open, and what was decided (`frame_choice` and `environment` state theirs):
 
 - A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
-- Several videos are children of one root, ranked by the first queries' anchors (`anchors`).
+- Several videos are children of one root, ranked by the first queries' anchors (`frame_choice`).
 - Rewarding the children and proposing queries do not depend on each other and run side by side. So the new
   anchors are there before the fusion, and the query scores of all candidates follow them, not only the children's.
 - An anchor on the border of two segments counts for both; a frame shown once is never sampled again.
@@ -42,17 +42,28 @@ from agent.errors import BadSettings
 from agent.requests.tree import Decide, ProposeQueries, ScoreSegments
 from agent.session import Session, gather_pair
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
-from agent.tree_search.anchors import (
+from agent.tree_search.frame_choice import (
+    Times,
     add_video_roots,
     anchors,
+    cover,
     discover_queries,
     find_matches,
     limit_videos,
     new_queries,
+    spread,
 )
-from agent.tree_search.coverage import Times, cover, spread
-from agent.tree_search.frame_memory import final_request, remember, start_memory
-from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.tree_search.search_state import (
+    Candidate,
+    Tree,
+    affordable,
+    border_rewards,
+    final_request,
+    remember,
+    shown_candidates,
+    start_memory,
+    unseen_times,
+)
 from agent.variants.base import Variant, check_at_least
 
 SHORT_VIDEO_S = 300.0

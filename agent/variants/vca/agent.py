@@ -1,6 +1,6 @@
 """VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
 
-What the paper leaves open, and what was decided (`tree` and `anchors` state theirs):
+What the paper leaves open, and what was decided (`search_state` and `frame_choice` state theirs):
 
 - The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
 - The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
@@ -32,10 +32,18 @@ from agent.environment import calibrate
 from agent.requests.tree import Decide, ScoreKind, ScoreSegments
 from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, Scored
-from agent.tree_search.anchors import start_multi_video
-from agent.tree_search.coverage import cover, spread
-from agent.tree_search.frame_memory import final_request, remember, start_memory
-from agent.tree_search.tree import Candidate, Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.tree_search.frame_choice import cover, spread, start_multi_video
+from agent.tree_search.search_state import (
+    Candidate,
+    Tree,
+    affordable,
+    border_rewards,
+    final_request,
+    remember,
+    shown_candidates,
+    start_memory,
+    unseen_times,
+)
 from agent.variants.base import Variant, check_at_least
 from agent.variants.vca.without_tree import without_tree
 

@@ -14,10 +14,8 @@ import numpy as np
 from agent.answer import Answer
 from agent.session import Session
 from agent.trace.events import Acted, Decided
-from agent.tree_search.anchors import start_multi_video
-from agent.tree_search.coverage import Times, nearest, spread
-from agent.tree_search.frame_memory import Memory, final_request, remember, start_memory
-from agent.tree_search.tree import Tree, affordable
+from agent.tree_search.frame_choice import Times, nearest, spread, start_multi_video
+from agent.tree_search.search_state import Memory, Tree, affordable, final_request, remember, start_memory
 from agent.variants.vca.requests import ChooseFrames
 
 

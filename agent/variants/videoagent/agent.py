@@ -38,7 +38,7 @@ from agent.session import LastWord, Session
 from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.tools.uniform_frames import uniform_times
 from agent.trace.events import Acted, Assessed
-from agent.tree_search.anchors import choose_videos
+from agent.tree_search.frame_choice import choose_videos
 from agent.variants.base import Variant, check_at_least
 from agent.variants.videoagent.requests import SURE, FindMissing, Missing, ReflectOnAnswer
 

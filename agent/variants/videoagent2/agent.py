@@ -36,7 +36,7 @@ from agent.requests.answer import AnswerNotes
 from agent.session import Session, gather_all
 from agent.tools.captions import CLIP_S, caption_clips, summarize_video
 from agent.trace.events import Acted, Assessed
-from agent.tree_search.anchors import limit_videos
+from agent.tree_search.frame_choice import limit_videos
 from agent.variants.base import Variant, check_at_least
 from agent.variants.videoagent2.requests import (
     MOST_CONFIDENT,

@@ -37,7 +37,7 @@ from agent.core.question import Note
 from agent.errors import InvalidReply
 from agent.session import LastWord, Session
 from agent.trace.events import Acted
-from agent.tree_search.anchors import limit_videos
+from agent.tree_search.frame_choice import limit_videos
 from agent.variants.base import Variant, check_at_least
 from agent.variants.videoseek.requests import (
     ACT,

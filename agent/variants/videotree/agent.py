@@ -38,7 +38,7 @@ from agent.requests.answer import AnswerNotes
 from agent.session import LastWord, Session
 from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.trace.events import Acted
-from agent.tree_search.anchors import choose_videos
+from agent.tree_search.frame_choice import choose_videos
 from agent.variants.base import Variant, check_at_least
 from agent.variants.videotree.kmeans import Cluster, k_means
 from agent.variants.videotree.requests import HIGHLY_RELEVANT, JudgeRelevance

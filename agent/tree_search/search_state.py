@@ -1,4 +1,8 @@
-"""The search tree: segments that may be expanded next, divided at the frames that were seen in them."""
+"""State of a tree search: the segments that may be explored next, and the frames in memory.
+
+A segment is divided at the frames that were seen in it. The memory holds a few frames, those with the highest rewards
+(EEA, section 3.3, step iv).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,9 @@ from agent.core.budget import Account
 from agent.core.protocol import ShownFrame
 from agent.core.question import ScoredSegment, Segment
 from agent.environment import Environment, Floats
+from agent.requests.tree import Decide, ScoreKind
+from agent.session import Session
+from agent.trace.events import Remembered
 
 
 @dataclass(slots=True)
@@ -56,6 +63,35 @@ class Tree:
         return candidate
 
 
+@dataclass(slots=True)
+class Memory:
+    """At most `capacity` frames; the one with the lowest reward leaves first, of equals the oldest.
+
+    A frame without a reward (None) counts as the lowest.
+    """
+
+    capacity: int
+    held: list[tuple[ShownFrame, float | None]] = field(default_factory=list)
+
+    def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> list[ShownFrame]:
+        """Add frames and return those that had to leave."""
+        self.held += zip(frames, rewards, strict=True)
+        evicted = []
+        while len(self.held) > self.capacity:
+            lowest = min(range(len(self.held)), key=lambda at: self._worth(at))
+            evicted.append(self.held.pop(lowest)[0])
+        return evicted
+
+    @property
+    def frames(self) -> tuple[ShownFrame, ...]:
+        """The frames held, by video and in time order."""
+        return tuple(sorted((frame for frame, _ in self.held), key=lambda frame: (frame.video_id, frame.time_s)))
+
+    def _worth(self, at: int) -> float:
+        reward = self.held[at][1]
+        return -1.0 if reward is None else reward
+
+
 def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
     """Times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
     stored = environment.vectors(segment.video_id)
@@ -94,3 +130,31 @@ def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> 
         beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]
         rewards.append(max((reward for reward in beside if reward is not None), default=None))
     return rewards
+
+
+def start_memory(session: Session, capacity: int) -> Memory:
+    """Start a memory with the evidence before a follow-up question; its frames have no reward, so they leave first."""
+    memory = Memory(capacity)
+    if session.prior_frames:
+        remember(session, memory, session.prior_frames, [None] * len(session.prior_frames))
+    return memory
+
+
+def remember(session: Session, memory: Memory, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
+    """Add the frames of a round to the memory, and emit the frames that had to leave it."""
+    evicted = memory.add(frames, rewards)
+    session.emit(Remembered(session.account.rounds, tuple(frames), tuple(evicted)))
+
+
+def final_request(
+    session: Session, memory: Memory, candidates: Sequence[ScoredSegment] = (), scores: ScoreKind = "none"
+) -> Decide:
+    """Make the request for an answer from the memory when exploring is over."""
+    return Decide(
+        question=session.question,
+        videos=session.environment.videos,
+        candidates=tuple(candidates),
+        frames=memory.frames,
+        scores=scores,
+        must_answer=True,
+    )

@@ -1,4 +1,4 @@
-"""The search tree: segments divided at frames, times that are unseen, and the rewards beside a frame."""
+"""State of a search: segments divided at frames, times that are unseen, rewards beside a frame, and the memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from agent.core.budget import Account, Budget
 from agent.core.protocol import ShownFrame
 from agent.environment import Environment
-from agent.tree_search.tree import Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.tree_search.search_state import Memory, Tree, affordable, border_rewards, shown_candidates, unseen_times
 from tests.support.agent_library import environment_of, film, make_library
 
 
@@ -64,3 +64,15 @@ def test_the_budget_of_frames_limits_a_round() -> None:
     account.count_shown([ShownFrame("film", number, 0.0, 8, 8, b"") for number in range(3)])
     assert affordable(account, 6) == 1
     assert affordable(Account(Budget(), 20), 6) == 6
+
+
+def frame(frame_no: int) -> ShownFrame:
+    return ShownFrame("v", frame_no, float(frame_no), 8, 8, b"")
+
+
+def test_memory_drops_the_lowest_reward_then_the_oldest():
+    memory = Memory(3)
+    assert memory.add([frame(5), frame(1), frame(3)], [50, 10, 10]) == []
+    assert memory.add([frame(9)], [60]) == [frame(1)]
+    assert memory.add([frame(8)], [None]) == [frame(8)]
+    assert [held.frame_no for held in memory.frames] == [3, 5, 9]

@@ -27,10 +27,9 @@ from index.maintenance.active_leases import (
 )
 from index.maintenance.audit_annotations import AddedAudit, audit_added, discard_added
 from index.maintenance.purge import purge_table
-from index.maintenance.refresh import refresh
 from index.maintenance.sweep import Audit, audit, audit_videos, delete_doubles
 from index.store.database import Tables, is_local, storage_errors
-from index.store.indexes import AFTER_RUN, Thresholds, optimize
+from index.store.indexes import AFTER_RUN, Thresholds, optimize, refresh
 from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.schema import STAGES
 from index.store.table_stats import TableFacts, table_facts
@@ -194,7 +193,7 @@ def _tidy(library: Library, keep_s: float, purge: bool, on_step: OnStep) -> list
     if purge:
         on_step("writing files again that hold deleted rows")
         notes += _purge_all(library.tables)
-    refresh(library, when)
+    refresh(library.tables, when)
     if purge:
         _optimize_all(library.tables, when)
     return notes

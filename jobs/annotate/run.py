@@ -19,8 +19,8 @@ from typing import Any
 
 from agent.errors import AllRejected, ModelRejected
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.rows import FailureRow, RunRow, VideoRow
+from index.store.indexes import refresh
 from jobs.annotate.stage import AddReport, ConcurrentStage, RowsOf, Stage, StageRows, VideoOutcome
 from pipeline.errors import ModelUnusable, PipelineError
 
@@ -66,7 +66,7 @@ def add(
         report = AddReport(stage.name, stage.model, outcomes, time.monotonic() - began)
         if outcomes:
             library.ingest_log.add_run(_run_row(stage, report, started_at))
-            refresh(library)
+            refresh(library.tables)
     return report
 
 

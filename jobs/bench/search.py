@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.rows import Scope
+from index.store.indexes import refresh
 from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.synthetic_library import Size, make_library, queries, video_id, words
 
@@ -70,7 +70,7 @@ def bench_search(directory: Path, size: Size, count: int, report: Callable[[int]
     """Make the library in `directory`, or use the one that is there, and put `count` queries of each kind to it."""
     library, write_s = make_library(str(directory), size, report)
     began = time.perf_counter()
-    refresh(library)
+    refresh(library.tables)
     index_s = time.perf_counter() - began
     vectors, texts = queries(count, size), words(count, seed=2)
     in_memory_ms, numpy_ms = _in_memory(library, vectors)

@@ -19,10 +19,9 @@ from importlib.metadata import version
 from index.embedding.model_source import absolute_name
 from index.embedding.space import Fingerprint
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.maintenance.sweep import sweep
 from index.rows import RunRow, SourceRow
-from index.store.indexes import DURING_RUN
+from index.store.indexes import DURING_RUN, refresh
 from index.store.leases import Lease
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
@@ -68,7 +67,7 @@ def run_ingest(
             sweep(library)
             _close_broken_runs(library)
             report = _under_lease(config, settings, sources, library, lease, models, watches)
-            refresh(library)
+            refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
     return report
 
@@ -138,7 +137,7 @@ def _refreshing_indexes(uri: str) -> Iterator[None]:
 
     def keep_fresh() -> None:
         while not over.wait(REFRESH_EVERY_S):
-            refresh(Library.open(uri), DURING_RUN)
+            refresh(Library.open(uri).tables, DURING_RUN)
 
     with ThreadPoolExecutor(1, "refresh") as pool:
         refreshed = pool.submit(keep_fresh)

@@ -13,10 +13,9 @@ import pytest
 
 from index.errors import LeaseLost, LibraryBusy, StorageError
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from tests.support.random_library import (
     SETTINGS,
     fingerprint,
@@ -65,7 +64,7 @@ def test_a_library_is_written_and_searched(library):
         assert found(again.search.frames(query, k=8)) == numpy_search(videos, query, k=8)
         assert [hit.video_id for hit in again.search.transcript("3")] == ["0003"]
         assert again.frames("0002", [7])[0].jpeg == b"jpeg 0002 7"
-        refresh(library, SOON)
+        refresh(library.tables, SOON)
     library.writer.discard("0001")
     assert audit(library).problems == ()
     assert [row.video_id for row in library.videos()] == ["0000", "0002", "0003"]

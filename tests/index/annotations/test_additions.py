@@ -9,8 +9,7 @@ import pytest
 
 from index.errors import LibraryError
 from index.library import Library
-from index.maintenance.refresh import refresh
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from tests.support.random_library import (
     SETTINGS,
     caption,
@@ -144,7 +143,7 @@ def _ingest(uri: str) -> None:
     library = Library.open(uri)
     for number in range(5):
         write(library, made(f"new{number:02d}", 6, seed=number))
-        refresh(library, OFTEN)
+        refresh(library.tables, OFTEN)
 
 
 def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
@@ -157,7 +156,7 @@ def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
             counts = add(library, stage, model, row.video_id)
             assert library.additions.complete(stage, model, counts, {}) == ()
             done += 1
-        refresh(library, OFTEN)
+        refresh(library.tables, OFTEN)
 
 
 def rows_of(library: Library, stage: str, video_id: str) -> int:

@@ -11,11 +11,10 @@ import pytest
 
 from index.annotations.clip_captions import MANY_FRAGMENTS
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
 from index.store.database import Tables, connect
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from tests.support.random_library import SETTINGS, fingerprint, made, run_together, write
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
@@ -41,7 +40,7 @@ def tables_of(library: Library) -> Tables:
 def test_a_library_without_the_table_is_read_and_kept_as_before(library):
     assert library.clips.read("aaaa", "m") == []
     library.clips.add([])
-    refresh(library, OFTEN)
+    refresh(library.tables, OFTEN)
     assert sweep(library) == 0
     library.writer.discard("bbbb")
     assert "clips" not in tables_of(library).names()
@@ -99,7 +98,7 @@ def test_a_table_whose_making_was_interrupted_is_made_again(library):
     Path(library.uri, "clips.lance").mkdir()
     assert library.clips.read("aaaa", "m") == []
     assert library.info().stored_bytes > 0
-    refresh(library, OFTEN)
+    refresh(library.tables, OFTEN)
     library.clips.add([clip("aaaa", 0)])
     assert library.clips.read("aaaa", "m") == [clip("aaaa", 0)]
 
@@ -128,7 +127,7 @@ def ingest(uri: str, number: int, start: Barrier) -> None:
         video = made(f"v{number}{n}", 6, seed=n)
         write(library, video)
         library.clips.add([clip(video.video_id, 0)])
-        refresh(library, OFTEN)
+        refresh(library.tables, OFTEN)
         library.writer.discard(video.video_id)
 
 

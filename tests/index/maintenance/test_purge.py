@@ -14,12 +14,11 @@ from index.errors import LibraryBusy
 from index.library import Library
 from index.maintenance.maintain import maintain
 from index.maintenance.purge import holds_deleted, purge_table
-from index.maintenance.refresh import refresh
 from index.maintenance.remove import remove_videos
 from index.maintenance.sweep import audit
 from index.rows import ClipRow, SourceRow
 from index.store.database import Tables
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from tests.support.command import Kinodex, bad, runner
 from tests.support.random_library import SETTINGS, WHEN, caption, detection, fingerprint, made, unit_vectors
 
@@ -54,7 +53,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library.additions.complete("detections", "m", dict.fromkeys(ids, 1), {})
     library.clips.add([ClipRow(id_, "m", 0.0, 1.0, words_of(n), None, 2) for n, id_ in enumerate(ids)])
     library.ingest_log.add_sources([SourceRow(words_of(n), id_, None, "", WHEN) for n, id_ in enumerate(ids)])
-    refresh(library, EAGER)
+    refresh(library.tables, EAGER)
     return Path(library.uri)
 
 
@@ -107,7 +106,7 @@ def test_wherever_it_was_in_its_file(library: Library, tables: Tables, number: i
         assert holds_deleted(tables, name)
         purge_table(tables, name)
         assert not holds_deleted(tables, name)
-    refresh(library, EAGER)
+    refresh(library.tables, EAGER)
     now = {each.name for each in tables["captions"].list_indices()}
     assert now == before == {"by_text", "by_vector", "by_video_id"}
     query = unit_vectors(VIDEOS, 5)[9].astype(np.float32)

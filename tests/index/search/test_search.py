@@ -9,9 +9,8 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.rows import Hit, Scope
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from tests.support.random_library import DIM, SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 
 LINES = (
@@ -73,7 +72,7 @@ def test_an_index_finds_the_same(tmp_path):
     videos = [made(f"{n:04d}", 60, seed=n) for n in range(30)]
     for video in videos:
         write(library, video)
-    refresh(library, Thresholds(scalar_rows=100, vector_rows=100, stale_rows=10))
+    refresh(library.tables, Thresholds(scalar_rows=100, vector_rows=100, stale_rows=10))
     for query in QUERIES:
         assert found(library.search.frames(query, k=10)) == numpy_search(videos, query, 10)
         some = Scope(tuple(video.video_id for video in videos[:25]), 10.0, 50.0)

@@ -7,9 +7,8 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.rows import CaptionRow, Hit, Scope, SegmentRow
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from tests.support.random_library import DIM, SETTINGS, caption, fingerprint, made, spoken, unit_vectors, write
 
 TEXTS = ("A red kite over the sea", "Two dogs on a boat", "An empty desert")
@@ -129,12 +128,12 @@ def hit(video_id: str, time_s: float, end_s: float, source) -> Hit:
 
 def test_indexes_of_captions_change_no_result(library):
     add(library, "wordless", "aaaa", "bbbb", texts=["kite"] * 60, meanings=[None] * 60)
-    refresh(library, Thresholds(scalar_rows=10, vector_rows=100, stale_lines=0))  # 120 captions without a vector
+    refresh(library.tables, Thresholds(scalar_rows=10, vector_rows=100, stale_lines=0))  # 120 captions without a vector
     meanings = unit_vectors(60, seed=51)
     add(library, "m", "aaaa", "bbbb", texts=[f"kite {n}" for n in range(60)], meanings=meanings)
     before = library.search.captions("7 kite", meanings[7].astype(np.float32), k=3)
     for _ in range(2):
-        refresh(library, Thresholds(scalar_rows=10, vector_rows=100, stale_rows=0, stale_lines=0, fragments=1))
+        refresh(library.tables, Thresholds(scalar_rows=10, vector_rows=100, stale_rows=0, stale_lines=0, fragments=1))
     assert library.search.captions("7 kite", meanings[7].astype(np.float32), k=3) == before
     assert [h.text for h in before[:2]] == ["kite 7", "kite 7"]
     assert meanings.shape == (60, DIM)

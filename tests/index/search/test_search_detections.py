@@ -6,9 +6,8 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.rows import DetectionRow, Scope
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from tests.support.random_library import SETTINGS, detection, fingerprint, made, write
 
 
@@ -70,7 +69,7 @@ def test_indexes_change_no_result(library):
     add(library, "closed", "cccc", [detection(n % 20, ("dog", "cat", "cow")[n % 3], n / 512) for n in range(400)])
     labels = ("dog", "cat", "cow", "red kite")
     before = [library.search.detections(label, k=7) for label in labels]
-    refresh(library, Thresholds(scalar_rows=100, fragments=1))
+    refresh(library.tables, Thresholds(scalar_rows=100, fragments=1))
     assert [library.search.detections(label, k=7) for label in labels] == before
     assert before[2][0].score == 398 / 512
     assert len(library.detections("cccc", label="cow")) == 133

@@ -25,12 +25,11 @@ from index.errors import (
     StorageFull,
 )
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit
 from index.rows import Scope
 from index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
 from index.store.filters import equal
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from index.store.schema import FORMAT_KEY, table_schemas
 from tests.support.random_library import OTHER_DIM, SETTINGS, fingerprint, found, made, other_space, vectors_of, write
 
@@ -204,7 +203,7 @@ def test_a_space_whose_making_was_interrupted_stops_nobody(two_spaces):
     (Path(two_spaces.uri) / "vectors_half_0123456789ab.lance" / "data").mkdir(parents=True)
     opened = Library.open(two_spaces.uri)
     assert opened.spaces() == (fingerprint(), OTHER)
-    refresh(opened)
+    refresh(opened.tables)
     assert audit(opened).problems == ()
 
 
@@ -231,7 +230,7 @@ def test_an_index_there_finds_the_same(two_spaces):
     add(two_spaces, *STORED)
     query = STORED["bbbb"].vectors[3].astype(np.float32)
     before = found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest))
-    refresh(two_spaces, Thresholds(scalar_rows=50, vector_rows=100))
+    refresh(two_spaces.tables, Thresholds(scalar_rows=50, vector_rows=100))
     assert found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest)) == before
     assert before[0] == ("bbbb", 3)
 

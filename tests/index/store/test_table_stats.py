@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from index.library import Library
-from index.maintenance.refresh import refresh
-from index.store.indexes import Thresholds
+from index.store.indexes import Thresholds, refresh
 from index.store.table_stats import table_facts
 from tests.support.random_library import made, write
 
@@ -16,7 +15,7 @@ def test_tables_are_measured(library: Library) -> None:
     assert (frames.rows, frames.fragments, frames.indexes) == (30, 3, ())
     assert frames.disk_bytes is not None
     assert 0 < frames.data_bytes <= frames.disk_bytes
-    refresh(library, Thresholds(scalar_rows=10, picture_fragments=1))
+    refresh(library.tables, Thresholds(scalar_rows=10, picture_fragments=1))
     after = {each.name: each for each in table_facts(library.tables)}["frames"]
     assert (after.rows, after.fragments) == (30, 1)
     assert sorted(each.name for each in after.indexes) == ["by_frame_key", "by_video_id"]

@@ -9,9 +9,9 @@ import pytest
 
 from index.errors import LibraryBusy, SpaceMismatch
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit, sweep
 from index.rows import Scope
+from index.store.indexes import refresh
 from jobs.annotate.captions import text_tower
 from jobs.text_import.run import ImportResult, import_text
 from jobs.text_import.types import ReadResult, TextLine, VideoText
@@ -151,7 +151,7 @@ def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
     library.writer.add_frames({"film": rows})
     assert library.writer.complete([film.video_row("film")]) == ()
     import_text(library, "captions", "m", "here", texts(CAPTIONS), {})
-    refresh(library)
+    refresh(library.tables)
 
     text_id = text_video_id("q-1")
     assert len(library.vectors(text_id).frame_no) == 0

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from index.library import Library
-from index.maintenance.refresh import refresh
 from index.maintenance.sweep import audit
 from index.rows import SourceRow
-from index.store.indexes import DURING_RUN, Thresholds
+from index.store.indexes import DURING_RUN, Thresholds, refresh
 from tests.support.random_library import made, unit_vectors, write
 
 ROUNDS = 12
@@ -62,7 +61,7 @@ def test_beside_writers_and_readers(library):
         process.start()
     rounds = 0
     while any(writer.is_alive() for writer in writers):
-        refresh(library, EAGER)
+        refresh(library.tables, EAGER)
         rounds += 1
         time.sleep(0.1)
     ended.set()
@@ -85,7 +84,7 @@ def test_what_is_outdated_goes(library):
             lease.check()
         before = {table: files(library, table) for table in ("frames", "videos")}
         time.sleep(0.2)
-        refresh(library, Thresholds(fragments=2, picture_fragments=2, keep_s=0.1))
+        refresh(library.tables, Thresholds(fragments=2, picture_fragments=2, keep_s=0.1))
         for table, count in before.items():
             assert files(library, table) < count / 2
         lease.check()
@@ -97,17 +96,17 @@ def test_what_old_readers_may_need_stays(library):
     for number in range(4):
         write(library, made(f"{number:04d}", 5, seed=number))
     before = files(library, "frames")
-    refresh(library, Thresholds(fragments=2, picture_fragments=2))
+    refresh(library.tables, Thresholds(fragments=2, picture_fragments=2))
     assert files(library, "frames") > before
 
 
 def test_beside_an_ingest_no_graph_is_built(library):
     for number in range(3):
         write(library, made(f"{number:04d}", 200, seed=number))
-    refresh(library, DURING_RUN)
+    refresh(library.tables, DURING_RUN)
     vectors = next(path for path in Path(library.uri).iterdir() if path.name.startswith("vectors_"))
     assert not (vectors / "_indices").exists()
-    refresh(library, EAGER)
+    refresh(library.tables, EAGER)
     assert (vectors / "_indices").exists()
 
 
@@ -117,11 +116,11 @@ def test_indexes_change_no_result(library):
     for video in videos[:4]:
         write(library, video)
     query = unit_vectors(1, 99)[0].astype(np.float32)
-    refresh(library, soon)
+    refresh(library.tables, soon)
     for video in videos[4:]:
         write(library, video)
     before = library.search.frames(query, k=10)
-    refresh(library, soon)
+    refresh(library.tables, soon)
     assert [hit.frame_no for hit in library.search.frames(query, k=10)] == [hit.frame_no for hit in before]
     for video in videos:
         np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)

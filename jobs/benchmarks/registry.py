@@ -18,8 +18,7 @@ from jobs.benchmarks.datasets import (
     synthetic,
     video_mme,
 )
-from jobs.benchmarks.parse_rows import ParsedRows
-from jobs.benchmarks.sample import Benchmark, Problem, Sample, Scoring
+from jobs.benchmarks.samples import Benchmark, ParsedRows, Problem, Sample, Scoring
 from jobs.errors import UsageError
 
 

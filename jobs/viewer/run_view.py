@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.benchmarks.sample import Sample
+from jobs.benchmarks.samples import Sample
 from jobs.evaluation.run.run_folder import PAGE, REPORT, Run, trace_file
 from jobs.evaluation.run.types import SampleResult
 from jobs.evaluation.score.report import Report, make_report, read_report

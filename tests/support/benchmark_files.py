@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.sample import Benchmark, Sample
+from jobs.benchmarks.samples import Benchmark, Sample
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.benchmarks.sample import Missing, Problem
+from jobs.benchmarks.samples import Missing, Problem
 from jobs.evaluation.run.run_folder import IndexCost
 from jobs.evaluation.score.report import Depth, Pair, Report, Standing
 from jobs.evaluation.score.statistics import Estimate, estimate, p_value, spread

@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.answer import Evidence
 from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
-from jobs.benchmarks.sample import Sample, Target
+from jobs.benchmarks.samples import Sample, Target
 from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, begin_run, open_for_append
 from jobs.evaluation.run.systems import parse_systems
 from jobs.evaluation.run.types import Judgement, SampleResult

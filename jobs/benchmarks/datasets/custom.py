@@ -12,16 +12,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from jobs.benchmarks.parse_rows import (
+from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
     BadRow,
     ParsedRows,
+    Sample,
+    Target,
     json_lines,
     make_question,
     parse_samples,
 )
-from jobs.benchmarks.sample import Sample, Target
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Range = tuple[float, float]

@@ -12,17 +12,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.parse_rows import (
+from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
     BadRow,
     ParsedRows,
     Raw,
+    Sample,
+    Target,
     json_file,
     make_question,
     parse_samples,
 )
-from jobs.benchmarks.sample import Sample, Target
 from jobs.errors import UsageError
 
 FILES = ("subset_anno.json", "questions.json")

@@ -12,8 +12,16 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, json_rows, make_question, parse_samples
-from jobs.benchmarks.sample import Sample, Target
+from jobs.benchmarks.samples import (
+    AS_PUBLISHED,
+    AddNote,
+    ParsedRows,
+    Sample,
+    Target,
+    json_rows,
+    make_question,
+    parse_samples,
+)
 
 _PAIR: TypeAdapter[tuple[float, float]] = TypeAdapter(tuple[float, float], config=AS_PUBLISHED)
 

@@ -11,17 +11,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from jobs.benchmarks.parse_rows import (
+from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
     BadRow,
     ParsedRows,
+    Sample,
+    Target,
     json_rows,
     make_question,
     parquet_rows,
     parse_samples,
 )
-from jobs.benchmarks.sample import Sample, Target
 
 
 class _Row(BaseModel):

@@ -14,17 +14,18 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.parse_rows import (
+from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
     BadRow,
     ParsedRows,
     Raw,
+    Sample,
+    Target,
     json_lines,
     make_question,
     parse_samples,
 )
-from jobs.benchmarks.sample import Sample, Target
 
 _OPTION = re.compile(r"^\s*\(([A-Z])\)", re.MULTILINE)
 _RANGE = re.compile(r"\s*((?:\d+:)?\d+:\d+)\s*-\s*((?:\d+:)?\d+:\d+)\s*")

@@ -13,8 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from agent.core.question import Question
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, BadRow, ParsedRows, csv_rows, parse_samples
-from jobs.benchmarks.sample import Sample, Target
+from jobs.benchmarks.samples import AS_PUBLISHED, AddNote, BadRow, ParsedRows, Sample, Target, csv_rows, parse_samples
 
 # fmt: off
 PERCEPTION = {

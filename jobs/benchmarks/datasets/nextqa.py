@@ -12,8 +12,16 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.parse_rows import AS_PUBLISHED, AddNote, ParsedRows, csv_rows, make_question, parse_samples
-from jobs.benchmarks.sample import Sample, Target
+from jobs.benchmarks.samples import (
+    AS_PUBLISHED,
+    AddNote,
+    ParsedRows,
+    Sample,
+    Target,
+    csv_rows,
+    make_question,
+    parse_samples,
+)
 
 
 class _NextQa(BaseModel):

@@ -6,16 +6,17 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from jobs.benchmarks.parse_rows import (
+from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
     BadRow,
     ParsedRows,
+    Sample,
+    Target,
     json_lines,
     make_question,
     parse_samples,
 )
-from jobs.benchmarks.sample import Sample, Target
 
 
 class _Row(BaseModel):

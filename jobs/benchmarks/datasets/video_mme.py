@@ -12,16 +12,17 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.parse_rows import (
+from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
     BadRow,
     ParsedRows,
+    Sample,
+    Target,
     make_question,
     parquet_rows,
     parse_samples,
 )
-from jobs.benchmarks.sample import Sample, Target
 
 _LETTER = re.compile(r"\s*([A-Z])[.:)]\s*")
 

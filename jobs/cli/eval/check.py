@@ -14,7 +14,7 @@ from jobs.cli.options.library import JsonOption
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jobs.benchmarks.sample import Benchmark
+    from jobs.benchmarks.samples import Benchmark
 
 LISTED = 20
 
@@ -48,7 +48,7 @@ def check(
 ) -> None:
     """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks."""
     from jobs.benchmarks.registry import annotation_files, find_benchmark, read_benchmark
-    from jobs.benchmarks.subset import parse_subset, select_samples
+    from jobs.benchmarks.select_samples import parse_subset, select_samples
     from jobs.console.output import console, print_json
 
     part = parse_subset(only or [], ids)
@@ -92,7 +92,7 @@ def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str,
     from dataclasses import asdict
 
     from index.library import Library
-    from jobs.benchmarks.match_videos import match_videos, read_id_map
+    from jobs.benchmarks.select_samples import match_videos, read_id_map
 
     names = read_id_map(id_map) if id_map else None
     matching = match_videos(read.samples, Library.open(library).videos(), names, read.episodes)
@@ -107,7 +107,7 @@ def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str,
 def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
-    from jobs.benchmarks.subset import WHOLE
+    from jobs.benchmarks.select_samples import WHOLE
     from jobs.console.output import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)

@@ -75,7 +75,7 @@ def eval_run(
     Whatever ends it, the same command continues it: answers are kept as they come. Kept replies cost as if new.
     """
     from agent.core.budget import Budget
-    from jobs.benchmarks.subset import parse_subset
+    from jobs.benchmarks.select_samples import parse_subset
     from jobs.console.output import console
     from jobs.evaluation import RunContext, RunOptions, RunRequest, Workers, parse_systems, run_plan
     from jobs.evaluation.run.run import samples_for

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jobs.benchmarks.sample import Scoring
-from jobs.benchmarks.subset import WHOLE
+from jobs.benchmarks.samples import Scoring
+from jobs.benchmarks.select_samples import WHOLE
 from jobs.evaluation.score.compare import Comparison, Versus
 from jobs.evaluation.score.report import Pair, Report, Standing
 from jobs.evaluation.score.scorers import BEST_JUDGED

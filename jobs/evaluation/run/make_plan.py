@@ -12,10 +12,9 @@ from agent.variants.base import with_settings
 from agent.variants.registry import check_fit
 from index.library import Library
 from index.rows import VideoRow
-from jobs.benchmarks.match_videos import VideoMatches, match_videos, read_id_map
 from jobs.benchmarks.registry import annotation_files, read_benchmark
-from jobs.benchmarks.sample import Benchmark, Sample
-from jobs.benchmarks.subset import Subset, draw_samples, select_samples
+from jobs.benchmarks.samples import Benchmark, Sample
+from jobs.benchmarks.select_samples import Subset, VideoMatches, draw_samples, match_videos, read_id_map, select_samples
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import IndexCost, Plan
 from jobs.evaluation.run.types import RunContext, System

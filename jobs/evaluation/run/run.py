@@ -23,7 +23,7 @@ from rich.progress import Progress as Bar
 
 from agent.errors import ModelRejected
 from agent.session import gather_all
-from jobs.benchmarks.sample import Sample
+from jobs.benchmarks.samples import Sample
 from jobs.console.ingest_progress import LINE_EVERY_S, duration
 from jobs.errors import CostReached
 from jobs.evaluation.run.make_plan import check_same

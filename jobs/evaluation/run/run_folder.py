@@ -18,8 +18,8 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from agent.core.budget import Budget
-from jobs.benchmarks.sample import Missing, Problem, Sample, Scoring
-from jobs.benchmarks.subset import WHOLE
+from jobs.benchmarks.samples import Missing, Problem, Sample, Scoring
+from jobs.benchmarks.select_samples import WHOLE
 from jobs.errors import UsageError
 from jobs.evaluation.run.types import Judgement, SampleResult, System
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import product
 from typing import Any
 
-from jobs.benchmarks.sample import Sample, Scoring
+from jobs.benchmarks.samples import Sample, Scoring
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import Run
 from jobs.evaluation.score.report import Pair, Standing, pair, standing

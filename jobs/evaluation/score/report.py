@@ -14,7 +14,7 @@ from statistics import fmean
 
 from pydantic import TypeAdapter, ValidationError
 
-from jobs.benchmarks.sample import Missing, Problem, Sample, Scoring
+from jobs.benchmarks.samples import Missing, Problem, Sample, Scoring
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import REPORT, IndexCost, Plan, read_run, write_whole
 from jobs.evaluation.run.types import Judgement, SampleResult, System

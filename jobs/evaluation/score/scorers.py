@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.answer import Evidence
-from jobs.benchmarks.sample import Sample, Scoring
+from jobs.benchmarks.samples import Sample, Scoring
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import Plan
 from jobs.evaluation.run.types import Judgement, SampleResult

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.benchmarks.registry import annotation_files, read_benchmark
-from jobs.benchmarks.sample import Target
+from jobs.benchmarks.samples import Target
 from jobs.errors import UsageError
 from tests.support import benchmark_files as kit
 from tests.support.benchmark_files import only, problems

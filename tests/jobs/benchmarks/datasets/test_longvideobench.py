@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.sample import Target
+from jobs.benchmarks.samples import Target
 from tests.support import benchmark_files as kit
 from tests.support.benchmark_files import only, problems, read
 

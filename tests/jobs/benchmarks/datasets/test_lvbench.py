@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.sample import Target
+from jobs.benchmarks.samples import Target
 from tests.support import benchmark_files as kit
 from tests.support.benchmark_files import only, problems, read
 

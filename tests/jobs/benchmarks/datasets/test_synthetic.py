@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.benchmarks.sample import Target
+from jobs.benchmarks.samples import Target
 from tests.support import benchmark_files as kit
 from tests.support.benchmark_files import problems, read
 

@@ -10,8 +10,8 @@ import pytest
 
 from agent.core.question import Question
 from index.rows import VideoRow
-from jobs.benchmarks.match_videos import match_videos
-from jobs.benchmarks.sample import Sample, Target
+from jobs.benchmarks.samples import Sample, Target
+from jobs.benchmarks.select_samples import match_videos
 from tests.support import benchmark_files as kit
 from tests.support.command import Kinodex, bad
 from tests.support.eval_runs import FILMS, caption_library

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.budget import Ledger
-from jobs.benchmarks.sample import Missing, Problem
+from jobs.benchmarks.samples import Missing, Problem
 from jobs.evaluation.report.tables import Table, fitting
 from jobs.evaluation.run.run_folder import REPORT
 from jobs.evaluation.run.types import Judgement

@@ -13,7 +13,7 @@ from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer, Verdict
-from jobs.benchmarks.sample import Sample, Scoring, Target
+from jobs.benchmarks.samples import Sample, Scoring, Target
 from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, begin_run, open_for_append, read_judgements
 from jobs.evaluation.run.types import Judgement, SampleResult, System
 from tests.support.chat_server import Behaviour, ChatServer, failing

@@ -1,0 +1,237 @@
+"""Samples of a benchmark, and their parsing: a defect of a row of an annotation file is noted, not raised.
+
+A sample is a question and, apart from it, its target, which no agent may see.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from agent.core.question import Question
+from agent.errors import BadQuestion
+from jobs.errors import UsageError
+
+Scoring = Literal["options", "judge"]
+"""The way an answer is scored: 0 or 1 by the chosen option, or 0 to 3 by a judge model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The true answer: the index of the right option, or a text where there are no options; None if not published.
+
+    `evidence` are the half-open ranges in seconds that show it, in the time of `clip` where the benchmark names the one
+    video of several that they lie in, else of the sample's video.
+    """
+
+    option: int | None = None
+    text: str | None = None
+    evidence: tuple[tuple[float, float], ...] = ()
+    clip: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """True if the benchmark publishes the answer."""
+        return self.option is not None or self.text is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question of a benchmark with its target. `video` is the benchmark's own name of a video, or of an episode.
+
+    `groups` are the categories it counts in, by breakdown: {"question_type": ("summarization", "reasoning")}.
+    `duration_s` is the video's length as the benchmark publishes it, None where it does not.
+    """
+
+    item_id: str
+    video: str
+    question: Question
+    truth: Target
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A defect of an annotation file: where ("row 17", "file"), and what it is."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A video of a benchmark that the library lacks, the reason, and the number of its questions, all left out."""
+
+    video: str
+    why: str
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark: its samples in the file's order, and the defects of the file, by row.
+
+    A row that cannot be asked is left out; one that can is kept and noted, such as one with two options of one text.
+
+    `episodes`: the video of a sample may be several videos of a library, whose names begin with it.
+    """
+
+    name: str
+    title: str
+    samples: tuple[Sample, ...]
+    problems: tuple[Problem, ...] = ()
+    scoring: Scoring = "options"
+    episodes: bool = False
+
+
+AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
+"""Settings of the check of rows: fields beyond the named ones are ignored, and an id may be a number."""
+
+Row = TypeVar("Row", bound=BaseModel)
+AddNote = Callable[[str], None]
+"""Notes a defect of a row that is kept all the same."""
+Raw = tuple[str, Any]
+"""The place of a row, and its content: an object of JSON or CSV, or a `BadRow`."""
+ParsedRows = tuple[tuple[Sample, ...], tuple[Problem, ...]]
+
+
+class BadRow(ValueError):
+    """A row that cannot be a question. It becomes a `Problem` and never leaves this module."""
+
+
+def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Sample]) -> ParsedRows:
+    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
+
+    A second row of an id is left out.
+    """
+    items: dict[str, Sample] = {}
+    problems: list[Problem] = []
+    for where, raw in rows:
+
+        def note(what: str, where: str = where) -> None:
+            problems.append(Problem(where, what))
+
+        try:
+            if isinstance(raw, BadRow):
+                raise raw
+            item = to_item(shape.model_validate(raw), note)
+        except ValidationError as error:
+            note(_fields(error))
+        except (BadRow, BadQuestion) as error:
+            note(str(error))
+        else:
+            if item.item_id in items:
+                note(f"the id {item.item_id} is there already; the first row of it counts")
+            items.setdefault(item.item_id, item)
+    return tuple(items.values()), tuple(problems)
+
+
+def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
+    """Make the question that agents get. Options of equal text, which some published rows have, get their letters.
+
+    So these rows stay in the count that others report, and are scored by the official letter.
+    """
+    options = [option.strip() for option in options]
+    often = Counter(option.casefold() for option in options)
+    repeated = [often[option.casefold()] > 1 for option in options]
+    if not any(repeated):
+        return Question(text.strip(), tuple(options))
+    lettered = list(zip(string.ascii_uppercase, options, repeated, strict=False))
+    same = " and ".join(letter for letter, _, again in lettered if again)
+    note(f"options {same} are of one text; the question is kept, their letters differ")
+    lettered_options = (
+        f"{option} (option {letter})" if again and option else option for letter, option, again in lettered
+    )
+    return Question(text.strip(), tuple(lettered_options))
+
+
+def json_file(path: Path) -> Any:
+    """Parse a JSON file; raise `UsageError` if it holds something else."""
+    try:
+        return json.loads(_text(path))
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON: {error}; give the annotation file as it is published") from error
+
+
+def json_rows(path: Path) -> Iterator[Raw]:
+    """Read the objects of a JSON array, or of a file with one object a line; file names do not say which."""
+    text = _text(path)
+    if not text.lstrip().startswith("["):
+        yield from json_lines(path)
+        return
+    for number, row in enumerate(json_file(path), start=1):
+        yield f"row {number}", row
+
+
+def json_lines(path: Path) -> Iterator[Raw]:
+    """Read one object a line, by line number. (`str.splitlines` also splits at U+2028, which texts may hold.)"""
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        if line.strip():
+            yield f"line {number}", _parsed(line)
+
+
+def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
+    """Read objects of strings by the names in the first row, each with the number of its last line."""
+    reader = csv.reader(io.StringIO(_text(path)), delimiter=delimiter)
+    names = next(reader, [])
+    for row in filter(None, reader):
+        # A comma too many or too few moves the fields after it, which may not show in any of them.
+        fits = len(row) == len(names)
+        raw = dict(zip(names, row, strict=True)) if fits else BadRow(f"got {len(row)} fields; there are {len(names)}")
+        yield f"line {reader.line_num}", raw
+
+
+def parquet_rows(path: Path) -> Iterator[Raw]:
+    """Read the rows of a parquet file, counted from 1."""
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowInvalid
+
+    try:
+        table = pq.read_table(path)
+    except (OSError, ArrowInvalid) as error:
+        raise UsageError(
+            f"{path} is not a parquet file: {error}; give the annotation file as it is published"
+        ) from error
+    for number, row in enumerate(table.to_pylist(), start=1):
+        yield f"row {number}", row
+
+
+def csv_table(path: Path) -> list[list[str]]:
+    """Read all rows of a CSV file as they are."""
+    return list(filter(None, csv.reader(io.StringIO(_text(path)))))
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        return BadRow(f"not JSON: {error}")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}; give the annotation file as it is published") from error
+
+
+def _fields(error: ValidationError) -> str:
+    """Describe the errors of a row in one line: each field, the defect, and the value."""
+    return "; ".join(map(_field, error.errors()))
+
+
+def _field(error: ErrorDetails) -> str:
+    field, kind = ".".join(map(str, error["loc"])) or "row", error["type"]
+    says = "Input should be an object with fields" if kind == "model_type" else error["msg"]
+    return f"{field}: {says}" + ("" if kind == "missing" else f", got {str(error['input'])[:60]!r}")

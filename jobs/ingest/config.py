@@ -132,7 +132,7 @@ class IngestConfig(BaseModel):
 
     def sampling(self, preprocess: str, on_gpu: bool) -> SamplingSettings:
         """Sampling of each video, for a space of this preprocessing (see Fingerprint) on a GPU or a CPU."""
-        from pipeline.images.preprocess import ModelInput
+        from pipeline.images.convert import ModelInput
         from pipeline.sampling.types import SamplingSettings
 
         return SamplingSettings(

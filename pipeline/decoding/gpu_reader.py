@@ -21,8 +21,7 @@ from pipeline.decoding.frame_index import BATCH_FRAMES, index_frames, reason_unf
 from pipeline.decoding.packet_plan import PlanViolated
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.decoding.torchcodec_backend import frames_at, open_decoder
-from pipeline.images.convert import rgb_scaler, working_size
-from pipeline.images.preprocess import ModelInput
+from pipeline.images.convert import ModelInput, rgb_scaler, working_size
 
 if TYPE_CHECKING:
     import torch

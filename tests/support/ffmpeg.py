@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.images.preprocess import ModelInput
+from pipeline.images.convert import ModelInput
 from pipeline.sampling.sample import sample_chunk
 from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 from pipeline.sources.fetch import FetchedVideo, Source, content_id

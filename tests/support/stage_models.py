@@ -21,7 +21,7 @@ from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
 from jobs.ingest.commit import join_chunks
 from jobs.ingest.messages import ChunkRead
-from pipeline.images.preprocess import ModelInput
+from pipeline.images.convert import ModelInput
 from pipeline.models.audio_windows import RATE_HZ, Sound
 from pipeline.models.hub import import_transformers
 from pipeline.sampling.types import FrameRow, IngestSettings, frame_row

@@ -11,8 +11,7 @@ import pytest
 
 from pipeline.decoding.gpu_reader import GpuReader, fit_to_input, scale
 from pipeline.decoding.pyav_reader import PyavReader
-from pipeline.images.convert import rgb_scaler
-from pipeline.images.preprocess import Fit, ModelInput
+from pipeline.images.convert import Fit, ModelInput, rgb_scaler
 from tests.support.ffmpeg import needs_decoder, psnr_db
 
 

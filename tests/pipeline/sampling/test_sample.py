@@ -16,8 +16,7 @@ import pytest
 
 from pipeline.decoding.open import open_video
 from pipeline.errors import NotAVideo
-from pipeline.images.convert import rgb_scaler
-from pipeline.images.preprocess import ModelInput
+from pipeline.images.convert import ModelInput, rgb_scaler
 from pipeline.sampling.sample import sample_chunk
 from pipeline.sampling.types import SampledFrame
 from pipeline.sources.discover import list_sources

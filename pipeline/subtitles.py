@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.decoding.container import OPEN_OPTIONS, VideoMetadata
+from pipeline.decoding.video_stream import OPEN_OPTIONS, VideoMetadata
 from pipeline.errors import SourceError, SubtitleError
 from pipeline.sources.discover import sidecar_language
 from pipeline.sources.fetch import Source, read_bytes

@@ -19,8 +19,8 @@ from pathlib import Path
 from jobs.bench.resource_usage import Lost, run_alone_within
 from jobs.console.output import clock
 from pipeline.decoding.base import VideoReader
-from pipeline.decoding.container import VideoMetadata
 from pipeline.decoding.open import DECODERS, open_video, probe
+from pipeline.decoding.video_stream import VideoMetadata
 from pipeline.errors import PipelineError
 from pipeline.images.convert import rgb_scaler
 from pipeline.sources.discover import list_sources

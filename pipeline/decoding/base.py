@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from av import VideoFrame
 
-    from pipeline.decoding.container import VideoMetadata
+    from pipeline.decoding.video_stream import VideoMetadata
 
 
 class PickError(Exception):

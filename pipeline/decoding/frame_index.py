@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.base import PickError, Span
-from pipeline.decoding.container import VideoMetadata
 from pipeline.decoding.packet_plan import plan_samples
 from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.video_stream import VideoMetadata
 
 BATCH_BYTES = 64_000_000
 BATCH_FRAMES = 16

@@ -1,7 +1,7 @@
 """Open one video for reading: the frame that is shown at each sample instant, with its exact time.
 
-`pipeline.decoding.timestamps` defines a frame's time. PyAV is the reference: it reads everything, exactly, whole or in
-spans. The other decoders are checked against it, and it replaces them where they differ or fail: see
+`pipeline.decoding.video_stream` defines a frame's time. PyAV is the reference: it reads everything, exactly, whole or
+in spans. The other decoders are checked against it, and it replaces them where they differ or fail: see
 `pipeline.decoding.indexed_reader`.
 """
 
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.decoding.base import VideoReader
-from pipeline.decoding.container import VideoMetadata
 from pipeline.decoding.indexed_reader import IndexedReader
 from pipeline.decoding.pyav_reader import PyavReader
+from pipeline.decoding.video_stream import VideoMetadata
 
 DECODERS = ("pyav", "decord", "torchcodec", "nvdec")
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.base import Span
-from pipeline.decoding.timestamps import GAP_TO_BELIEVE_S, duration_s, time_base
+from pipeline.decoding.video_stream import GAP_TO_BELIEVE_S, duration_s, time_base
 
 if TYPE_CHECKING:
     from av import Packet

@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.decoding.base import Sample, Span, SpanDamaged
-from pipeline.decoding.container import choose_stream, open_container, read_metadata
 from pipeline.decoding.packet_plan import Packets, Plan, PlanViolated, demux_span, list_packets, plan_samples
-from pipeline.decoding.timestamps import duration_s, monotonic_frames, time_base
+from pipeline.decoding.video_stream import (
+    choose_stream,
+    duration_s,
+    monotonic_frames,
+    open_container,
+    read_metadata,
+    time_base,
+)
 from pipeline.errors import NothingDecodes
 from pipeline.images.convert import display_size
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.container import open_container
+from pipeline.decoding.video_stream import open_container
 from pipeline.errors import SoundError
 
 if TYPE_CHECKING:

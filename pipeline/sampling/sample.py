@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.base import VideoReader
-from pipeline.decoding.container import VideoMetadata
 from pipeline.decoding.open import open_video
+from pipeline.decoding.video_stream import VideoMetadata
 from pipeline.errors import NothingDecodes
 from pipeline.images.convert import jpeg, rgb_scaler
 from pipeline.prefetch import prefetch

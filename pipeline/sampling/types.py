@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.base import Span
-from pipeline.decoding.container import VideoMetadata
-from pipeline.images.preprocess import ModelInput
+from pipeline.decoding.video_stream import VideoMetadata
+from pipeline.images.convert import ModelInput
 from pipeline.sources.fetch import FetchedVideo
 from pipeline.subtitles import Line
 

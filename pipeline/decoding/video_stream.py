@@ -1,7 +1,20 @@
-"""Open a media file, choose its video stream, and read its metadata."""
+"""The video stream of a media file: open it, read its metadata, and time its frames.
+
+A frame's time is FFmpeg's best-effort timestamp, the one that ffprobe prints: the presentation timestamp, or
+the decoding timestamp where the former is missing or wrong more often. FFmpeg's decoders give frames in the
+order of presentation, so that order is believed over the timestamps:
+
+- no timestamp: the previous time plus the frame duration;
+- the same time as the previous frame: it takes that frame's place;
+- up to a second earlier than the previous frame: it was due in the past, is never shown, and is left out;
+- more than a second earlier, or more than a day later: the clock was reset (a joined or damaged
+  stream), so time goes on from the previous frame by one frame duration.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +40,9 @@ if TYPE_CHECKING:
 OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
 # FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
 NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
+BACK_TO_BELIEVE_S = 1
+GAP_TO_BELIEVE_S = 24 * 3600
+NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +130,7 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
     """Read the metadata of a stream whose first frame is `frame`."""
     aspect = stream.sample_aspect_ratio or Fraction(1)
     width_px, height_px = display_size(frame, aspect)
-    duration_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6
+    claimed_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6
     arbitrary_clock = container.format.name in ("mpegts", "mpeg")
     return VideoMetadata(
         container=container.format.name,
@@ -126,8 +142,65 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         sample_aspect_ratio=float(aspect),
         rotation_deg=rotation_deg(frame),
         fps=float(stream.average_rate) if stream.average_rate else None,
-        claimed_duration_s=duration_s or None,
+        claimed_duration_s=claimed_s or None,
         zero_s=(container.start_time or 0) / 1_000_000 if arbitrary_clock else 0.0,
         interlaced=frame.interlaced_frame,
         has_audio=bool(container.streams.audio),
     )
+
+
+def monotonic_frames(
+    frames: Iterable[VideoFrame], stream: VideoStream
+) -> Generator[tuple[Fraction, VideoFrame], None, None]:
+    """Give each frame, in the order of decoding, its time in seconds; the times never fall."""
+    best_effort, shift, base = _BestEffort(), Fraction(0), time_base(stream)
+    last: tuple[Fraction, VideoFrame] | None = None
+    for frame in frames:
+        stamp = best_effort(frame.pts, frame.dts)
+        if last is None:
+            time = (stamp or 0) * base
+        else:
+            follow_on = last[0] + duration_s(last[1].duration, base, stream.average_rate)
+            time = follow_on if stamp is None else stamp * base + shift
+            if not -BACK_TO_BELIEVE_S <= time - last[0] <= GAP_TO_BELIEVE_S:
+                shift += follow_on - time
+                time = follow_on
+            if time < last[0]:
+                continue
+        last = (time, frame)
+        yield last
+
+
+def time_base(stream: VideoStream) -> Fraction:
+    """Return the unit of a stream's timestamps, in seconds."""
+    return stream.time_base or Fraction(1, 1_000_000)
+
+
+def duration_s(ticks: int, base: Fraction, average_rate: Fraction | None) -> Fraction:
+    """Return the duration of a frame: `ticks` of the time base as it claims, else by the stream's rate."""
+    claimed = ticks * base
+    if 0 < claimed <= GAP_TO_BELIEVE_S:
+        return claimed
+    return 1 / average_rate if average_rate else NOMINAL_FRAME_S
+
+
+class _BestEffort:
+    """FFmpeg's choice of a timestamp for each frame: of pts and dts, the one that ran backwards less often so far."""
+
+    def __init__(self) -> None:
+        self.last_pts = self.last_dts = -math.inf
+        self.faulty_pts = self.faulty_dts = 0
+
+    def __call__(self, pts: int | None, dts: int | None) -> int | None:
+        if dts is not None:
+            self.faulty_dts += dts <= self.last_dts
+            self.last_dts = dts
+        elif pts is not None:
+            self.last_dts = pts
+        if pts is not None:
+            self.faulty_pts += pts <= self.last_pts
+            self.last_pts = pts
+        elif dts is not None:
+            self.last_pts = dts
+        use_pts = pts is not None and (self.faulty_pts <= self.faulty_dts or dts is None)
+        return pts if use_pts else dts

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agent.models.chat_messages import Message
+from agent.prompts.render import Message
 
 _REPLY = "\u2420said\u2420"
 """A placeholder for the reply, to find what the template puts around it."""

@@ -1,29 +1,50 @@
-"""One OpenAI-compatible endpoint, and how it wants requests written: learned from its refusals, once."""
+"""One OpenAI-compatible endpoint: the form of requests that it takes, learned from its refusals once, and retries.
+
+The client's own retries are switched off, because they have no limit on the whole time, log nothing that a user sees,
+repeat a request that a spent quota refused, and do not repeat one that got an answer without a completion.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import email.utils
 import json
 import logging
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from agent.models import provider_errors
-from agent.models.chat_messages import Message, append_text
-from agent.models.completion import Completion, parse_completion
-from agent.models.retries import with_retries
 from agent.models.role_config import Role, api_key
-from agent.models.structured_output import NEXT_RUNG, Rung, response_format, schema_request, tool_parameters
+from agent.models.structured_output import (
+    NEXT_RUNG,
+    Completion,
+    Rung,
+    parse_completion,
+    response_format,
+    schema_request,
+    tool_parameters,
+)
+from agent.prompts.render import Message, append_text
 
 if TYPE_CHECKING:
     import openai
+    from tenacity import RetryCallState
+
+T = TypeVar("T")
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 SEND_TIME_S = 0.002
 """A little longer than a request takes from its slot to the wire."""
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 30.0
+JITTER_S = 0.5
 DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
 
 log = logging.getLogger(__name__)
@@ -177,3 +198,56 @@ class Endpoint:
             return None
         models = listed.get("data") if isinstance(listed, dict) else None
         return [str(model["id"]) for model in models if "id" in model] if isinstance(models, list) else None
+
+
+async def with_retries(role: Role, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Await `attempt` until it succeeds; raise an error that does not pass, and the last one, unchanged.
+
+    Waits grow exponentially with jitter, and are at least as long as the server's Retry-After. The attempts end after
+    the role's `attempts`, or when the next one would begin later than `give_up_after_s`.
+    """
+    import tenacity
+
+    retrying = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_exception(provider_errors.is_transient),
+        wait=_wait_s,
+        stop=tenacity.stop_after_attempt(role.attempts) | tenacity.stop_before_delay(role.give_up_after_s),
+        before_sleep=lambda state: _warn(role, state),
+        reraise=True,
+    )
+    return await retrying(attempt)
+
+
+def retry_after_s(header: str | None, now_s: float) -> float | None:
+    """Seconds to wait that a Retry-After header gives as a number or a date; None if it gives neither."""
+    try:
+        wait_s = float(header or "")
+    except ValueError:
+        date = email.utils.parsedate_tz(header)
+        wait_s = math.nan if date is None else email.utils.mktime_tz(date) - now_s
+    return max(wait_s, 0.0) if math.isfinite(wait_s) else None
+
+
+def _wait_s(state: RetryCallState) -> float:
+    import openai
+
+    error = state.outcome.exception() if state.outcome else None
+    header = error.response.headers.get("retry-after") if isinstance(error, openai.APIStatusError) else None
+    requested_s = retry_after_s(header, time.time())
+    jitter_s = random.uniform(0.0, JITTER_S)
+    if requested_s is not None:
+        return requested_s + jitter_s
+    return min(FIRST_WAIT_S * 2.0 ** (state.attempt_number - 1), LONGEST_WAIT_S) + jitter_s
+
+
+def _warn(role: Role, state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    log.warning(
+        "%s at %s: %s; attempt %d of %d in %.1f s",
+        role.model,
+        role.host,
+        error,
+        state.attempt_number + 1,
+        role.attempts,
+        state.upcoming_sleep,
+    )

@@ -14,11 +14,10 @@ from typing import Any
 
 from agent.core.protocol import Exchange, R, Request, Usage
 from agent.errors import ModelRejected, ModelUnknown
-from agent.models.chat_messages import Message, join_turns, turn_messages, user_message
 from agent.models.chat_template import conversation_tokens
 from agent.models.generation import Generator
 from agent.models.structured_output import parse_reply, repair_messages, schema_request
-from agent.prompts.render import render
+from agent.prompts.render import Message, join_turns, render, turn_messages, user_message
 from index.embedding.model_source import quick_hub
 from index.embedding.space import import_torchvision
 

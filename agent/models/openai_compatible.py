@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible endpoint: it answers the requests of agents.
 
-The way of a request: messages (`chat_messages`), the cache (`response_cache`), the endpoint (`endpoint`, with
-`retries` and `provider_errors`), the completion (`completion`), the reply (`structured_output`).
+The way of a request: messages (`agent.prompts.render`), the cache (`response_cache`), the endpoint (`endpoint`, with
+`provider_errors`), the completion and the reply in it (`structured_output`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from types import TracebackType
 from pydantic import TypeAdapter
 
 from agent.core.protocol import Exchange, R, Request, Usage
-from agent.models.chat_messages import Message, hash_pictures, join_turns, turn_messages, user_message
-from agent.models.completion import Completion
 from agent.models.endpoint import CompletionRequest, Endpoint
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
-from agent.models.structured_output import parse_reply, repair_messages, strict_schema, tool_parameters
-from agent.prompts.render import render
+from agent.models.structured_output import Completion, parse_reply, repair_messages, strict_schema, tool_parameters
+from agent.prompts.render import Message, hash_pictures, join_turns, render, turn_messages, user_message
 
 
 class OpenAIModel:

@@ -12,14 +12,14 @@ from pydantic import BaseModel, ValidationError
 from agent.core.protocol import ShownFrame
 from agent.errors import InvalidReply, ModelError, ModelUnknown
 from agent.models import provider_errors
-from agent.models.chat_messages import user_message
 from agent.models.endpoint import CompletionRequest, Endpoint
 from agent.models.role_config import Role, api_key, read_roles
 from agent.models.structured_output import json_values
+from agent.prompts.render import user_message
 from jobs.doctor import Finding
 
 if TYPE_CHECKING:
-    from agent.models.completion import Completion
+    from agent.models.structured_output import Completion
 
 SECTION = "endpoint"
 CHAT, LISTING = "chat", "model list"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.models.chat_messages import Message
 from agent.models.chat_template import conversation_tokens, first_tokens, message_tokens, without_control_tokens
+from agent.prompts.render import Message
 from tests.support.training_model import END, words_tokenizer
 
 FIRST: Message = {"role": "user", "content": "what is it"}

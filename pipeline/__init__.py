@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.decoding.open import DECODERS, open_video, probe
     from pipeline.errors import ModelUnusable, PipelineError, SourceError, VideoError
-    from pipeline.sampling.sample import sample_chunk
-    from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow, IngestSettings, SampledFrame, SamplingSettings
+    from pipeline.sampling.sample import (
+        Chunk,
+        ChunkSummary,
+        FrameRow,
+        IngestSettings,
+        SampledFrame,
+        SamplingSettings,
+        sample_chunk,
+    )
     from pipeline.sources.discover import list_sources
     from pipeline.sources.fetch import FetchedVideo, Source, identify
     from pipeline.subtitles import Line
@@ -43,14 +50,14 @@ __all__ = [
 _MODULES = {
     "pipeline.decoding.open": ("DECODERS", "open_video", "probe"),
     "pipeline.errors": ("ModelUnusable", "PipelineError", "SourceError", "VideoError"),
-    "pipeline.sampling.sample": ("sample_chunk",),
-    "pipeline.sampling.types": (
+    "pipeline.sampling.sample": (
         "Chunk",
         "ChunkSummary",
         "FrameRow",
         "IngestSettings",
         "SampledFrame",
         "SamplingSettings",
+        "sample_chunk",
     ),
     "pipeline.sources.discover": ("list_sources",),
     "pipeline.sources.fetch": ("FetchedVideo", "Source", "identify"),

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from pipeline.decoding.open import open_video
 from pipeline.decoding.split_video import split_video
 from pipeline.images.convert import jpeg
-from pipeline.sampling.sample import rgb_samples
-from pipeline.sampling.types import Chunk, SamplingSettings
+from pipeline.sampling.sample import Chunk, SamplingSettings, rgb_samples
 from pipeline.sources.fetch import FetchedVideo, Source
 
 if TYPE_CHECKING:

@@ -139,7 +139,7 @@ def _library(uri: str, space: str | None) -> Library:
     from index.library import Library
     from jobs.annotate.captions import text_tower
     from jobs.ingest.config import library_settings
-    from pipeline.sampling.types import IngestSettings
+    from pipeline.sampling.sample import IngestSettings
 
     if Library.exists(uri):
         library = Library.open(uri)

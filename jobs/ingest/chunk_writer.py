@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead, ChunkResult, ChunkSplit
-from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow
+from pipeline.sampling.sample import Chunk, ChunkSummary, FrameRow
 
 BYTES_A_COMMIT = 64_000_000
 """Pictures that wait to be appended take no more memory than this, however large they are."""

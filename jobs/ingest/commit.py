@@ -14,7 +14,7 @@ from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
 from jobs.ingest.messages import ChunkRead
 from jobs.ingest.outcomes import SourceOutcome, State
-from pipeline.sampling.types import IngestSettings
+from pipeline.sampling.sample import IngestSettings
 from pipeline.shot_detection import Segment, find_segments
 from pipeline.sources.fetch import FetchedVideo, Source, Stamp
 from pipeline.subtitles import Line

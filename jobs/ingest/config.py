@@ -25,7 +25,7 @@ from index.embedding.model_source import DEFAULT_SPACE
 from jobs.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipeline.sampling.types import IngestSettings, SamplingSettings
+    from pipeline.sampling.sample import IngestSettings, SamplingSettings
 
 PREFIX = "KINODEX_INGEST_"
 SEE = "`kinodex ingest --print-config` shows all settings"
@@ -126,14 +126,14 @@ class IngestConfig(BaseModel):
 
     def settings(self) -> IngestSettings:
         """The settings that rows depend on."""
-        from pipeline.sampling.types import IngestSettings
+        from pipeline.sampling.sample import IngestSettings
 
         return IngestSettings(self.fps, self.jpeg_side_px, self.jpeg_quality, self.window_s)
 
     def sampling(self, preprocess: str, on_gpu: bool) -> SamplingSettings:
         """Sampling of each video, for a space of this preprocessing (see Fingerprint) on a GPU or a CPU."""
         from pipeline.images.convert import ModelInput
-        from pipeline.sampling.types import SamplingSettings
+        from pipeline.sampling.sample import SamplingSettings
 
         return SamplingSettings(
             fps=self.fps,

@@ -55,7 +55,7 @@ from jobs.ingest.messages import (
 )
 from jobs.ingest.outcomes import Progress, SourceOutcome, Watch, utilisation
 from pipeline.errors import DecoderDied
-from pipeline.sampling.types import Chunk, IngestSettings
+from pipeline.sampling.sample import Chunk, IngestSettings
 from pipeline.sources.fetch import FetchedVideo, Source, Stamp, is_remote
 
 LOSSES = 3

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.base import Span
+from pipeline.sampling.sample import Chunk, ChunkSummary, SamplingSettings
 from pipeline.sampling.sandbox import Limits
-from pipeline.sampling.types import Chunk, ChunkSummary, SamplingSettings
 from pipeline.sources.fetch import FetchedVideo, Source
 
 

@@ -23,7 +23,7 @@ from jobs.ingest.messages import Assignment, Finished, Identify, IdentifyDone, T
 from jobs.ingest.ray_embedders import Embedders, Sizes
 from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, total_resources
-from pipeline.sampling.types import Chunk
+from pipeline.sampling.sample import Chunk
 from pipeline.sources.fetch import FetchedVideo, Source, scratch_folder
 
 GROW_EVERY_S = 15.0

@@ -30,8 +30,8 @@ from jobs.ingest.messages import Assignment, Executor
 from jobs.ingest.outcomes import Report, Watch, summary, utilisation
 from jobs.tokenizer import fetch_or_note
 from pipeline.errors import SourceError
+from pipeline.sampling.sample import IngestSettings
 from pipeline.sampling.sandbox import Limits
-from pipeline.sampling.types import IngestSettings
 from pipeline.sources.fetch import Source, Stamp, stamp
 
 LEASE = "ingest"

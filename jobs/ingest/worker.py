@@ -25,9 +25,8 @@ from pipeline.decoding.base import Span, SpanDamaged
 from pipeline.errors import PipelineError
 from pipeline.prefetch import prefetch
 from pipeline.sampling.gpu_sampler import GpuSampler
-from pipeline.sampling.sample import stopwatch
+from pipeline.sampling.sample import Chunk, FrameRow, SampledFrame, Sampler, frame_row, stopwatch
 from pipeline.sampling.sandbox import SandboxSampler
-from pipeline.sampling.types import Chunk, FrameRow, SampledFrame, Sampler, frame_row
 from pipeline.sources.fetch import FetchedVideo, Source, identify, is_remote
 
 EMBEDDED_AHEAD = 2

@@ -51,8 +51,8 @@ class VideoMetadata:
 
     `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
     `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
-    `pipeline.sampling.types.ChunkSummary`. `rotation_deg` is counterclockwise. `zero_s` is the presentation time that a
-    player shows as 0:00, the time that sidecar subtitles count from.
+    `pipeline.sampling.sample.ChunkSummary`. `rotation_deg` is counterclockwise. `zero_s` is the presentation time that
+    a player shows as 0:00, the time that sidecar subtitles count from.
     """
 
     container: str

@@ -16,8 +16,7 @@ from pipeline.decoding.gpu_reader import GpuBatch, GpuReader
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.decoding.split_video import split_video
 from pipeline.images.convert import jpeg
-from pipeline.sampling.sample import Seconds, stopwatch, summarize
-from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
+from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, Seconds, stopwatch, summarize
 
 
 class GpuSampler:

@@ -20,7 +20,7 @@ from typing import IO, Any, Literal
 
 from pipeline.decoding.base import Span
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
-from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
+from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 
 Request = tuple[Literal["sample", "split"], Chunk, SamplingSettings]
 Message = list[SampledFrame] | ChunkSummary | tuple[Span, ...] | Exception

@@ -23,9 +23,8 @@ from pathlib import Path
 from pipeline.decoding.base import SpanDamaged
 from pipeline.decoding.split_video import split_video
 from pipeline.errors import DecoderOutOfMemory, PipelineError
-from pipeline.sampling.sample import sample_chunk
+from pipeline.sampling.sample import ChunkSummary, SampledFrame, sample_chunk
 from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Request
-from pipeline.sampling.types import ChunkSummary, SampledFrame
 
 MEMORY_CHECK_S = 0.05
 MAX_HOLD_S = 2.0

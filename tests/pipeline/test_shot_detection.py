@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.sampling.types import ChunkSummary, SampledFrame
+from pipeline.sampling.sample import ChunkSummary, SampledFrame
 from pipeline.shot_detection import Segment, find_segments
 from tests.support.ffmpeg import ColourTower, read_whole
 

@@ -23,7 +23,7 @@ from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSe
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
-from pipeline.sampling.types import FrameRow
+from pipeline.sampling.sample import FrameRow
 
 DIM = 256
 NOISE = 0.02

@@ -17,8 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.images.convert import ModelInput
-from pipeline.sampling.sample import sample_chunk
-from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
+from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
 from pipeline.sources.fetch import FetchedVideo, Source, content_id
 
 needs_ffmpeg = pytest.mark.skipif(

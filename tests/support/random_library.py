@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
-from pipeline.sampling.types import FrameRow
+from pipeline.sampling.sample import FrameRow
 
 DIM = 32
 SETTINGS = {"fps": 1.0, "jpeg_side_px": 512}

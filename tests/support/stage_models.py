@@ -24,7 +24,7 @@ from jobs.ingest.messages import ChunkRead
 from pipeline.images.convert import ModelInput
 from pipeline.models.audio_windows import RATE_HZ, Sound
 from pipeline.models.hub import import_transformers
-from pipeline.sampling.types import FrameRow, IngestSettings, frame_row
+from pipeline.sampling.sample import FrameRow, IngestSettings, frame_row
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.random_library import caption
 from tests.support.tiny_models import TINY, write_model

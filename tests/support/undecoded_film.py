@@ -14,7 +14,7 @@ from index.library import Library
 from index.rows import VideoRow
 from jobs.synthetic.world.scene import draw
 from jobs.synthetic.world.script import HEIGHT_PX, WIDTH_PX, Script
-from pipeline.sampling.types import FrameRow
+from pipeline.sampling.sample import FrameRow
 
 
 def sketch_library(folder: Path, script: Script, space: Space) -> Library:

@@ -40,7 +40,7 @@ from jobs.server_socket import LOOPBACK
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.server import make_app
-from pipeline.sampling.types import FrameRow
+from pipeline.sampling.sample import FrameRow
 from tests.support.agent_library import ScriptedModel, explorer
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from index.library import Library
 from index.maintenance.sweep import audit
 from index.rows import SegmentRow
 from index.videos.writer import count_rows, counts_of, expected_rows, is_complete, rows_by_video
-from pipeline.sampling.types import FrameRow
+from pipeline.sampling.sample import FrameRow
 from tests.support.random_library import DIM, made, spoken, write
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from index.embedding.space import load_space
 from jobs.bench import stages
-from pipeline.images.preprocess import ModelInput
-from pipeline.sampling.types import SamplingSettings
+from pipeline.images.convert import ModelInput
+from pipeline.sampling.sample import SamplingSettings
 from tests.jobs.bench.conftest import FILM_S
 
 SETTINGS = SamplingSettings(1.0, 512, 85, "auto", ModelInput(96, 96, "squash"), cut_s=12.0, batch=8)

@@ -12,8 +12,8 @@ from index.errors import LeaseLost
 from index.library import Library
 from jobs.ingest.chunk_writer import ChunkWriter
 from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
+from pipeline.sampling.sample import Chunk, ChunkSummary, FrameRow
 from pipeline.sampling.sandbox import Limits
-from pipeline.sampling.types import Chunk, ChunkSummary, FrameRow
 from pipeline.sources.fetch import FetchedVideo, Source
 from tests.support.ffmpeg import READING, read_whole
 from tests.support.random_library import SETTINGS, fingerprint, made

@@ -10,7 +10,7 @@ import pytest
 from index.library import Library
 from jobs.ingest.commit import VideoCommitter, join_chunks
 from jobs.ingest.messages import ChunkRead
-from pipeline.sampling.types import Chunk, ChunkSummary, IngestSettings
+from pipeline.sampling.sample import Chunk, ChunkSummary, IngestSettings
 from pipeline.sources.fetch import FetchedVideo, Source
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.random_library import SETTINGS, fingerprint, made

@@ -15,8 +15,8 @@ from jobs.ingest.local_executor import LocalExecutor
 from jobs.ingest.messages import Assignment, ChunkFailed, Finished, Read, WorkDone
 from jobs.ingest.worker import Worker
 from pipeline.errors import DecoderDied
+from pipeline.sampling.sample import Chunk, IngestSettings
 from pipeline.sampling.sandbox import Limits
-from pipeline.sampling.types import Chunk, IngestSettings
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import stamp
 from tests.support.corpus import contents

@@ -15,7 +15,7 @@ from index.store.indexes import refresh
 from jobs.annotate.captions import text_tower
 from jobs.text_import.run import ImportResult, import_text
 from jobs.text_import.types import ReadResult, TextLine, VideoText
-from pipeline.sampling.types import FrameRow
+from pipeline.sampling.sample import FrameRow
 from tests.support.agent_library import make_library
 from tests.support.command import bad, json_of
 from tests.support.random_library import fingerprint, made

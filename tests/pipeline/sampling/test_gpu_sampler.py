@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import NotAVideo
 from pipeline.sampling.gpu_sampler import GpuSampler
-from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame
+from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame
 from tests.support.ffmpeg import READING, read_whole, whole
 
 torch = pytest.importorskip("torch")

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +19,7 @@ import pytest
 from pipeline.decoding.open import open_video
 from pipeline.errors import NotAVideo
 from pipeline.images.convert import ModelInput, rgb_scaler
-from pipeline.sampling.sample import sample_chunk
-from pipeline.sampling.types import SampledFrame
+from pipeline.sampling.sample import FrameRow, IngestSettings, SampledFrame, frame_row, sample_chunk
 from pipeline.sources.discover import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
@@ -157,3 +158,19 @@ def frames_in_memory() -> int:
     from av import VideoFrame
 
     return sum(type(each) is VideoFrame for each in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"jpeg_quality": 0}, {"jpeg_quality": 101},
+     {"jpeg_side_px": 0}, {"window_s": 0}],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        replace(IngestSettings(), **wrong)
+
+
+def test_a_frame_with_its_vector_is_a_row() -> None:
+    frame = SampledFrame(7, 3.5, b"jpeg", 64, 36, np.zeros((3, 8, 8), np.uint8))
+    vector = np.array([0.6, 0.8], np.float16)
+    assert frame_row(frame, vector) == FrameRow(7, 3.5, 64, 36, b"jpeg", vector)

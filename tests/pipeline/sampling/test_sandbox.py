@@ -20,9 +20,8 @@ import numpy as np
 import pytest
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
-from pipeline.sampling.sample import sample_chunk
+from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
 from pipeline.sampling.sandbox import Limits, ReaderBroken, SandboxSampler, _Timer
-from pipeline.sampling.types import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 from pipeline.sources.fetch import FetchedVideo
 from tests.support.ffmpeg import READING, whole
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from pipeline.decoding.base import Span
 from pipeline.errors import NotAVideo
-from pipeline.sampling.sample import sample_chunk
+from pipeline.sampling.sample import ChunkSummary, sample_chunk
 from pipeline.sampling.sandbox_child import _batches, _reply
-from pipeline.sampling.types import ChunkSummary
 from tests.support.ffmpeg import READING, whole
 
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from agent.core.question import Note, Question
 from agent.models.rulebased import word_overlap
-from agent.models.rulebased.statements import Statements, cloze_statements
-from agent.models.rulebased.verdict import SOON_S, Verdict
+from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze_statements
 from agent.models.rulebased.word_overlap import SMALL
 from agent.variants.longvideoagent.requests import LocateClips
 

@@ -1,10 +1,11 @@
 """The built-in model: a few rules that answer typed requests from the library's own frame embeddings.
 
 It turns a question into statements (`statements`) and compares them with the frames that a request shows, in the
-library's space (`judge_frames`), or with the words of notes (`judge_notes`); in libraries in the built-in space it can
-also describe frames (`describe_frames`). A weak but real baseline: perception is the space's, and the reasoning is a
-few rules. It sees no frame that was not shown to it. It refuses what needs language (plans, thoughts, tool calls,
-summaries, guesses), and does not imitate it badly.
+library's space, or with the words of notes (`judge_notes`); in libraries in the built-in space it can also describe
+frames (`describe_frames`). A weak but real baseline: perception is the space's, and the reasoning is a few rules. It
+sees no frame that was not shown to it. A match is measured against the matches of the same statement with the whole
+video (`Environment.deviations`), which any search of the index could see. It refuses what needs language (plans,
+thoughts, tool calls, summaries, guesses), and does not imitate it badly.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from collections.abc import Sequence
 from itertools import cycle, pairwise
 from typing import Any
 
+import numpy as np
+
 from agent.core.protocol import Exchange, R, Request, ShownFrame
 from agent.core.question import Note, Question, ScoredSegment
-from agent.environment import Environment, calibrate
+from agent.environment import Environment, Floats, calibrate
 from agent.errors import NeedsLanguage
-from agent.models.rulebased import judge_frames, judge_notes
+from agent.models.rulebased import judge_notes
 from agent.models.rulebased.describe_frames import describe_reply
-from agent.models.rulebased.statements import cloze_statements
-from agent.models.rulebased.verdict import Verdict, to_reply
+from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze_statements, to_reply
 from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
@@ -33,6 +35,12 @@ from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRang
 from agent.variants.videotree.requests import JudgeRelevance
 
 MAX_QUERIES = 5
+MIN_VISIBLE = 2.5
+"""Robust deviations from which on a statement counts as visible in a frame."""
+MIN_LEAD = 0.2
+"""The lead over the second-best choice, in deviations, that settles a question."""
+MIN_RELEVANT = 1.0
+"""Below this no frame has to do with the question, and an answer would be invented."""
 
 
 class RuleBasedModel:
@@ -92,7 +100,7 @@ class RuleBasedModel:
     def _score(self, request: ScoreSegments) -> list[dict[str, Any]]:
         """Score each segment by the best match of a statement with the frames at its borders."""
         queries = cloze_statements(request.question).queries or (request.question.text,)
-        matches = judge_frames.matches(self.environment, queries, request.frames)
+        matches = match_frames(self.environment, queries, request.frames)
         scores: list[dict[str, Any]] = []
         for part in request.segments:
             beside = [
@@ -109,9 +117,9 @@ class RuleBasedModel:
         return scores
 
     def _decide(self, request: Decide) -> dict[str, Any]:
-        verdict = judge_frames.judge(self.environment, request.question, request.frames)
+        verdict = judge_frames(self.environment, request.question, request.frames)
         open_ones = [each for each in request.candidates if each.explorable]
-        if judge_frames.is_settled(verdict) or request.must_answer or not open_ones:
+        if frames_settle(verdict) or request.must_answer or not open_ones:
             return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
         return {"action": "explore", "segment": self._next_segment(request.question, open_ones, request.frames)}
 
@@ -120,7 +128,7 @@ class RuleBasedModel:
     ) -> int:
         """The segment with the highest score, or the one beside the moment that the question names."""
         statements = cloze_statements(question)
-        moment = judge_frames.find_moment(self.environment, statements, frames)
+        moment = find_moment(self.environment, statements, frames)
         if moment is not None:
             for each in open_ones:
                 border_s = each.segment.start_s if statements.order == "after" else each.segment.end_s
@@ -134,8 +142,8 @@ class RuleBasedModel:
 
     def _choose(self, request: ChooseFrames) -> dict[str, Any]:
         """Answer if the frames settle the question, else ask for the middles of the longest unseen stretches."""
-        verdict = judge_frames.judge(self.environment, request.question, request.frames)
-        if judge_frames.is_settled(verdict):
+        verdict = judge_frames(self.environment, request.question, request.frames)
+        if frames_settle(verdict):
             return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
         video = min(request.videos, key=lambda each: sum(video_id == each.video_id for video_id, _ in request.seen))
         times_s = sorted([video.start_s, *(at_s for video_id, at_s in request.seen if video_id == video.video_id)])
@@ -144,9 +152,7 @@ class RuleBasedModel:
         return {"action": "look", "video": video.video_id, "times_s": middles_s}
 
     def _answer_frames(self, question: Question, frames: Sequence[ShownFrame]) -> dict[str, Any]:
-        return to_reply(
-            question, judge_frames.judge(self.environment, question, frames), [each.time_s for each in frames]
-        )
+        return to_reply(question, judge_frames(self.environment, question, frames), [each.time_s for each in frames])
 
     def _answer_frames_or_notes(self, request: AnswerFrames) -> dict[str, Any]:
         """Answer what the frames, else the notes, show clearly; else what the frames show best."""
@@ -155,8 +161,8 @@ class RuleBasedModel:
 
     def _recall(self, request: Recall | AnswerFrames) -> dict[str, Any]:
         """Answer what the frames, else the notes, show clearly; for a follow-up, those of earlier questions."""
-        verdict = judge_frames.judge(self.environment, request.question, request.frames)
-        if judge_frames.is_settled(verdict):
+        verdict = judge_frames(self.environment, request.question, request.frames)
+        if frames_settle(verdict):
             return to_reply(request.question, verdict, [each.time_s for each in request.frames])
         verdict = judge_notes.judge(request.question, request.notes)
         if not judge_notes.is_settled(verdict):
@@ -196,3 +202,76 @@ def _find_missing(request: FindMissing) -> list[dict[str, Any]]:
         {"segment": segment.number, "description": text}
         for segment, text in zip(segments[: request.most], cycle(texts), strict=False)
     ]
+
+
+def judge_frames(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Verdict:
+    """Choose what the frames show best; without choices, check that they show the subject."""
+    statements = cloze_statements(question)
+    considered = _frames_in_question(environment, statements, frames)
+    texts = statements.options or tuple(text for text in (statements.subject,) if text)
+    if not considered or not texts:
+        return Verdict()
+    found = match_frames(environment, texts, [frames[at] for at in considered])
+    scores = found.max(axis=0)
+    ordered = statements.order in ("first", "last") and statements.moment is None
+    if ordered:
+        scores = _earliest(found, [frames[at].time_s for at in considered], last=statements.order == "last")
+    best = int(np.argmax(scores))
+    lead = float(scores[best] - np.delete(scores, best).max(initial=0.0))
+    if ordered and found.max(axis=0).min() < MIN_VISIBLE:
+        lead = 0.0  # a choice that was not found yet may come before
+    shown = found[:, best] >= found[:, best].max() - MIN_LEAD
+    evidence = tuple(at + 1 for at, visible in zip(considered, shown, strict=True) if visible)
+    score = float(found[:, best].max())
+    return Verdict(best if score >= MIN_RELEVANT else None, score, lead, evidence)
+
+
+def frames_settle(verdict: Verdict) -> bool:
+    """True if the frames show one choice clearly."""
+    return verdict.score >= MIN_VISIBLE and verdict.lead >= MIN_LEAD
+
+
+def find_moment(environment: Environment, statements: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
+    """Find the frame that shows the moment from which a question measures time, if one does."""
+    if not statements.moment or not frames:
+        return None
+    found = match_frames(environment, [statements.moment], frames)[:, 0]
+    best = int(np.argmax(found))
+    return frames[best] if found[best] >= MIN_VISIBLE else None
+
+
+def match_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
+    """Match each frame [n] with each text [t], in deviations on one scale: [n, t]."""
+    found = np.zeros((len(frames), len(texts)))
+    for video_id in {frame.video_id for frame in frames}:
+        here = [at for at, frame in enumerate(frames) if frame.video_id == video_id]
+        stored = environment.vectors(video_id).frame_no
+        rows = np.searchsorted(stored, [frames[at].frame_no for at in here])
+        found[here] = environment.deviations(texts, video_id)[rows]
+    return found
+
+
+def _frames_in_question(environment: Environment, statements: Statements, frames: Sequence[ShownFrame]) -> list[int]:
+    """Indices of frames that can hold the answer: all, or those soon after or before the moment in the question."""
+    if statements.moment is None:
+        return list(range(len(frames)))
+    then = find_moment(environment, statements, frames)
+    if then is None:
+        return []
+    low, high = (0.0, SOON_S) if statements.order == "after" else (-SOON_S, 0.0)
+    return [
+        at
+        for at, frame in enumerate(frames)
+        if frame.video_id == then.video_id and low <= frame.time_s - then.time_s <= high and frame is not then
+    ]
+
+
+def _earliest(found: Floats, times_s: Sequence[float], *, last: bool) -> Floats:
+    """Scores that put the choice seen first (or last) on top: each place in that order leads by twice `MIN_LEAD`."""
+    best = found.argmax(axis=0)
+    when = [times_s[at] if found[at, choice] >= MIN_VISIBLE else np.inf for choice, at in enumerate(best)]
+    order = np.argsort([-time_s if last and np.isfinite(time_s) else time_s for time_s in when], kind="stable")
+    scores = np.empty(len(order))
+    # A single `MIN_LEAD` would fall short of it by rounding.
+    scores[order] = 2 * MIN_LEAD * np.arange(len(order), 0, -1)
+    return scores

@@ -1,5 +1,6 @@
-"""Cloze statements: a question and an option as one statement that a text tower can compare with a picture.
+"""Statements behind a question, one of which is true, and the verdict on them as a reply.
 
+A cloze statement is a question and an option as one statement that a text tower can compare with a picture:
 "What colour is the kite?" and "red" become "red kite". Words and word order only, no grammar: good enough for
 `RuleBasedModel`, which has no language model.
 """
@@ -7,12 +8,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agent.core.question import Question
 
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white", "grey")
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+SOON_S = 60.0
+"""The reach of "after" and "before" from their moment."""
 
 _TIME = re.compile(r"\b(?:right|just|directly|immediately|shortly|soon)?\s*\b(after|before)\b\s+(.+)$")
 _ORDER = re.compile(r"\b(first|last)\b")
@@ -55,6 +60,20 @@ class Statements:
         return tuple(dict.fromkeys(text for text in queries if text))
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The best choice (None: nothing bears on the question), its score and its lead over the second.
+
+    `evidence` holds the numbers, from 1, of the frames or notes that show it. Frames are judged in deviations, notes
+    by the share of words found.
+    """
+
+    choice: int | None = None
+    score: float = 0.0
+    lead: float = 0.0
+    evidence: tuple[int, ...] = ()
+
+
 def cloze_statements(question: Question) -> Statements:
     """Turn a question into statements; without options, colours and numbers come from a basic vocabulary."""
     text = re.sub(r"[^\w\s'-]", " ", question.text.casefold())
@@ -73,6 +92,23 @@ def cloze_statements(question: Question) -> Statements:
 def choices(question: Question) -> tuple[str, ...]:
     """The options, or basic colours or numbers for questions that ask for one."""
     return _choices(question, question.text.casefold())
+
+
+def to_reply(question: Question, verdict: Verdict, times_s: Sequence[float]) -> dict[str, Any]:
+    """Turn a verdict into a `Conclusion` or `Decision` as JSON values.
+
+    `times_s` are those of all frames or notes that were judged.
+    """
+    if verdict.choice is None:
+        return {"action": "insufficient_evidence"}
+    named = choices(question)
+    letter = question.lettered[verdict.choice][0] if question.options else None
+    text = (
+        named[verdict.choice]
+        if named
+        else f"{cloze_statements(question).subject} at {times_s[verdict.evidence[0] - 1]:.1f} s"
+    )
+    return {"action": "answer", "option": letter, "answer": text, "evidence": verdict.evidence}
 
 
 def _choices(question: Question, text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 from agent.core.question import Note, Question
-from agent.models.rulebased.verdict import Verdict
+from agent.models.rulebased.statements import Verdict
 from agent.models.rulebased.vocabulary import COLOURS, HOURS, NUMBERS, PLACES, THINGS, TITLES
 
 MOST_EVIDENCE = 4

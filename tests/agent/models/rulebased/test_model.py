@@ -10,7 +10,7 @@ from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Note, Question, Segment
 from agent.errors import NeedsLanguage
-from agent.models.rulebased.model import RuleBasedModel
+from agent.models.rulebased.model import RuleBasedModel, frames_settle, judge_frames
 from agent.requests.answer import Recall
 from agent.requests.describe import Summarize
 from agent.requests.tree import Decide
@@ -179,3 +179,14 @@ def test_a_follow_up_is_answered_from_notes_only_if_they_say_it_outright(elsewhe
         ("answer", "B", [3]),
         ("insufficient_evidence", None, []),
     ]
+
+
+def test_the_order_of_four_is_settled_once_all_were_seen(tmp_path):
+    shown = {20: ("orange kite desert", 5), 60: ("purple rocket", 5), 100: ("pink frog", 5), 140: ("grey snail", 5)}
+    environment = environment_of(make_library(tmp_path / "four", {"four": film(1, 200, shown)}))
+    question = Question("Which of these is seen first?", ("a pink frog", "a grey snail", "a purple rocket", "a kite"))
+    video_id = environment.videos[0].video_id
+    verdict = judge_frames(environment, question, environment.frames(video_id, list(shown)))
+    assert (verdict.choice, frames_settle(verdict)) == (3, True)
+    verdict = judge_frames(environment, question, environment.frames(video_id, [20, 60, 100]))
+    assert (verdict.choice, frames_settle(verdict)) == (3, False)

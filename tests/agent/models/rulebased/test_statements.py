@@ -1,11 +1,12 @@
-"""Cloze statements: a question and an option as one statement."""
+"""Cloze statements: a question and an option as one statement; and verdicts on them as replies."""
 
 from __future__ import annotations
 
 import pytest
 
 from agent.core.question import Question
-from agent.models.rulebased.statements import cloze_statements
+from agent.models.rulebased.statements import Verdict, cloze_statements, to_reply
+from agent.requests.answer import Conclusion
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,20 @@ def test_colours_and_numbers_stand_in_for_options():
     assert "green kite" in cloze_statements(Question("What colour is the kite?")).options
     assert "two boats at sea" in cloze_statements(Question("How many boats are at sea?")).options
     assert cloze_statements(Question("What happens?")).options == ()
+
+
+TIMES_S = [3.0, 12.5]
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict", "reply"),
+    [
+        (Question("Which?", ("a car", "a hat")), Verdict(1, 3.0, 1.0, (2,)), ("answer", "B", "a hat", [2])),
+        (Question("What colour is the kite?"), Verdict(0, 3.0, 1.0, (1,)), ("answer", None, "red", [1])),
+        (Question("When is the kite shown?"), Verdict(0, 3.0, 1.0, (2,)), ("answer", None, "kite at 12.5 s", [2])),
+        (Question("Which?", ("a car", "a hat")), Verdict(), ("insufficient_evidence", None, None, [])),
+    ],
+)
+def test_a_verdict_becomes_a_valid_reply(question: Question, verdict: Verdict, reply: tuple) -> None:
+    parsed = Conclusion.model_validate(to_reply(question, verdict, TIMES_S))
+    assert (parsed.action, parsed.option, parsed.answer, parsed.evidence) == reply

@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.question import Note, Question
 from agent.models.rulebased import judge_notes
-from agent.models.rulebased.verdict import Verdict
+from agent.models.rulebased.statements import Verdict
 from agent.models.rulebased.word_overlap import is_general, stems
 
 CAPTIONS = (

@@ -1,4 +1,4 @@
-"""Files that are no video say so in one line; a video gives its right stream, metadata as displayed, and rising times."""
+"""Files that are no video say so in one line; a video gives its right stream, metadata as displayed, and its times."""
 
 from __future__ import annotations
 

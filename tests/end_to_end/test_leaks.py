@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import gzip
 import inspect
 import json
@@ -15,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import FrameType, FunctionType, ModuleType
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -46,14 +45,15 @@ from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run
 from jobs.evaluation.run.run_folder import ANSWERS, TRACES, read_results
 from jobs.evaluation.run.solve import make_solver
-from jobs.evaluation.run.systems import parse_systems
-from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
+from jobs.evaluation.run.systems import System, parse_systems
+from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample
 from jobs.model_choice import ModelChoice
 from tests.agent.prompts.test_render import KINDS
 from tests.support import benchmark_files as kit
 from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
 from tests.support.benchmark_files import published
 from tests.support.chat_server import ChatServer, calling
+from tests.support.reachable import reachable
 from tests.support.videoagent2_film import picture, sighting
 
 WORD, START_S, END_S = "sesame", 31.4159, 42.4242
@@ -217,27 +217,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     said = {each: [TranscriptRow(each, 10.0, 12.0, "Look at the kite.", "sidecar")] for each in ids}
     library.writer.add_transcript(said)
     return library
-
-
-STOPS = (type, ModuleType, FrameType)
-OTHERS = {"asyncio", "_asyncio", "threading", "_thread", "lancedb", "pyarrow", "weakref", "_weakrefset", "_pytest"}
-"""Their objects lead to the whole process."""
-
-
-def reachable(*roots: object) -> list[object]:
-    """Everything that can be reached from some objects: what they hold, are bound to and close over."""
-    seen: dict[int, object] = {}
-    left: list[object] = list(roots)
-    while left:
-        value = left.pop()
-        if id(value) in seen or isinstance(value, STOPS) or type(value).__module__.split(".")[0] in OTHERS:
-            continue
-        seen[id(value)] = value
-        if isinstance(value, FunctionType):  # not the globals of its module
-            left += [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
-        else:
-            left += gc.get_referents(value)
-    return list(seen.values())
 
 
 def found(*roots: object) -> list[object]:

@@ -7,6 +7,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEMO   ?= demo
+# Each process would compile all tests, and each command that a test starts all of kinodex, again.
+unexport PYTHONDONTWRITEBYTECODE
 # A process takes whole files, for what the tests of a file share is made once, in the order of tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 

@@ -46,6 +46,7 @@ def run(page: Path) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_from_python(root: Path, folder: Path, server: ChatServer) -> None:
     page = folder / "python.md"
     text = (root / "docs" / "python.md").read_text()

@@ -13,6 +13,7 @@ import pytest
 from tests.support.command import Kinodex, bad
 
 
+@pytest.mark.slow
 def test_sample_ingest_again_and_info(kinodex: Kinodex, tmp_path: Path) -> None:
     films, library = tmp_path / "films", tmp_path / "library"
     sampled = kinodex("sample", films, "--hours", 0.01, "--seed", 5)
@@ -43,6 +44,7 @@ def test_sample_ingest_again_and_info(kinodex: Kinodex, tmp_path: Path) -> None:
     assert "3 indexed, 0 already there, 1 failed" in kinodex("report", library, "--run", runs[1]["run_id"]).out
 
 
+@pytest.mark.slow
 def test_a_broken_subtitle_file_stays_a_failure_when_there_is_nothing_to_do(
     kinodex: Kinodex, films: Path, tmp_path: Path
 ) -> None:

@@ -41,11 +41,13 @@ def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Pa
     assert named["poison-000.mp4"] == ""
 
 
+@pytest.mark.slow
 def test_the_rows_do_not_depend_on_workers_bundles_or_cuts(corpus: Path, whole: Library, tmp_path: Path) -> None:
     ingest(corpus, tmp_path / "library", workers=3, bundle=5, frames_a_commit=7)
     assert_same(Library.open(str(tmp_path / "library")), whole)
 
 
+@pytest.mark.slow
 def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
     films = tmp_path / "films"
     films.mkdir()
@@ -57,6 +59,7 @@ def test_a_long_film_read_in_parts_is_the_same_film(tmp_path: Path) -> None:
     assert counts(parts) == (1, 0, 0)
 
 
+@pytest.mark.slow
 def test_again_only_what_is_new_is_looked_into(corpus: Path, tmp_path: Path) -> None:
     films = tmp_path / "films"
     shutil.copytree(corpus, films)
@@ -71,6 +74,7 @@ def test_again_only_what_is_new_is_looked_into(corpus: Path, tmp_path: Path) -> 
     assert ingest(films, tmp_path / "library", check_content=True).count("already there") == 6
 
 
+@pytest.mark.slow
 def test_what_failed_is_tried_again_when_asked_or_when_it_has_changed(corpus: Path, tmp_path: Path) -> None:
     films = tmp_path / "films"
     shutil.copytree(corpus, films)
@@ -84,6 +88,7 @@ def test_what_failed_is_tried_again_when_asked_or_when_it_has_changed(corpus: Pa
     assert library.ingest_log.failures() == []
 
 
+@pytest.mark.slow
 def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: Path) -> None:
     films = tmp_path / "films"
     films.mkdir()
@@ -98,6 +103,7 @@ def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: 
     assert not audit(Library.open(str(tmp_path / "library"))).problems
 
 
+@pytest.mark.slow
 def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
     (row,) = whole.ingest_log.runs()
     report = row.report
@@ -115,6 +121,7 @@ def test_progress_tells_how_far_a_run_is(corpus: Path, tmp_path: Path) -> None:
     assert told[-1].frames > 0 and told[-1].video_s > 12
 
 
+@pytest.mark.slow
 def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path: Path) -> None:
     ingest(corpus / "film-000.mp4", tmp_path / "library")
     library = Library.open(str(tmp_path / "library"))
@@ -131,6 +138,7 @@ def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path:
     assert counts(ingest(corpus, tmp_path / "library")) == (3, 1, 1)
 
 
+@pytest.mark.slow
 def test_other_settings_than_the_librarys_are_refused_before_anything_is_read(whole: Library, corpus: Path) -> None:
     with pytest.raises(SettingsMismatch, match="fps"):
         ingest(corpus, Path(whole.uri), fps=2.0)

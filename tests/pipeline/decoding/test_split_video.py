@@ -51,6 +51,7 @@ def test_joined_spans_are_the_whole(media: Path, tmp_path: Path, kind: str, fps:
     assert 3 <= len(spans) <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["clips/moviepy__clip1024.flv", "clips/mediabunny__cursed-vfr.mp4", "awkward/torchcodec__var_fps_video.mp4",

@@ -1,4 +1,4 @@
-"""LanceDB: connection, schema, tables, filters, indexes and leases, without knowledge of what rows mean.
+"""LanceDB: the database and its tables, schema, filters, indexes and leases, without knowledge of what rows mean.
 
 May import index.embedding, for the fingerprint of a space.
 """

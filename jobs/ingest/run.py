@@ -167,7 +167,7 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
     import torch
 
     from index.embedding.space import fetch_tokenizer, load_space
-    from jobs.ingest.local_executor import local_executor
+    from jobs.ingest.worker import local_executor
 
     space = load_space(config.space, device=config.device, towers="image")
     fetch_or_note(partial(fetch_tokenizer, config.space))

@@ -1,8 +1,8 @@
 """Worker of an ingest: identifies sources, samples videos in a child process, embeds the frames, appends their rows.
 
-A worker is a thread of this process or a Ray actor; both run this. While the child decodes one batch, a thread embeds
-the one before and the caller appends the one before that. Batches are filled across videos, and always of one size:
-so a vector does not depend on what else was in its batch, and two runs write the same.
+A worker is a thread of this process (`LocalExecutor`) or a Ray actor (jobs/ingest/ray_executor.py). While the child
+decodes one batch, a thread embeds the one before and the caller appends the one before that. Batches are filled across
+videos, and always of one size: so a vector does not depend on what else was in its batch, and two runs write the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,25 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from jobs.ingest.chunk_writer import ChunkEnd, ChunkWriter
-from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead, ChunkSplit, IdentifyDone, SourceFailed, WorkDone
+from jobs.ingest.messages import (
+    Assignment,
+    ChunkFailed,
+    ChunkRead,
+    ChunkSplit,
+    Finished,
+    Identify,
+    IdentifyDone,
+    SourceFailed,
+    Task,
+    WorkDone,
+)
 from pipeline.decoding.base import Span, SpanDamaged
 from pipeline.errors import PipelineError
 from pipeline.prefetch import prefetch
 from pipeline.sampling.gpu_sampler import GpuSampler
 from pipeline.sampling.sample import Chunk, FrameRow, SampledFrame, Sampler, frame_row, stopwatch
 from pipeline.sampling.sandbox import SandboxSampler
-from pipeline.sources.fetch import FetchedVideo, Source, identify, is_remote
+from pipeline.sources.fetch import FetchedVideo, Source, identify, is_remote, scratch_folder
 
 EMBEDDED_AHEAD = 2
 """Batches that wait to be embedded or appended; together with those in the child's pipe they bound the memory."""
@@ -173,6 +185,57 @@ class Worker:
         for (number, frame), vector in zip(frames, vectors, strict=True):
             rows[number].append(frame_row(frame, vector))
         return _Batch(rows, ends, embed_s)
+
+
+@contextmanager
+def local_executor(assignment: Assignment, workers: int, embed: Embed, device: str) -> Iterator[LocalExecutor]:
+    """Start workers; at the end they are stopped and their copies of remote sources deleted."""
+    with scratch_folder() as folder:
+        executor = LocalExecutor([Worker(assignment, folder, device) for _ in range(workers)], embed)
+        try:
+            yield executor
+        finally:
+            executor.close()
+
+
+class LocalExecutor:
+    """Executor of threads that share one model; each has a child process that decodes. See jobs/ingest/messages.py."""
+
+    def __init__(self, workers: Sequence[Worker], embed: Embed) -> None:
+        self._workers = workers
+        self._embed = embed
+        self._pool = ThreadPoolExecutor(2 * len(workers))
+        self._running: dict[Future[Any], tuple[int, Task]] = {}
+        self.readers = len(workers)
+        self.embedders = 1
+
+    def idle(self, kind: type[Task]) -> Sequence[int]:
+        busy = {worker for worker, task in self._running.values() if isinstance(task, kind)}
+        return [worker for worker in range(len(self._workers)) if worker not in busy]
+
+    def start(self, worker: int, task: Task) -> None:
+        here = self._workers[worker]
+        if isinstance(task, Identify):
+            future: Future[Any] = self._pool.submit(here.identify, task.sources)
+        else:
+            future = self._pool.submit(here.read, task.chunks, self._embed, task.may_split)
+        self._running[future] = (worker, task)
+
+    def wait(self, timeout_s: float) -> list[Finished]:
+        done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
+        return [Finished(*self._running.pop(future), future.result()) for future in done]
+
+    def forget(self, video: FetchedVideo) -> None:
+        self._workers[0].forget(video)
+
+    def counts(self) -> tuple[int, float]:
+        return sum(worker.frames for worker in self._workers), sum(worker.video_s for worker in self._workers)
+
+    def close(self) -> None:
+        """Stop all work at once; the next run deletes what was not complete."""
+        for worker in self._workers:
+            worker.close()
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _stacked(inputs: Sequence[Any]) -> Any:

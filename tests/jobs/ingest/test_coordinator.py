@@ -11,9 +11,8 @@ import pytest
 from index.library import Library
 from jobs.ingest.chunk_writer import discard
 from jobs.ingest.coordinator import LOSSES, Coordinator, RunLimits
-from jobs.ingest.local_executor import LocalExecutor
 from jobs.ingest.messages import Assignment, ChunkFailed, Finished, Read, WorkDone
-from jobs.ingest.worker import Worker
+from jobs.ingest.worker import LocalExecutor, Worker
 from pipeline.errors import DecoderDied
 from pipeline.sampling.sample import Chunk, IngestSettings
 from pipeline.sampling.sandbox import Limits

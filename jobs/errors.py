@@ -51,15 +51,6 @@ EXTRAS = {
 """What the base install leaves out, and the extra that brings it."""
 
 
-def need(*packages: str) -> None:
-    """Raise ModuleNotFoundError for the first of these that is not installed: before a run begins, not at its end."""
-    from importlib.util import find_spec
-
-    for name in packages:
-        if find_spec(name) is None:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
 class UsageError(KinodexError):
     """The command line asks for something that makes no sense."""
 

@@ -61,6 +61,11 @@ class ModelChoice:
         """True if the policy is a language model in this process."""
         return self.roles_file is None and self.model.startswith(LOCAL)
 
+    @property
+    def may_use_endpoints(self) -> bool:
+        """True if the models have settings by role, and may be behind endpoints."""
+        return self.has_language and not self.is_replay and not self.is_local
+
 
 ModelsFor = Callable[[Environment], Models]
 """A function of an environment: endpoints are the same for all environments, the built-in model is not."""
@@ -141,7 +146,7 @@ def describe_models(choice: ModelChoice) -> dict[str, str]:
 
 def has_prices(choice: ModelChoice) -> bool:
     """True if a price is given for any model of this choice: no price is built in."""
-    if choice.is_replay or choice.is_local or not choice.has_language:
+    if not choice.may_use_endpoints:
         return False
     prices = [role.price for role in _roles(choice).values() if not role.model.startswith(LOCAL)]
     return any(price.input or price.output or price.cached_input for price in prices)

@@ -30,10 +30,11 @@ def load_tower(library: Library, name: str | None, towers: Literal["image", "tex
     return library.load_space(name, towers)
 
 
-def check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
-    """Raise `SpaceMismatch` for a space in which some of these videos have no vectors yet."""
+def find_filled_space(library: Library, name: str | None, videos: Sequence[VideoRow]) -> Fingerprint:
+    """Find a space as `find_space` does; raise `SpaceMismatch` if some of these videos have no vectors in it yet."""
+    space = find_space(library, name)
     if space.digest == library.fingerprint.digest:
-        return
+        return space
     pending = {row.video_id for row in library.additions.pending("vectors", space.digest)}
     lacking = [row for row in videos if row.frames and row.video_id in pending]
     if lacking:
@@ -41,6 +42,7 @@ def check_vectors(library: Library, space: Fingerprint, videos: Sequence[VideoRo
             f"got space {space}, where {len(lacking)} of the {len(videos)} videos asked about, such as "
             f"{lacking[0].title}, have no vectors yet; run `kinodex add vectors`"
         )
+    return space
 
 
 def open_environment(

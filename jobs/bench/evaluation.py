@@ -27,7 +27,8 @@ from jobs.errors import UsageError
 from jobs.evaluation import Workers
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run, samples_for
-from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample
 from jobs.ingest.config import IngestConfig
 from jobs.model_choice import ModelChoice
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from jobs.annotate.run import Watch
 from jobs.annotate.stage import VideoOutcome
-from jobs.console.ingest_progress import LINE_EVERY_S, duration, print_every
+from jobs.console.output import LINE_EVERY_S, duration, print_every
 
 
 @contextmanager

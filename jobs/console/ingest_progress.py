@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -12,10 +12,8 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from jobs.console.escape import visible
+from jobs.console.output import LINE_EVERY_S, duration, print_every
 from jobs.ingest.outcomes import Progress, Watch
-
-LINE_EVERY_S = 30.0
-UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))
 
 
 @contextmanager
@@ -46,23 +44,6 @@ def _lines(console: Console, every_s: float) -> Iterator[Watch]:
     yield lambda progress: print_line(lambda seconds: progress_line(progress, seconds))
 
 
-def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Callable[[float], str]], None]:
-    """Make a function that prints a line if `every_s` went by since the last one, for output that is no terminal.
-
-    It gets a function from the seconds since the beginning to the line, called only when the line is printed.
-    """
-    began = shown = time.monotonic()
-
-    def offer(line: Callable[[float], str]) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        if now - shown >= every_s:
-            shown = now
-            console.print(line(now - began), soft_wrap=True, markup=False, highlight=False)
-
-    return offer
-
-
 def progress_line(progress: Progress, seconds: float) -> str:
     """Describe a run in one line, `seconds` after it began."""
     rate = progress.frames / max(seconds, 1e-3)
@@ -88,10 +69,3 @@ def fraction_done(progress: Progress) -> float:
     if progress.bytes_total:
         return min(progress.bytes_done / progress.bytes_total, 1.0)
     return progress.done / progress.total if progress.total else 0.0
-
-
-def duration(seconds: float) -> str:
-    """Format a duration for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
-    unit, size = next((unit, size) for unit, size, most in UNITS if seconds < most * size)
-    count = seconds / size
-    return f"{count:.1f} {unit}" if count < 10 else f"{count:.0f} {unit}"

@@ -12,8 +12,7 @@ from rich.markup import escape
 from index.library import Library
 from index.rows import RunRow
 from jobs.console.escape import visible
-from jobs.console.ingest_progress import duration
-from jobs.console.output import clock, console, counted, plain_table, print_json
+from jobs.console.output import clock, console, counted, duration, plain_table, print_json
 from jobs.errors import UsageError
 from jobs.ingest.outcomes import STATES, Report, SourceOutcome, summary
 

@@ -1,9 +1,10 @@
-"""Output of commands: tables for people, JSON for programs."""
+"""Output of commands: times, tables and progress lines for people, JSON for programs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from index.rows import Hit, StoredFrame, VideoRow
 from jobs.console.escape import visible, visible_lines
 
 WIDE = 180
+LINE_EVERY_S = 30.0
+UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))
 
 
 def clock(seconds: float) -> str:
@@ -28,6 +31,13 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
 
 
+def duration(seconds: float) -> str:
+    """Format a duration for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
+    unit, size = next((unit, size) for unit, size, most in UNITS if seconds < most * size)
+    count = seconds / size
+    return f"{count:.1f} {unit}" if count < 10 else f"{count:.0f} {unit}"
+
+
 def counted(number: int, thing: str) -> str:
     """A count with its noun: "1 frame", "2,000 frames"."""
     return f"{number:,} {thing}{'s' * (number != 1)}"
@@ -37,6 +47,23 @@ def console() -> Console:
     """Standard output for people; wide where it is no terminal, so that a pipe gets whole lines."""
     out = Console(highlight=False)
     return out if out.is_terminal else Console(highlight=False, width=WIDE)
+
+
+def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Callable[[float], str]], None]:
+    """Make a function that prints a line if `every_s` went by since the last one, for output that is no terminal.
+
+    It gets a function from the seconds since the beginning to the line, called only when the line is printed.
+    """
+    began = shown = time.monotonic()
+
+    def offer(line: Callable[[float], str]) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= every_s:
+            shown = now
+            console.print(line(now - began), soft_wrap=True, markup=False, highlight=False)
+
+    return offer
 
 
 def print_json(value: Any) -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from jobs.evaluation.run.make_plan import RunRequest
     from jobs.evaluation.run.run import RunOptions
     from jobs.evaluation.run.run_folder import Run, read_run
-    from jobs.evaluation.run.systems import parse_systems
-    from jobs.evaluation.run.types import RunContext, System
+    from jobs.evaluation.run.systems import System, parse_systems
+    from jobs.evaluation.run.types import RunContext
     from jobs.evaluation.score.report import Report
 
 __all__ = [
@@ -37,8 +37,8 @@ _MODULES = {
     "jobs.evaluation.run.make_plan": ("RunRequest",),
     "jobs.evaluation.run.run": ("RunOptions",),
     "jobs.evaluation.run.run_folder": ("Run", "read_run"),
-    "jobs.evaluation.run.systems": ("parse_systems",),
-    "jobs.evaluation.run.types": ("RunContext", "System"),
+    "jobs.evaluation.run.systems": ("System", "parse_systems"),
+    "jobs.evaluation.run.types": ("RunContext",),
     "jobs.evaluation.score.report": ("Report",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

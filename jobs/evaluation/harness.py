@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.budget import Budget
-from jobs.errors import need
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run, samples_for
 from jobs.evaluation.run.systems import parse_systems
@@ -61,7 +61,7 @@ def run_plan(
 
     Raises as `make_plan` and `run` do, and `UsageError` for a missing package, also of those that the page needs.
     """
-    need("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
+    _check_installed("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
     plan, samples = make_plan(request, context)
     run(plan, samples, workers.open_solver(context), out, console, options)
 
@@ -109,3 +109,10 @@ def evaluate(
 
         write_page(report, Path(out))
     return report
+
+
+def _check_installed(*packages: str) -> None:
+    """Raise ModuleNotFoundError for the first missing package: before a run begins, not at its end."""
+    for name in packages:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)

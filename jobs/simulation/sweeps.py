@@ -13,7 +13,7 @@ from typing import Any, Literal
 from agent.environment import SIMILARITY_MIDPOINT
 from agent.variants.eea.agent import EEA, REWARD_TEMPERATURE, EEAParameters
 from jobs.errors import UsageError
-from jobs.evaluation.run.types import System
+from jobs.evaluation.run.systems import System
 from jobs.simulation.trial import Trial, run_trial
 from jobs.simulation.world.assumptions import Noise, Scenery
 from jobs.simulation.world.world import SimulatedQuestion

@@ -30,7 +30,7 @@ from index.embedding.space import import_torchvision
 from index.library import Library
 from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, chosen_models
-from jobs.open_library import check_vectors, find_space, load_tower
+from jobs.open_library import find_filled_space, load_tower
 from jobs.synthetic.known_answers import KnownQuestion
 from jobs.train.rollouts import RolloutContext, TokenizedRollout, sample_rollouts
 from jobs.train.settings import MasterSettings
@@ -84,7 +84,7 @@ def film_environments(place: str, films: Collection[str], space: str | None = No
     if missing:
         raise UsageError(f"{place} holds no film {missing[0]}, which a question is about; ingest it, or leave it out")
     chosen = {film: rows[film] for film in sorted(set(films))}
-    check_vectors(library, find_space(library, space), list(chosen.values()))
+    find_filled_space(library, space, list(chosen.values()))
     embed_text = load_tower(library, space, "text").embed_text
     return {film: Environment.of(library, [row], embed_text, space=space) for film, row in chosen.items()}
 

@@ -7,7 +7,7 @@ import pytest
 from index.errors import SpaceMismatch
 from index.library import Library
 from jobs.errors import UsageError
-from jobs.open_library import check_vectors, find_space, load_tower, open_environment
+from jobs.open_library import find_filled_space, find_space, load_tower, open_environment
 from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
 
 
@@ -36,10 +36,12 @@ def test_a_tower_embeds_in_its_space(library: Library) -> None:
 
 def test_videos_without_vectors_in_a_space_are_named(library: Library) -> None:
     own, other = library.spaces()
-    check_vectors(library, own, library.videos())
-    check_vectors(library, other, [library.video("harbour")])
+    assert find_filled_space(library, None, library.videos()) == own
+    assert find_filled_space(library, other.name, [library.video("harbour")]) == other
     with pytest.raises(SpaceMismatch, match="1 of the 2 videos asked about, such as later, have no vectors yet"):
-        check_vectors(library, other, library.videos())
+        find_filled_space(library, other.name, library.videos())
+    with pytest.raises(UsageError, match="nowhere"):
+        find_filled_space(library, "nowhere", library.videos())
 
 
 def test_an_environment_of_all_videos_or_of_some(library: Library) -> None:

@@ -17,9 +17,10 @@ from jobs.benchmarks.samples import Benchmark, Sample
 from jobs.benchmarks.select_samples import Subset, VideoMatches, draw_samples, match_videos, read_id_map, select_samples
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import IndexCost, Plan
-from jobs.evaluation.run.types import RunContext, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import RunContext
 from jobs.model_choice import ModelChoice, describe_models
-from jobs.open_library import check_vectors, find_space
+from jobs.open_library import find_filled_space
 
 MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
 """Fields of a plan in which two equal runs may differ: where files are, and what else the library holds."""
@@ -70,8 +71,7 @@ def _plan(
     video_ids: Mapping[str, tuple[str, ...]],
     videos: Sequence[VideoRow],
 ) -> Plan:
-    space = find_space(library, context.space)
-    check_vectors(library, space, videos)
+    space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
     for system in request.systems:
         _check_system(system, context.choice, videos)

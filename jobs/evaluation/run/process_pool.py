@@ -22,7 +22,14 @@ from index.errors import KinodexError
 from jobs.child_processes import without_interrupts
 from jobs.errors import UsageError
 from jobs.evaluation.run.solve import open_solver
-from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System, failed_result
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import (
+    RunContext,
+    SampleInput,
+    Solve,
+    SolvedSample,
+    failed_result,
+)
 
 Job = tuple[int, System, SampleInput]
 

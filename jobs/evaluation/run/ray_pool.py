@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.evaluation.run.solve import open_solver
-from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System, failed_result
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import (
+    RunContext,
+    SampleInput,
+    Solve,
+    SolvedSample,
+    failed_result,
+)
 from jobs.ray_cluster import actor_of, connected, reraise, total_resources
 
 TRIES = 3

@@ -24,7 +24,7 @@ from rich.progress import Progress as Bar
 from agent.errors import ModelRejected
 from agent.session import gather_all
 from jobs.benchmarks.samples import Sample
-from jobs.console.ingest_progress import LINE_EVERY_S, duration
+from jobs.console.output import LINE_EVERY_S, duration, print_every
 from jobs.errors import CostReached
 from jobs.evaluation.run.make_plan import check_same
 from jobs.evaluation.run.run_folder import (
@@ -38,7 +38,8 @@ from jobs.evaluation.run.run_folder import (
     trace_file,
     write_whole,
 )
-from jobs.evaluation.run.types import SampleInput, SampleResult, Solve, SolvedSample, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import SampleInput, SampleResult, Solve, SolvedSample
 
 MAX_FRAMES = 256
 Key = tuple[str, str]
@@ -142,6 +143,9 @@ def run(
 @contextmanager
 def show_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S) -> Iterator[OnResult]:
     """Give a function that counts and shows each result: bars on a terminal, else a line every `every_s` seconds."""
+    if console.quiet:
+        yield tally.count
+        return
     with _bars(console, tally) if console.is_terminal else _lines(console, tally, every_s) as on_result:
         yield on_result
 
@@ -167,15 +171,11 @@ def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
 
 @contextmanager
 def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[OnResult]:
-    printed = tally.began
+    print_line = print_every(console, every_s)
 
     def on_result(result: SampleResult) -> None:
-        nonlocal printed
         tally.count(result)
-        now = time.monotonic()
-        if now - printed >= every_s:
-            printed = now
-            console.print(tally.summary(), soft_wrap=True, markup=False, highlight=False)
+        print_line(lambda seconds: tally.summary())
 
     yield on_result
 

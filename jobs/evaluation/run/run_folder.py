@@ -21,7 +21,8 @@ from agent.core.budget import Budget
 from jobs.benchmarks.samples import Missing, Problem, Sample, Scoring
 from jobs.benchmarks.select_samples import WHOLE
 from jobs.errors import UsageError
-from jobs.evaluation.run.types import Judgement, SampleResult, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import Judgement, SampleResult
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
 REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"

@@ -30,6 +30,7 @@ from agent.variants.eea.agent import reward_entropy
 from index.embedding.model_source import SharedSwitch
 from index.library import Library
 from jobs.evaluation.run.model_thread import open_model_thread
+from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import (
     Round,
     RunContext,
@@ -37,11 +38,9 @@ from jobs.evaluation.run.types import (
     SampleResult,
     Solve,
     SolvedSample,
-    System,
     failed_result,
 )
-from jobs.model_choice import ModelsFor
-from jobs.open_library import load_tower
+from jobs.model_choice import ModelsFor, chosen_models
 
 ENVIRONMENTS = 256
 """Videos whose vectors stay in memory: of hours long ones, one takes some megabytes."""
@@ -64,7 +63,8 @@ async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
     environment_of = open_environments(context)
     computes_little = context.detector is None and not context.choice.is_local
     with _one_thread.held() if computes_little else nullcontext():
-        async with open_model_thread(context.choice) as models_for:
+        open_models = open_model_thread if context.choice.may_use_endpoints else chosen_models
+        async with open_models(context.choice) as models_for:
             yield make_solver(environment_of, models_for, context.budget, traces=context.traces)
 
 
@@ -130,7 +130,7 @@ async def _solve(
 def open_environments(context: RunContext) -> EnvironmentOf:
     """Open the library, and give a function from some of its videos to their environment; the last used stay open."""
     library = Library.open(context.library)
-    tower = load_tower(library, context.space, "text")
+    tower = library.load_space(context.space, "text")
     rows = {row.video_id: row for row in library.videos()}
     detect = None
     if context.detector is not None:

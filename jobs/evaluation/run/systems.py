@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from agent.variants.base import Variant
 from agent.variants.plugin import plugin_source
 from agent.variants.registry import VARIANTS, find_variant, is_plugin
 from jobs.errors import UsageError
-from jobs.evaluation.run.types import CONTROLS, System
+
+CONTROLS = ("uniform", "blind", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """An agent with some of its parameters set, under the name of its row.
+
+    `frames_of` names the system whose mean number of frames this one gets as its parameter `frames`; it starts only
+    when that one is done. `source` is the text of an agent's file if the agent is not kinodex's own: the processes that
+    solve samples run this text, and the plan of the run keeps it.
+    """
+
+    name: str
+    agent: str
+    settings: Mapping[str, str | bool | int | float] = field(default_factory=dict)
+    frames_of: str | None = None
+    source: str | None = None
+
+    def find_variant(self) -> Variant:
+        """Look the agent up; raise as `agent.variants.registry.find_variant` does."""
+        return find_variant(self.agent, self.source)
+
+    @property
+    def code(self) -> str | None:
+        """Short hash of the agent's own file, which tells its versions apart."""
+        return None if self.source is None else hashlib.sha256(self.source.encode()).hexdigest()[:8]
+
+    @property
+    def is_control(self) -> bool:
+        """True for uniform, blind and random."""
+        return self.agent in CONTROLS
 
 
 def parse_systems(

@@ -1,49 +1,15 @@
-"""Types of a run that cross between processes: systems, samples without their targets, and results."""
+"""Types of a run that cross between processes: samples without their targets, the run's context, and results."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from agent.answer import Evidence, Status
 from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
-from agent.variants.base import Variant
-from agent.variants.registry import find_variant
+from jobs.evaluation.run.systems import System
 from jobs.model_choice import ModelChoice
-
-CONTROLS = ("uniform", "blind", "random")
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """An agent with some of its parameters set, under the name of its row.
-
-    `frames_of` names the system whose mean number of frames this one gets as its parameter `frames`; it starts only
-    when that one is done. `source` is the text of an agent's file if the agent is not kinodex's own: the processes that
-    solve samples run this text, and the plan of the run keeps it.
-    """
-
-    name: str
-    agent: str
-    settings: Mapping[str, str | bool | int | float] = field(default_factory=dict)
-    frames_of: str | None = None
-    source: str | None = None
-
-    def find_variant(self) -> Variant:
-        """Look the agent up; raise as `agent.variants.registry.find_variant` does."""
-        return find_variant(self.agent, self.source)
-
-    @property
-    def code(self) -> str | None:
-        """Short hash of the agent's own file, which tells its versions apart."""
-        return None if self.source is None else hashlib.sha256(self.source.encode()).hexdigest()[:8]
-
-    @property
-    def is_control(self) -> bool:
-        """True for uniform, blind and random."""
-        return self.agent in CONTROLS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from jobs.benchmarks.samples import Missing, Problem, Sample, Scoring
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import REPORT, IndexCost, Plan, read_run, write_whole
-from jobs.evaluation.run.types import Judgement, SampleResult, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.scorers import Questions, Scored, by_contender, has_answer
 from jobs.evaluation.score.statistics import Estimate, Spread, estimate, p_value, spread
 

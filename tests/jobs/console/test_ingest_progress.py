@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 
-from jobs.console.ingest_progress import duration, fraction_done, progress_bar, progress_line
+from jobs.console.ingest_progress import fraction_done, progress_bar, progress_line
 from jobs.ingest.outcomes import Progress
 
 HALF = Progress(
@@ -38,13 +37,6 @@ def test_time_left_goes_by_bytes_and_else_by_count() -> None:
     assert fraction_done(HALF) == 0.5
     assert fraction_done(replace(HALF, bytes_total=None)) == 0.3
     assert fraction_done(replace(HALF, bytes_total=None, total=0)) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(2.5, "2.5 s"), (40, "40 s"), (720, "12 min"), (12600, "3.5 h"), (260_000, "3.0 days")]
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def test_where_there_is_no_terminal_a_line_now_and_then() -> None:

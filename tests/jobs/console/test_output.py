@@ -11,7 +11,16 @@ import pytest
 from rich.console import Console
 
 from index.library import Library
-from jobs.console.output import clock, counted, plain_table, print_json, show_frames, show_library
+from jobs.console.output import (
+    clock,
+    counted,
+    duration,
+    plain_table,
+    print_every,
+    print_json,
+    show_frames,
+    show_library,
+)
 from jobs.errors import UsageError
 from tests.support.agent_library import JPEG, make_library
 
@@ -29,8 +38,31 @@ def test_clock(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.5, "2.5 s"), (40, "40 s"), (720, "12 min"), (12600, "3.5 h"), (260_000, "3.0 days")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
 def test_counts_with_their_nouns() -> None:
     assert [counted(number, "frame") for number in (0, 1, 2000)] == ["0 frames", "1 frame", "2,000 frames"]
+
+
+def test_a_line_is_made_only_when_it_is_printed() -> None:
+    out = io.StringIO()
+    made: list[float] = []
+
+    def line(seconds: float) -> str:
+        made.append(seconds)
+        return f"line {len(made)} [of] a run"
+
+    at_once = print_every(Console(file=out, width=10), every_s=0.0)
+    at_once(line)
+    at_once(line)
+    print_every(Console(file=out), every_s=3600.0)(line)
+    assert out.getvalue() == "line 1 [of] a run\nline 2 [of] a run\n"
+    assert 0.0 <= made[0] <= made[1]
 
 
 def test_json_has_times_and_paths_as_text(capsys: pytest.CaptureFixture[str]) -> None:

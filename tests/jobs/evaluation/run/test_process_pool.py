@@ -25,7 +25,8 @@ from index.library import Library
 from jobs.errors import UsageError
 from jobs.evaluation.run.process_pool import _serve, process_solver
 from jobs.evaluation.run.solve import open_solver
-from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample
 from jobs.model_choice import ModelChoice
 from jobs.synthetic.known_answers import read_known
 from tests.support.chat_server import ChatServer, hanging

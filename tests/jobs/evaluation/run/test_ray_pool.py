@@ -17,7 +17,8 @@ from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run
 from jobs.evaluation.run.run_folder import read_results
 from jobs.evaluation.run.solve import open_solver
-from jobs.evaluation.run.types import RunContext, SampleResult, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import RunContext, SampleResult
 from jobs.model_choice import ModelChoice
 from tests.support.chat_server import ChatServer
 from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions

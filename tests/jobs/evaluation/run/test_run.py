@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections import Counter
@@ -208,3 +209,8 @@ def test_progress_tells_how_far_each_contender_is_off_a_terminal(place, kinodex,
     lines = console.export_text().splitlines()
     assert [line.rsplit(", ", 1)[0] for line in lines] == [f"{12 + n} of 24 answers, blind {n}" for n in (1, 2)]
     assert lines[-1].endswith("left")
+    out = io.StringIO()
+    unseen = Tally({"blind": 12, "random": 12}, Counter(random=12))
+    with show_progress(Console(file=out, quiet=True), unseen, every_s=0.0) as tell:
+        tell(first)
+    assert (out.getvalue(), unseen.done["blind"], unseen.fresh) == ("", 1, 1)

@@ -11,7 +11,8 @@ import pytest
 from agent.core.budget import Budget, Ledger
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import read_run
-from jobs.evaluation.run.types import Judgement, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import Judgement
 from jobs.evaluation.score.compare import compare_runs
 from tests.support.command import Kinodex
 from tests.support.solved_runs import answer, item, said, spoken, write_run

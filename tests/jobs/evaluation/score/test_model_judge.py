@@ -15,7 +15,8 @@ from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer, Verdict
 from jobs.benchmarks.samples import Sample, Scoring, Target
 from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, begin_run, open_for_append, read_judgements
-from jobs.evaluation.run.types import Judgement, SampleResult, System
+from jobs.evaluation.run.systems import System
+from jobs.evaluation.run.types import Judgement, SampleResult
 from tests.support.chat_server import Behaviour, ChatServer, failing
 from tests.support.command import Kinodex, bad
 

@@ -31,14 +31,14 @@ def test_it_works_where_an_event_loop_runs_already(opened: kinodex.Library) -> N
 
 
 def test_many_are_answered_in_their_order(opened: kinodex.Library) -> None:
-    questions = [BIRD, kinodex.Question(BIRD, ("black", "red")), BIRD]
+    questions: list[str | kinodex.Question] = [BIRD, kinodex.Question(BIRD, ("black", "red")), BIRD]
     answers = opened.ask_many(questions, together=2, budget=kinodex.Budget(frames=20))
     assert [answer.text for answer in answers] == ["black"] * 3
     assert [answer.letter for answer in answers] == [None, "A", None]
 
 
 def test_a_trace_is_written_replayed_and_followed_up(opened: kinodex.Library, tmp_path: Path) -> None:
-    trace, events = tmp_path / "run.jsonl", []
+    trace, events = tmp_path / "run.jsonl", list[object]()
     answer = opened.ask(BIRD, trace=trace, on_event=events.append)
     again = opened.ask(BIRD, model=f"replay:{trace}")
     then = opened.ask("What colour is the bird at sea, again?", after=trace)

@@ -1,0 +1,56 @@
+"""The three walks of docs/architecture.md name just the files through which a frame, a question and an item go."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.walks import ROOMS, walk
+
+pytestmark = pytest.mark.slow
+
+
+def files_of(root: Path, title: str) -> set[str]:
+    """The files that a section of the page names."""
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.split(f"\n### {title}\n")[1].split("\n#")[0]
+    return set(re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w/]+\.py)`", section))
+
+
+def test_a_frame_from_file_to_row(root: Path, films: Path, tmp_path: Path) -> None:
+    from jobs.ingest import IngestConfig, run_ingest
+    from pipeline.sources.discover import list_sources
+
+    sources = list_sources([str(films / "film-01.mp4")])
+    with walk(tmp_path) as recorder:
+        report = run_ingest(IngestConfig(space="builtin", workers=1), sources, str(tmp_path / "library"))
+    assert report.count("indexed") == 1
+    assert recorder.files == files_of(root, "A frame from file to row")
+
+
+def test_a_question_through_eea(root: Path, library: Path, tmp_path: Path) -> None:
+    import asyncio
+
+    from agent import Environment, ask
+    from agent.models import OpenAIModel, Role
+    from tests.support.rule_server import Rules, RuleServer
+
+    async def answer(base_url: str) -> str | None:
+        async with OpenAIModel(Role(model="rules", base_url=base_url, key_env=None)) as model:
+            environment = Environment.open(str(library), "film-01")
+            return (await ask("What colour is the bird at sea?", environment, model)).text
+
+    with RuleServer(Rules()) as server, walk(tmp_path) as recorder:
+        assert asyncio.run(answer(server.base_url)) == "black"
+    assert recorder.files == files_of(root, "A question through eea")
+
+
+def test_an_item_of_a_benchmark(root: Path, films: Path, library: Path, tmp_path: Path) -> None:
+    from jobs.evaluation import evaluate
+
+    with walk(tmp_path) as recorder:
+        report = evaluate(library, "sketch", films / "questions.jsonl", tmp_path / "run", limit=2, controls=False)
+    assert report.asked == 2
+    assert recorder.files == files_of(root, "An item of a benchmark")

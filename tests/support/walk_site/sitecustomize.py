@@ -1,0 +1,15 @@
+"""Record the files whose functions run in a Python child of a walk, from its start (see tests/support/walks.py)."""
+
+import atexit
+import os
+import sys
+import threading
+from pathlib import Path
+
+if log := os.environ.get("KINODEX_WALK"):
+    from tests.support.walks import Recorder
+
+    recorder = Recorder()
+    atexit.register(recorder.write, Path(log))
+    threading.setprofile(recorder.see)
+    sys.setprofile(recorder.see)

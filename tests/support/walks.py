@@ -1,0 +1,79 @@
+"""Walks through the house: the files of kinodex in which a function runs while something is done, children included."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("kinodex", "pipeline", "index", "agent", "jobs")
+
+
+class Recorder:
+    """A profile function that notes the files of the functions that it sees called; bodies of modules do not count."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self._codes: set[Any] = set()
+
+    def see(self, frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if event != "call" or code in self._codes or not code.co_flags & inspect.CO_OPTIMIZED:
+            return
+        path = code.co_filename
+        if not path.startswith(f"{ROOT}{os.sep}") or not path.endswith(".py"):
+            self._codes.add(code)
+            return
+        name = path.removeprefix(f"{ROOT}{os.sep}")
+        if name.partition(os.sep)[0] not in ROOMS:
+            self._codes.add(code)
+        elif not _while_importing(frame):
+            self._codes.add(code)
+            self.files.add(name)
+
+    def stop(self) -> None:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+    def write(self, log: Path) -> None:
+        self.stop()
+        with log.open("a", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for name in self.files)
+
+
+def _while_importing(frame: FrameType) -> bool:
+    """True if the call comes from the body of a module of ours, which runs once, whenever it is first imported."""
+    caller = frame.f_back
+    while caller is not None:
+        if caller.f_code.co_name == "<module>" and caller.f_code.co_filename.startswith(str(ROOT)):
+            return not caller.f_code.co_filename.startswith(str(ROOT / "tests"))
+        caller = caller.f_back
+    return False
+
+
+@contextmanager
+def walk(folder: Path) -> Iterator[Recorder]:
+    """Record a walk in this process, its new threads and its Python children, which leave their part in `folder`."""
+    log, site = folder / "walk.txt", str(Path(__file__).with_name("walk_site"))
+    before = {name: os.environ.get(name) for name in ("KINODEX_WALK", "PYTHONPATH")}
+    recorder = Recorder()
+    os.environ["KINODEX_WALK"] = str(log)
+    sys.path.insert(0, site)  # a child that reads videos is given this process's path
+    threading.setprofile(recorder.see)
+    sys.setprofile(recorder.see)
+    try:
+        yield recorder
+    finally:
+        recorder.stop()
+        sys.path.remove(site)
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+        if log.exists():
+            recorder.files |= set(log.read_text(encoding="utf-8").split())

@@ -202,10 +202,14 @@ def _whole_lines(content: bytes) -> bytes:
     return content[: content.rfind(b"\n") + 1]
 
 
+def first_defect(error: ValidationError) -> str:
+    """Describe the first defect of a file in one line: the field, if it is one of a field, and what is wrong."""
+    first = error.errors(include_url=False)[0]
+    return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
+
+
 def _unreadable(path: Path, error: ValidationError) -> UsageError:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
     return UsageError(
-        f"cannot read {path}: {where}: {first['msg']}; it was changed, or another version of kinodex wrote it: "
+        f"cannot read {path}: {first_defect(error)}; it was changed, or another version of kinodex wrote it: "
         "run the evaluation again with another --out"
     )

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from jobs.benchmarks.samples import Missing, Problem, Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import REPORT, IndexCost, Plan, read_run, write_whole
+from jobs.evaluation.run.run_folder import REPORT, IndexCost, Plan, first_defect, read_run, write_whole
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.scorers import Questions, Scored, by_contender, has_answer
@@ -154,7 +154,8 @@ def read_report(path: Path) -> Report:
     try:
         return TypeAdapter(Report).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise UsageError(f"cannot read {path}: {error}; `kinodex eval report {path.parent}` makes it again") from error
+        reason = first_defect(error) if isinstance(error, ValidationError) else error.strerror
+        raise UsageError(f"cannot read {path}: {reason}; `kinodex eval report {path.parent}` makes it again") from error
 
 
 def make_report(

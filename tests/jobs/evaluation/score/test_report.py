@@ -200,9 +200,23 @@ def test_a_report_is_the_same_when_read_again(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(as_json(report))
     assert read_report(path) == report
-    path.write_text("{}")
-    with pytest.raises(UsageError, match="makes it again"):
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{}", "benchmark: Field required"),
+        ("{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_an_unreadable_report_is_refused_in_one_line(tmp_path: Path, content: str | None, says: str) -> None:
+    path = tmp_path / "report.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UsageError) as refused:
         read_report(path)
+    assert str(refused.value) == f"cannot read {path}: {says}; `kinodex eval report {tmp_path}` makes it again"
 
 
 def test_a_simulated_report_says_so() -> None:

@@ -1,4 +1,4 @@
-"""Searching a library: the same frames that numpy finds, transcript by words, and both fused by rank."""
+"""Searching a library: frames as numpy finds them, words, captions and detections, and several fused by rank."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ import pytest
 
 from index.errors import QueryError, UnknownVideo
 from index.library import Library
-from index.rows import Hit, Scope
+from index.rows import CaptionRow, DetectionRow, Hit, Scope, SegmentRow
 from index.store.indexes import Thresholds, refresh
-from tests.support.random_library import DIM, SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
+from tests.support.random_library import (
+    DIM,
+    SETTINGS,
+    caption,
+    detection,
+    fingerprint,
+    found,
+    made,
+    numpy_search,
+    spoken,
+    unit_vectors,
+    write,
+)
 
 LINES = (
     (2.0, 5.0, "A dog barks at the red boat."),
@@ -177,3 +189,208 @@ def frame(time_s: float, video_id: str = "a") -> Hit:
 
 def line(start_s: float, end_s: float, video_id: str = "a") -> Hit:
     return Hit(video_id, start_s, end_s, None, 9.0, f"said at {start_s}", "transcript")
+
+
+TEXTS = ("A red kite over the sea", "Two dogs on a boat", "An empty desert")
+MEANINGS = unit_vectors(3, seed=50)
+
+
+@pytest.fixture
+def captioned(tmp_path) -> Library:
+    captioned = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
+        write(captioned, made(video_id, 30, seed=number, lines=((2.0, 4.0, "Look, a kite!"),)))
+    return captioned
+
+
+def add_captions_of(
+    captioned: Library, model: str, *video_ids: str, texts=TEXTS, meanings=MEANINGS, complete: bool = True
+) -> None:
+    rows = [caption(n, text, meanings[n]) for n, text in enumerate(texts)]
+    captioned.additions.add_captions(dict.fromkeys(video_ids, rows), model)
+    if complete:
+        assert captioned.additions.complete("captions", model, dict.fromkeys(video_ids, len(rows)), {}) == ()
+
+
+def texts(hits: list[Hit]) -> list[str | None]:
+    return [hit.text for hit in hits]
+
+
+def test_segments_carry_the_captions_of_the_newest_model(captioned):
+    segments = [SegmentRow("", n, 10.0 * n, 10.0 * n + 10.0, "shot") for n in range(3)]
+    captioned.writer.add_segments({"aaaa": segments})
+    assert [segment.caption for segment in captioned.segments("aaaa")] == [None, None, None]
+    add_captions_of(captioned, "small", "aaaa")
+    add_captions_of(captioned, "large", "aaaa", texts=("A kite", "Dogs", "Sand"))
+    add_captions_of(captioned, "broken", "aaaa", texts=("never", "seen", "at all"), complete=False)
+    first = captioned.segments("aaaa")[0]
+    assert first == SegmentRow("aaaa", 0, 0.0, 10.0, "shot", "A kite", 0.5, "large")
+    assert [row.text for row in captioned.captions("aaaa", "small")] == list(TEXTS)
+    assert captioned.captions("aaaa")[2] == CaptionRow("aaaa", 2, 20.0, 30.0, "Sand", 0.5, "large")
+    assert captioned.captions("aaaa", "broken") == captioned.captions("bbbb") == []
+
+
+def test_captions_are_counted_as_they_are_read(captioned):
+    add_captions_of(captioned, "small", "aaaa", "bbbb")
+    add_captions_of(captioned, "large", "aaaa", texts=("A kite", "Dogs"), meanings=MEANINGS[:2])
+    add_captions_of(captioned, "broken", "bbbb", "cccc", texts=("never",), meanings=MEANINGS[:1], complete=False)
+    counts = captioned.additions.counts("captions")
+    assert counts == {"aaaa": 2, "bbbb": 3}
+    assert all(len(captioned.captions(video_id)) == count for video_id, count in counts.items())
+
+
+def test_captions_by_words(captioned):
+    add_captions_of(captioned, "m", "aaaa", "bbbb")
+    add_captions_of(captioned, "m", "cccc", complete=False)
+    hits = captioned.search.captions("red kite")
+    assert {(hit.video_id, hit.time_s, hit.end_s, hit.frame_no, hit.source) for hit in hits} == {
+        ("aaaa", 0.0, 10.0, None, "caption"),
+        ("bbbb", 0.0, 10.0, None, "caption"),
+    }
+    assert len(captioned.search.captions("kite", k=1)) == 1
+    assert texts(captioned.search.captions('"boat dogs"')) == []
+    assert texts(captioned.search.captions("desert", scope=Scope(("bbbb",)))) == ["An empty desert"]
+    assert captioned.search.captions("desert", scope=Scope(None, 0.0, 20.0)) == []
+    assert len(captioned.search.captions("desert", scope=Scope(None, 19.0, 21.0))) == 2
+
+
+def test_only_the_newest_captions_are_found_however_many_older_there_are(captioned):
+    for number in range(6):
+        add_captions_of(captioned, f"old {number}", "aaaa", texts=("a zebra", "a zebra", "a zebra"))
+    add_captions_of(
+        captioned, "new", "aaaa", texts=("nothing", "nothing", "one zebra, far away, behind a very long fence")
+    )
+    assert texts(captioned.search.captions("zebra", k=1)) == ["one zebra, far away, behind a very long fence"]
+
+
+def test_captions_by_meaning(captioned):
+    add_captions_of(captioned, "m", "aaaa")
+    add_captions_of(captioned, "m", "bbbb", meanings=[None, None, MEANINGS[2]])
+    hits = captioned.search.captions("zebra", MEANINGS[2].astype(np.float32), k=2)
+    assert [(hit.video_id, hit.time_s) for hit in hits] == [("aaaa", 20.0), ("bbbb", 20.0)]
+    both = captioned.search.captions("dogs", MEANINGS[1].astype(np.float32), Scope(("aaaa",)))
+    assert both[0].text == "Two dogs on a boat"
+    assert both[0].score == pytest.approx(2 / 61)
+    with pytest.raises(QueryError, match=r"shape \(5,\)"):
+        captioned.search.captions("dogs", np.ones(5))
+
+
+def test_searches_of_captions_that_cannot_be_run(captioned):
+    with pytest.raises(QueryError, match="empty query"):
+        captioned.search.captions(" ")
+    with pytest.raises(UnknownVideo, match="nobody"):
+        captioned.search.captions("kite", scope=Scope(("nobody",)))
+
+
+def test_speech_of_the_newest_model_joins_the_subtitles(captioned):
+    for model in ("tiny", "large"):
+        captioned.additions.add_speech({"aaaa": [spoken(4, f"{model} heard a kite")]}, model)
+        captioned.additions.complete("speech", model, {"aaaa": 1}, {})
+    captioned.additions.add_speech({"aaaa": [spoken(5, "half a kite")]}, "broken")
+    lines = captioned.transcript("aaaa")
+    assert [(line.text, line.source, line.model) for line in lines] == [
+        ("Look, a kite!", "sidecar", None),
+        ("large heard a kite", "asr", "large"),
+    ]
+    found = texts(captioned.search.transcript("kite", Scope(("aaaa",))))
+    assert sorted(map(str, found)) == ["Look, a kite!", "large heard a kite"]
+
+
+def test_frames_lines_and_captions_are_fused(captioned):
+    """A moment that all three find comes before one that two find."""
+    add_captions_of(captioned, "m", "aaaa", "bbbb")
+    video = made("aaaa", 30, seed=0)
+    best = captioned.search.hybrid("kite", video.vectors[3].astype(np.float32), k=5)[0]
+    assert (best.video_id, best.frame_no, best.end_s, best.source) == ("aaaa", 3, 10.0, "both")
+    assert best.text == "Look, a kite!"
+    assert best.score > 2 / 61
+
+
+def hit_in(video_id: str, time_s: float, end_s: float, source) -> Hit:
+    return Hit(video_id, time_s, end_s, None, 1.0, f"{source} {time_s}", source)
+
+
+def test_indexes_of_captions_change_no_result(captioned):
+    add_captions_of(captioned, "wordless", "aaaa", "bbbb", texts=["kite"] * 60, meanings=[None] * 60)
+    refresh(captioned.tables, Thresholds(scalar_rows=10, vector_rows=100, stale_lines=0))
+    meanings = unit_vectors(60, seed=51)
+    add_captions_of(captioned, "m", "aaaa", "bbbb", texts=[f"kite {n}" for n in range(60)], meanings=meanings)
+    before = captioned.search.captions("7 kite", meanings[7].astype(np.float32), k=3)
+    for _ in range(2):
+        refresh(captioned.tables, Thresholds(scalar_rows=10, vector_rows=100, stale_rows=0, stale_lines=0, fragments=1))
+    assert captioned.search.captions("7 kite", meanings[7].astype(np.float32), k=3) == before
+    assert [h.text for h in before[:2]] == ["kite 7", "kite 7"]
+    assert meanings.shape == (60, DIM)
+
+
+@pytest.fixture
+def detected(tmp_path) -> Library:
+    detected = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
+        write(detected, made(video_id, 20, seed=number))
+    add_detections_of(
+        detected,
+        "closed",
+        "aaaa",
+        [detection(3, "Dog", 0.5, 1), detection(4, "dog", 0.75, 1), detection(4, "cat", 0.25)],
+    )
+    add_detections_of(detected, "closed", "bbbb", [detection(9, "dog", 0.875)])
+    add_detections_of(detected, "open", "aaaa", [detection(4, "dog", 0.625), detection(12, "  Red  kite", 0.5)])
+    detected.additions.add_detections({"cccc": [detection(1, "dog", 1.0)]}, "closed")
+    return detected
+
+
+def add_detections_of(detected: Library, model: str, video_id: str, rows) -> None:
+    detected.additions.add_detections({video_id: rows}, model)
+    assert detected.additions.complete("detections", model, {video_id: len(rows)}, {}) == ()
+
+
+def scores(hits):
+    return [(hit.video_id, hit.frame_no, hit.score) for hit in hits]
+
+
+def test_detections_of_a_video(detected):
+    rows = detected.detections("aaaa")
+    assert [(row.time_s, row.label, row.score, row.model) for row in rows] == [
+        (3.0, "dog", 0.5, "closed"),
+        (4.0, "dog", 0.75, "closed"),
+        (4.0, "dog", 0.625, "open"),
+        (4.0, "cat", 0.25, "closed"),
+        (12.0, "red kite", 0.5, "open"),
+    ]
+    assert rows[0] == DetectionRow("aaaa", 3, 3.0, "dog", 0.5, (0.125, 0.25, 0.5, 0.75), 1, "closed")
+    assert [row.label for row in detected.detections("aaaa", 4.0, 12.0, min_score=0.5)] == ["dog", "dog"]
+    assert [row.time_s for row in detected.detections("aaaa", label=" RED kite ")] == [12.0]
+    assert detected.detections("cccc") == []
+
+
+def test_frames_with_a_label_best_first(detected):
+    hits = detected.search.detections("DOG")
+    assert scores(hits) == [("bbbb", 9, 0.875), ("aaaa", 4, 0.75), ("aaaa", 3, 0.5)]
+    best = hits[0]
+    assert (best.time_s, best.end_s, best.text, best.source) == (9.0, 10.0, "dog", "detection")
+    assert scores(detected.search.detections("dog", k=1)) == [("bbbb", 9, 0.875)]
+    assert scores(detected.search.detections("dog", min_score=0.8)) == [("bbbb", 9, 0.875)]
+    assert scores(detected.search.detections("dog", scope=Scope(("aaaa",), end_s=4.0))) == [("aaaa", 3, 0.5)]
+    assert scores(detected.search.detections("dog", min_gap_s=2.0)) == [("bbbb", 9, 0.875), ("aaaa", 4, 0.75)]
+    assert detected.search.detections("zebra") == []
+
+
+def test_indexes_of_detections_change_no_result(detected):
+    detected.additions.discard_leftovers("detections", "closed")
+    add_detections_of(
+        detected, "closed", "cccc", [detection(n % 20, ("dog", "cat", "cow")[n % 3], n / 512) for n in range(400)]
+    )
+    labels = ("dog", "cat", "cow", "red kite")
+    before = [detected.search.detections(label, k=7) for label in labels]
+    refresh(detected.tables, Thresholds(scalar_rows=100, fragments=1))
+    assert [detected.search.detections(label, k=7) for label in labels] == before
+    assert before[2][0].score == 398 / 512
+    assert len(detected.detections("cccc", label="cow")) == 133
+
+
+def test_searches_of_detections_that_cannot_be_run(detected):
+    with pytest.raises(QueryError, match="empty query"):
+        detected.search.detections("")
+    with pytest.raises(UnknownVideo, match="nobody"):
+        detected.search.detections("dog", scope=Scope(("nobody",)))

@@ -312,6 +312,7 @@ def hit_in(video_id: str, time_s: float, end_s: float, source) -> Hit:
 
 def test_indexes_of_captions_change_no_result(captioned):
     add_captions_of(captioned, "wordless", "aaaa", "bbbb", texts=["kite"] * 60, meanings=[None] * 60)
+    # 120 captions without a vector
     refresh(captioned.tables, Thresholds(scalar_rows=10, vector_rows=100, stale_lines=0))
     meanings = unit_vectors(60, seed=51)
     add_captions_of(captioned, "m", "aaaa", "bbbb", texts=[f"kite {n}" for n in range(60)], meanings=meanings)

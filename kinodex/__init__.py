@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     )
     from jobs.errors import UsageError
     from jobs.evaluation.harness import evaluate as eval
-    from jobs.evaluation.score.report import Report as EvalReport
-    from jobs.ingest.outcomes import Report as IngestReport
+    from jobs.evaluation.score.report import EvalReport
+    from jobs.ingest.outcomes import IngestReport
     from kinodex.corpus import ingest
     from kinodex.library import Frame, Library, open
     from pipeline.errors import PipelineError
@@ -125,7 +125,7 @@ _HOMES = {
 }
 """The public names of each module."""
 
-_NAMES_THERE = {"eval": "evaluate", "EvalReport": "Report", "IngestReport": "Report"}
+_NAMES_THERE = {"eval": "evaluate"}
 """Public names that are called otherwise in their module."""
 
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}

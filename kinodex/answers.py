@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AskArguments:
     """The arguments of `Library.ask` beside the question and its videos: agent, model, budget and files."""
 
     model: str | Models
@@ -41,7 +41,7 @@ class Request:
     on_event: Callable[[Event], None]
 
 
-def answer_one(environment: Environment, question: Question, request: Request) -> Answer:
+def answer_one(environment: Environment, question: Question, request: AskArguments) -> Answer:
     """Answer one question; `request.trace` is written while it is answered."""
     if request.trace is not None and request.after is not None and request.trace.resolve() == request.after.resolve():
         raise UsageError(f"got {request.trace} for both trace and after, which would overwrite it; give a new file")
@@ -71,7 +71,7 @@ def answer_one(environment: Environment, question: Question, request: Request) -
 
 
 def answer_many(
-    environment: Environment, questions: Sequence[Question], request: Request, together: int
+    environment: Environment, questions: Sequence[Question], request: AskArguments, together: int
 ) -> list[Answer]:
     """Answer questions about the same videos, at most `together` at once; the answers in their order."""
 
@@ -85,7 +85,7 @@ def answer_many(
 
 
 @asynccontextmanager
-async def _models(environment: Environment, request: Request) -> AsyncIterator[Models]:
+async def _models(environment: Environment, request: AskArguments) -> AsyncIterator[Models]:
     """The models of a request: objects as they are, names as the command line takes them."""
     if not isinstance(request.model, str):
         if request.base_url is not None:

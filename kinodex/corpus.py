@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jobs.ingest.outcomes import Progress, Report
+    from jobs.ingest.outcomes import IngestReport, Progress
 
 
 def ingest(
@@ -15,7 +15,7 @@ def ingest(
     library: str | Path,
     on_progress: Callable[[Progress], None] | None = None,
     **settings: Any,
-) -> Report:
+) -> IngestReport:
     """Index videos into a library, as `kinodex ingest` does; run again, it does only what is new.
 
     `sources` are files, folders, globs and fsspec URIs. `settings` are those of `kinodex ingest --print-config`, such

@@ -270,9 +270,9 @@ class Library:
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
         """
-        from kinodex.answers import Request, answer_one
+        from kinodex.answers import AskArguments, answer_one
 
-        request = Request(
+        request = AskArguments(
             model,
             base_url,
             agent,
@@ -302,9 +302,9 @@ class Library:
 
         Raises as `ask` does; if one question raises, the others are cancelled.
         """
-        from kinodex.answers import Request, answer_many
+        from kinodex.answers import AskArguments, answer_many
 
-        request = Request(model, base_url, agent, parameters, budget, cache, None, None, lambda event: None)
+        request = AskArguments(model, base_url, agent, parameters, budget, cache, None, None, lambda event: None)
         asked = [_question(question, ()) for question in questions]
         return answer_many(self.environment(*videos), asked, request, together)
 

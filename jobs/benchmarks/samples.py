@@ -70,7 +70,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingVideo:
     """A video of a benchmark that the library lacks, the reason, and the number of its questions, all left out."""
 
     video: str

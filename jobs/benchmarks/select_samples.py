@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from index.rows import VideoRow
-from jobs.benchmarks.samples import Missing, Sample, csv_table, json_file
+from jobs.benchmarks.samples import MissingVideo, Sample, csv_table, json_file
 from jobs.errors import UsageError
 from pipeline.sources.discover import VIDEO_SUFFIXES
 
@@ -45,7 +45,7 @@ class VideoMatches:
     """The library's video ids by the benchmark's names, one or all of an episode, and the videos without a match."""
 
     videos: Mapping[str, tuple[str, ...]]
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingVideo, ...]
 
 
 def parse_subset(only: Sequence[str], ids: Path | None) -> Subset:
@@ -100,7 +100,7 @@ def match_videos(
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
         else:
-            missing.append(Missing(video, _no_match(name, same), questions))
+            missing.append(MissingVideo(video, _no_match(name, same), questions))
     return VideoMatches(found, tuple(missing))
 
 

@@ -10,7 +10,7 @@ import typer
 from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
-    from jobs.doctor import Finding
+    from jobs.doctor import CheckResult
 
 ALWAYS = ("base", "builtin")
 """Needed by everything."""
@@ -53,7 +53,7 @@ def doctor(
     raise typer.Exit(SOME_FAILED if failed else OK)
 
 
-def show(found: Sequence[Finding], failed: Sequence[Finding]) -> None:
+def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
     """Print the page for people."""
     from rich.markup import escape
 

@@ -14,7 +14,7 @@ from index.rows import RunRow
 from jobs.console.escape import visible
 from jobs.console.output import clock, console, counted, duration, plain_table, print_json
 from jobs.errors import UsageError
-from jobs.ingest.outcomes import STATES, Report, SourceOutcome, summary
+from jobs.ingest.outcomes import STATES, IngestReport, SourceOutcome, summary
 
 MOST_LINES = 50
 """Lines of outcomes at most; nobody reads a million, and the library holds the failures."""
@@ -22,7 +22,7 @@ MOST_LINES = 50
 MOST_RUNS = 20
 
 
-def show_report(report: Report, library: Library, as_json: bool) -> None:
+def show_report(report: IngestReport, library: Library, as_json: bool) -> None:
     """Show a report: source by source, up to a number that people read, then in numbers."""
     numbers = summary(report)
     if as_json:

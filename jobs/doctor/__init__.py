@@ -11,7 +11,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line of the doctor's page.
 
     `missing` can be installed or configured; `broken` is there and does not work; `todo` says what to do about either.

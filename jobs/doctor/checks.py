@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from index.errors import KinodexError
 from index.library import Library
 from index.maintenance.maintain import health as check_health
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 from jobs.doctor.decoders import check_decoders
 from jobs.doctor.endpoint import check_endpoint
 from jobs.doctor.gpu import check_gpu
@@ -28,7 +28,7 @@ KEYS = {
 
 def run_checks(
     library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
-) -> list[Finding]:
+) -> list[CheckResult]:
     """All lines of the page. A library and an endpoint are checked only if they are named.
 
     Raises BadSettings for a URL that is none.
@@ -39,7 +39,7 @@ def run_checks(
     return found + (check_library(library) if library is not None else [])
 
 
-def failed_needs(found: Sequence[Finding], needed: Collection[str]) -> list[Finding]:
+def failed_needs(found: Sequence[CheckResult], needed: Collection[str]) -> list[CheckResult]:
     """Needed lines that are not ok; raises UsageError for a name that no line has."""
     names = list(dict.fromkeys(each.name for each in found))
     if unknown := sorted({*needed}.difference(names)):
@@ -47,29 +47,29 @@ def failed_needs(found: Sequence[Finding], needed: Collection[str]) -> list[Find
     return [each for each in found if each.name in needed and each.state != "ok"]
 
 
-def check_keys(extra: str | None = None) -> list[Finding]:
+def check_keys(extra: str | None = None) -> list[CheckResult]:
     """Check that the variables with keys are set, and one more by its name; no value is ever shown."""
     variables = KEYS if extra is None or extra in KEYS else {extra: "for the endpoint", **KEYS}
     return [
-        Finding("keys", name, "ok", f"set, {purpose}")
+        CheckResult("keys", name, "ok", f"set, {purpose}")
         if os.environ.get(name, "").strip()
-        else Finding("keys", name, "missing", f"not set, {purpose}", f"export {name}=... where it is needed")
+        else CheckResult("keys", name, "missing", f"not set, {purpose}", f"export {name}=... where it is needed")
         for name, purpose in variables.items()
     ]
 
 
-def check_library(uri: str) -> list[Finding]:
+def check_library(uri: str) -> list[CheckResult]:
     """Check in one line that a library opens and that all its rows are there."""
     section = name = "library"
     try:
         library = Library.open(uri)
         health = check_health(library)
     except KinodexError as error:
-        return [Finding(section, name, "broken", str(error))]
+        return [CheckResult(section, name, "broken", str(error))]
     frames = sum(row.frames for row in library.videos())
     at_work = f", at work: {', '.join(map(str, health.at_work))}" if health.at_work else ""
     size = f"{uri}: {health.audit.videos:,} videos, {frames:,} frames, {health.data_bytes / 1e9:.2f} GB{at_work}"
     if health.problems:
         more = f" and {len(health.problems) - 1:,} more" if len(health.problems) > 1 else ""
-        return [Finding(section, name, "broken", f"{size}; {health.problems[0]}{more}", f"kinodex maintain {uri}")]
-    return [Finding(section, name, "ok", f"{size}; every row is where it should be")]
+        return [CheckResult(section, name, "broken", f"{size}; {health.problems[0]}{more}", f"kinodex maintain {uri}")]
+    return [CheckResult(section, name, "ok", f"{size}; every row is where it should be")]

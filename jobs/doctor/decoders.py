@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.bench.resource_usage import Lost, run_alone_within
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 from pipeline.decoding.open import DECODERS
 from pipeline.errors import PipelineError
 
@@ -23,7 +23,7 @@ LIMIT_S = 60.0
 """decord may hang, and loading torch from a slow disk takes its time."""
 
 
-def check_decoders() -> list[Finding]:
+def check_decoders() -> list[CheckResult]:
     """Check all decoders. Without PyAV, which also makes the film, the others cannot be tried either."""
     missing = {name: _find_missing(name) for name in DECODERS}
     installed = [name for name in DECODERS if missing[name] is None]
@@ -32,14 +32,14 @@ def check_decoders() -> list[Finding]:
     return [missing[name] or tried[name] for name in DECODERS]
 
 
-def _find_missing(name: str) -> Finding | None:
+def _find_missing(name: str) -> CheckResult | None:
     """The reason why a decoder cannot even be tried, None if it can."""
     if importlib.util.find_spec("av") is None and name != "pyav":
-        return Finding(SECTION, name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
+        return CheckResult(SECTION, name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
     if importlib.util.find_spec(PACKAGES[name]) is None:
-        return Finding(SECTION, name, "missing", "not installed", f"pip install 'kinodex[{EXTRAS[name]}]'")
+        return CheckResult(SECTION, name, "missing", "not installed", f"pip install 'kinodex[{EXTRAS[name]}]'")
     if name == "nvdec" and shutil.which("nvidia-smi") is None:
-        return Finding(SECTION, name, "missing", "no NVIDIA GPU", "PyAV reads everything; --decoder auto takes it")
+        return CheckResult(SECTION, name, "missing", "no NVIDIA GPU", "PyAV reads everything; --decoder auto takes it")
     return None
 
 
@@ -57,18 +57,18 @@ def _film(is_needed: bool) -> Iterator[Path]:
         yield path
 
 
-def _try_decoder(name: str, film: Path) -> Finding:
+def _try_decoder(name: str, film: Path) -> CheckResult:
     """Decode the film in a process of its own."""
     todo = f"pip install -U 'kinodex[{EXTRAS[name]}]'; see docs/decoders.md"
     try:
         frames, reason = run_alone_within(LIMIT_S, read_film, str(film), name)
     except Lost as error:
-        return Finding(SECTION, name, "broken", str(error), todo)
+        return CheckResult(SECTION, name, "broken", str(error), todo)
     except (PipelineError, ImportError, OSError) as error:
-        return Finding(SECTION, name, "broken", f"{type(error).__name__}: {error}", todo)
+        return CheckResult(SECTION, name, "broken", f"{type(error).__name__}: {error}", todo)
     if reason is not None:
-        return Finding(SECTION, name, "broken", f"PyAV had to take over ({reason})", todo)
-    return Finding(SECTION, name, "ok", f"read {frames} frames of a film that was drawn for it")
+        return CheckResult(SECTION, name, "broken", f"PyAV had to take over ({reason})", todo)
+    return CheckResult(SECTION, name, "ok", f"read {frames} frames of a film that was drawn for it")
 
 
 def read_film(film: str, decoder: str) -> tuple[int, str | None]:

@@ -16,7 +16,7 @@ from agent.models.endpoint import CompletionRequest, Endpoint
 from agent.models.role_config import Role, api_key, read_roles
 from agent.models.structured_output import json_values
 from agent.prompts.render import user_message
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 
 if TYPE_CHECKING:
     from agent.models.structured_output import Completion
@@ -48,7 +48,7 @@ class NameColour(BaseModel):
     colour: str
 
 
-def check_endpoint(base_url: str, model: str | None, key_env: str | None) -> list[Finding]:
+def check_endpoint(base_url: str, model: str | None, key_env: str | None) -> list[CheckResult]:
     """Check what a server at `base_url` lists and can do with `model`, or with the first model that it lists.
 
     Raises BadSettings for a URL that is none.
@@ -59,7 +59,7 @@ def check_endpoint(base_url: str, model: str | None, key_env: str | None) -> lis
     return asyncio.run(_probe(role, model))
 
 
-async def _probe(role: Role, model: str | None) -> list[Finding]:
+async def _probe(role: Role, model: str | None) -> list[CheckResult]:
     try:
         listed, names = await _list_models(role)
         chosen = model or (names[0] if names else None)
@@ -73,11 +73,11 @@ async def _probe(role: Role, model: str | None) -> list[Finding]:
             await endpoint.close()
     except ModelError as error:
         todo = "fix that and run this again"
-        untried = (Finding(SECTION, name, "missing", "not tried", todo) for name in ABILITIES)
-        return [Finding(SECTION, CHAT, "broken", str(error), todo), *untried]
+        untried = (CheckResult(SECTION, name, "missing", "not tried", todo) for name in ABILITIES)
+        return [CheckResult(SECTION, CHAT, "broken", str(error), todo), *untried]
 
 
-async def _list_models(role: Role) -> tuple[Finding, list[str]]:
+async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
     """Models that the server lists. Some servers list nothing and chat all the same."""
     import openai
 
@@ -87,19 +87,21 @@ async def _list_models(role: Role) -> tuple[Finding, list[str]]:
     except openai.APIConnectionError as error:
         raise provider_errors.connection_error(role, error) from error
     except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:  # its reply is no list
-        return Finding(SECTION, LISTING, "missing", f"none listed ({provider_errors.clip(error)})", "name --model"), []
+        return CheckResult(
+            SECTION, LISTING, "missing", f"none listed ({provider_errors.clip(error)})", "name --model"
+        ), []
     shown = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-    return Finding(SECTION, LISTING, "ok", f"{role.base_url} lists {shown or 'none'}"), names
+    return CheckResult(SECTION, LISTING, "ok", f"{role.base_url} lists {shown or 'none'}"), names
 
 
-async def _try_chat(endpoint: Endpoint) -> Finding:
+async def _try_chat(endpoint: Endpoint) -> CheckResult:
     began = time.monotonic()
     reply = await endpoint.complete(CompletionRequest([user_message(ECHO, (), None)], ProbeReply, 0.0, "text"))
     took = f"{time.monotonic() - began:.1f} s, {reply.input_tokens} tokens in, {reply.output_tokens} out"
-    return Finding(SECTION, CHAT, "ok", f"{endpoint.role.model} said {_quoted(reply)} ({took})")
+    return CheckResult(SECTION, CHAT, "ok", f"{endpoint.role.model} said {_quoted(reply)} ({took})")
 
 
-async def _try_image(endpoint: Endpoint) -> Finding:
+async def _try_image(endpoint: Endpoint) -> CheckResult:
     """Show a picture of one colour; a model that cannot name the colour does not see."""
     todo = "agents that look at frames need a model that sees; those that read do not"
     try:
@@ -107,39 +109,39 @@ async def _try_image(endpoint: Endpoint) -> Finding:
             CompletionRequest([user_message(WHICH_COLOUR, [_picture()], None)], ProbeReply, 0.0, "text")
         )
     except ModelError as error:
-        return Finding(SECTION, IMAGES, "missing", f"takes no picture ({error})", todo)
+        return CheckResult(SECTION, IMAGES, "missing", f"takes no picture ({error})", todo)
     if COLOUR not in reply.text.lower():
-        return Finding(SECTION, IMAGES, "missing", f"says of a {COLOUR} picture: {_quoted(reply)}", todo)
-    return Finding(SECTION, IMAGES, "ok", f"says of a {COLOUR} picture: {_quoted(reply)}")
+        return CheckResult(SECTION, IMAGES, "missing", f"says of a {COLOUR} picture: {_quoted(reply)}", todo)
+    return CheckResult(SECTION, IMAGES, "ok", f"says of a {COLOUR} picture: {_quoted(reply)}")
 
 
-async def _try_schema(endpoint: Endpoint) -> Finding:
+async def _try_schema(endpoint: Endpoint) -> CheckResult:
     try:
         reply = await endpoint.complete(CompletionRequest([user_message(SKY, (), None)], ProbeReply, 0.0, "json"))
     except ModelError as error:
-        return Finding(SECTION, SCHEMA, "missing", str(error))
+        return CheckResult(SECTION, SCHEMA, "missing", str(error))
     if endpoint.rung != SCHEMA:
         message = f"takes none; kinodex asks it for {endpoint.rung} and checks each reply"
-        return Finding(SECTION, SCHEMA, "missing", message, "nothing; more replies may be invalid")
+        return CheckResult(SECTION, SCHEMA, "missing", message, "nothing; more replies may be invalid")
     if not _fits(reply):
         todo = "kinodex will ask again for a reply that does not fit; another server or model may keep to schemas"
-        return Finding(SECTION, SCHEMA, "missing", f"takes one, and says {_quoted(reply)}", todo)
-    return Finding(SECTION, SCHEMA, "ok", "keeps to a schema")
+        return CheckResult(SECTION, SCHEMA, "missing", f"takes one, and says {_quoted(reply)}", todo)
+    return CheckResult(SECTION, SCHEMA, "ok", "keeps to a schema")
 
 
-async def _try_tool(endpoint: Endpoint) -> Finding:
+async def _try_tool(endpoint: Endpoint) -> CheckResult:
     todo = "nothing: agents with tools ask it for JSON instead"
     try:
         reply = await endpoint.complete(
             CompletionRequest([user_message(SKY, (), None)], ProbeReply, 0.0, "tools", (NameColour,))
         )
     except ModelError as error:
-        return Finding(SECTION, TOOLS, "missing", str(error), todo)
+        return CheckResult(SECTION, TOOLS, "missing", str(error), todo)
     if not endpoint.supports_tools:
-        return Finding(SECTION, TOOLS, "missing", "takes none", todo)
+        return CheckResult(SECTION, TOOLS, "missing", "takes none", todo)
     if not reply.calls:
-        return Finding(SECTION, TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", todo)
-    return Finding(SECTION, TOOLS, "ok", f"called {_quoted(reply)}")
+        return CheckResult(SECTION, TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", todo)
+    return CheckResult(SECTION, TOOLS, "ok", f"called {_quoted(reply)}")
 
 
 def _picture() -> ShownFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 
 SECTION = "GPU"
 FIELDS = "name,driver_version,memory.total,memory.used"
@@ -13,36 +13,36 @@ LIMIT_S = 20.0
 NEEDS_NONE = "everything runs on the CPU too, more slowly"
 
 
-def check_gpu() -> list[Finding]:
+def check_gpu() -> list[CheckResult]:
     """Check the driver, and torch on every GPU."""
     driver = _check_driver()
     return [driver, _check_torch(has_gpu=driver.state == "ok")]
 
 
-def _check_driver() -> Finding:
+def _check_driver() -> CheckResult:
     if shutil.which("nvidia-smi") is None:
-        return Finding(SECTION, "driver", "missing", "no nvidia-smi here", NEEDS_NONE)
+        return CheckResult(SECTION, "driver", "missing", "no nvidia-smi here", NEEDS_NONE)
     command = ["nvidia-smi", f"--query-gpu={FIELDS}", "--format=csv,noheader"]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(SECTION, "driver", "broken", f"nvidia-smi: {error}", "look at the driver's installation")
+        return CheckResult(SECTION, "driver", "broken", f"nvidia-smi: {error}", "look at the driver's installation")
     lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
     if ran.returncode or not lines:
         reason = lines[-1] if lines else "lists no GPU"
-        return Finding(SECTION, "driver", "broken", f"nvidia-smi: {reason}", "look at the driver's installation")
-    return Finding(SECTION, "driver", "ok", "; ".join(f"{line} (name, driver, memory, used)" for line in lines))
+        return CheckResult(SECTION, "driver", "broken", f"nvidia-smi: {reason}", "look at the driver's installation")
+    return CheckResult(SECTION, "driver", "ok", "; ".join(f"{line} (name, driver, memory, used)" for line in lines))
 
 
-def _check_torch(has_gpu: bool) -> Finding:
+def _check_torch(has_gpu: bool) -> CheckResult:
     import torch
 
     build = f"torch {torch.__version__}, " + (f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU")
     if not torch.cuda.is_available():
         if not has_gpu:
-            return Finding(SECTION, "cuda", "missing", f"{build}; no GPU", NEEDS_NONE)
+            return CheckResult(SECTION, "cuda", "missing", f"{build}; no GPU", NEEDS_NONE)
         todo = "install torch's CUDA build (https://pytorch.org/get-started), and a driver new enough for it"
-        return Finding(SECTION, "cuda", "broken", f"{build}, which does not see the GPU", todo)
+        return CheckResult(SECTION, "cuda", "broken", f"{build}, which does not see the GPU", todo)
     names = []
     for number in range(torch.cuda.device_count()):
         try:
@@ -50,8 +50,8 @@ def _check_torch(has_gpu: bool) -> Finding:
             right = bool((ones @ ones == 64).all().item())
         except RuntimeError as error:
             message = f"{build}; GPU {number}: {str(error).splitlines()[0]}"
-            return Finding(SECTION, "cuda", "broken", message, "install another torch build, or free the GPU")
+            return CheckResult(SECTION, "cuda", "broken", message, "install another torch build, or free the GPU")
         if not right:
-            return Finding(SECTION, "cuda", "broken", f"{build}; GPU {number} computes wrongly", "look at the GPU")
+            return CheckResult(SECTION, "cuda", "broken", f"{build}; GPU {number} computes wrongly", "look at the GPU")
         names.append(torch.cuda.get_device_name(number))
-    return Finding(SECTION, "cuda", "ok", f"{build}; computed on {', '.join(names)}")
+    return CheckResult(SECTION, "cuda", "ok", f"{build}; computed on {', '.join(names)}")

@@ -9,7 +9,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 from jobs.model_choice import cache_file
 
 SECTION = "machine"
@@ -18,13 +18,13 @@ MIN_FREE_BYTES = 2_000_000_000
 CGROUP = Path("/sys/fs/cgroup")
 
 
-def check_machine() -> list[Finding]:
+def check_machine() -> list[CheckResult]:
     """Check versions, cores, memory and disks."""
     python = f"Python {platform.python_version()}, {platform.platform()}"
     return [
-        Finding(SECTION, "kinodex", "ok", f"{version('kinodex')}, {python}"),
-        Finding(SECTION, "cores", "ok", _cores()),
-        Finding(SECTION, "memory", "ok", _memory()),
+        CheckResult(SECTION, "kinodex", "ok", f"{version('kinodex')}, {python}"),
+        CheckResult(SECTION, "cores", "ok", _cores()),
+        CheckResult(SECTION, "memory", "ok", _memory()),
         *(_check_space(name, folder) for name, folder in _folders().items()),
     ]
 
@@ -69,16 +69,16 @@ def _folders() -> dict[str, Path]:
     }
 
 
-def _check_space(name: str, folder: Path) -> Finding:
+def _check_space(name: str, folder: Path) -> CheckResult:
     """Check the free space where a folder is, or will be."""
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     free_bytes = shutil.disk_usage(existing).free
     message = f"{gigabytes(free_bytes)} free at {folder}"
     if not os.access(existing, os.W_OK):
-        return Finding(SECTION, name, "broken", f"{folder} cannot be written", _remedy(name))
+        return CheckResult(SECTION, name, "broken", f"{folder} cannot be written", _remedy(name))
     if free_bytes < MIN_FREE_BYTES:
-        return Finding(SECTION, name, "broken", message, f"free some; {_remedy(name)}")
-    return Finding(SECTION, name, "ok", message)
+        return CheckResult(SECTION, name, "broken", message, f"free some; {_remedy(name)}")
+    return CheckResult(SECTION, name, "ok", message)
 
 
 def _remedy(name: str) -> str:

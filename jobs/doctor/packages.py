@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
 from packaging.requirements import Requirement
 
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 
 SECTION = "packages"
 BASE = "base"
@@ -27,7 +27,7 @@ PURPOSES = {
 FOR_DEVELOPERS = ("dev", "docs")
 
 
-def check_packages() -> list[Finding]:
+def check_packages() -> list[CheckResult]:
     """Check the base install, then every extra, as this kinodex was installed."""
     wanted = [Requirement(text) for text in requires("kinodex") or ()]
     base = [each for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
@@ -40,7 +40,7 @@ def _is_of(requirement: Requirement, extra: str) -> bool:
     return requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
 
 
-def _finding(name: str, wanted: Sequence[Requirement], install: str) -> Finding:
+def _finding(name: str, wanted: Sequence[Requirement], install: str) -> CheckResult:
     """Check one install. A missing base package counts as broken: kinodex does not start without it."""
     held = {each.name: _version(each.name) for each in wanted}
     missing = [each for each in wanted if held[each.name] is None]
@@ -48,13 +48,13 @@ def _finding(name: str, wanted: Sequence[Requirement], install: str) -> Finding:
     here = ", ".join(f"{package} {number}" for package, number in held.items() if number is not None)
     purpose = f" ({PURPOSES[name]})" if name in PURPOSES else ""
     if unfit:
-        return Finding(SECTION, name, "broken", f"{'; '.join(unfit)}{purpose}", f"pip install -U '{install}'")
+        return CheckResult(SECTION, name, "broken", f"{'; '.join(unfit)}{purpose}", f"pip install -U '{install}'")
     if missing:
         brings = ", ".join(f"{each.name}{each.specifier}" for each in missing)
         message = (f"has {here}" if here else "not installed") + purpose
         todo = f"pip install '{install}', which brings {brings}"
-        return Finding(SECTION, name, "broken" if name == BASE else "missing", message, todo)
-    return Finding(SECTION, name, "ok", here + purpose)
+        return CheckResult(SECTION, name, "broken" if name == BASE else "missing", message, todo)
+    return CheckResult(SECTION, name, "ok", here + purpose)
 
 
 def _fits(wanted: Requirement, held: dict[str, str | None]) -> bool:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from jobs.evaluation.run.run_folder import Run, read_run
     from jobs.evaluation.run.systems import System, parse_systems
     from jobs.evaluation.run.types import RunContext
-    from jobs.evaluation.score.report import Report
+    from jobs.evaluation.score.report import EvalReport
 
 __all__ = [
-    "Report",
+    "EvalReport",
     "Run",
     "RunContext",
     "RunOptions",
@@ -39,7 +39,7 @@ _MODULES = {
     "jobs.evaluation.run.run_folder": ("Run", "read_run"),
     "jobs.evaluation.run.systems": ("System", "parse_systems"),
     "jobs.evaluation.run.types": ("RunContext",),
-    "jobs.evaluation.score.report": ("Report",),
+    "jobs.evaluation.score.report": ("EvalReport",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -14,7 +14,7 @@ from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run, samples_for
 from jobs.evaluation.run.systems import parse_systems
 from jobs.evaluation.run.types import RunContext, Solve
-from jobs.evaluation.score.report import Report, report_run
+from jobs.evaluation.score.report import EvalReport, report_run
 from jobs.model_choice import ModelChoice
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def evaluate(
     workers: int = 1,
     page: bool = False,
     verbose: bool = False,
-) -> Report:
+) -> EvalReport:
     """Run agents on a benchmark about a library's videos, and return the report.
 
     `benchmark` is a name as `kinodex eval check` takes it, such as "lvbench", or "own" for questions of one's own;

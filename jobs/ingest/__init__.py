@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobs.ingest.config import IngestConfig
     from jobs.ingest.manifest import read_manifest
-    from jobs.ingest.outcomes import Progress, Report, SourceOutcome
+    from jobs.ingest.outcomes import IngestReport, Progress, SourceOutcome
     from jobs.ingest.run import run_ingest
 
-__all__ = ["IngestConfig", "Progress", "Report", "SourceOutcome", "read_manifest", "run_ingest"]
+__all__ = ["IngestConfig", "IngestReport", "Progress", "SourceOutcome", "read_manifest", "run_ingest"]
 
 _HOMES = {
     "IngestConfig": "config",
     "Progress": "outcomes",
-    "Report": "outcomes",
+    "IngestReport": "outcomes",
     "SourceOutcome": "outcomes",
     "read_manifest": "manifest",
     "run_ingest": "run",

@@ -46,7 +46,7 @@ from jobs.ingest.messages import (
     ChunkResult,
     ChunkSplit,
     Executor,
-    Finished,
+    FinishedTask,
     Identify,
     IdentifyDone,
     Read,
@@ -177,7 +177,7 @@ class Coordinator:
             self._current = task.chunks[0].video.source.title
         self._executor.start(worker, task)
 
-    def _take(self, finished: Finished) -> None:
+    def _take(self, finished: FinishedTask) -> None:
         """Take in the end of a task."""
         task, result = finished.task, finished.result
         if result is None:

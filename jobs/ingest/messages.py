@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.decoding.base import Span
 from pipeline.sampling.sample import Chunk, ChunkSummary, SamplingSettings
-from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.fetch import FetchedVideo, Source
 
 
@@ -23,7 +23,7 @@ class Assignment:
     lease: tuple[str, str]
     """Name and token of the run's lease; a worker whose run lost it writes nothing more."""
     sampling: SamplingSettings
-    limits: Limits
+    limits: SandboxLimits
     frames_a_commit: int
 
 
@@ -110,7 +110,7 @@ Task = Identify | Read
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedTask:
     """A task that ended; `result` is None if its worker was lost and nothing is known of the task."""
 
     worker: int
@@ -127,7 +127,7 @@ class Executor(Protocol):
     def start(self, worker: int, task: Task) -> None:
         """Start a task on an idle worker."""
 
-    def wait(self, timeout_s: float) -> list[Finished]:
+    def wait(self, timeout_s: float) -> list[FinishedTask]:
         """Wait for tasks to end; returns those that ended since the last call."""
 
     def forget(self, video: FetchedVideo) -> None:

@@ -63,7 +63,7 @@ Watch = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class IngestReport:
     """Report of a run: outcomes, and where its time went; kept in the library as one row of `runs`.
 
     `seconds_by_stage` are seconds summed over workers: fetch, decode, jpeg, prepare, subtitles, embed, write.
@@ -101,7 +101,7 @@ class Report:
         return sum(outcome.duration_s for outcome in self.outcomes if outcome.state == "indexed")
 
 
-def summary(report: Report) -> dict[str, Any]:
+def summary(report: IngestReport) -> dict[str, Any]:
     """Numbers of a report, as `runs` keeps them: outcomes counted by state, failures by class."""
     plain = {each.name: getattr(report, each.name) for each in fields(report) if each.name != "outcomes"}
     counts = {state: report.count(state) for state in STATES}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from jobs.errors import UsageError
-from jobs.ingest.messages import Assignment, Finished, Identify, IdentifyDone, Task, WorkDone
+from jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, Task, WorkDone
 from jobs.ingest.ray_embedders import Embedders, Sizes
 from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, total_resources
@@ -170,7 +170,7 @@ class RayExecutor:
         reference = actor.read.remote(task.chunks, self._embedders.actors[embedder], task.may_split)
         self._running[reference] = (worker, task, embedder)
 
-    def wait(self, timeout_s: float) -> list[Finished]:
+    def wait(self, timeout_s: float) -> list[FinishedTask]:
         import ray
 
         if time.monotonic() - self._checked_s > GROW_EVERY_S:
@@ -207,7 +207,7 @@ class RayExecutor:
                 ) from error
             self._grow()
 
-    def _collect(self, reference: Any) -> list[Finished]:
+    def _collect(self, reference: Any) -> list[FinishedTask]:
         """Collect the end of a task; all tasks of a lost worker end with it."""
         import ray
 
@@ -219,9 +219,9 @@ class RayExecutor:
             worker = self._running[reference][0]
             lost = [other for other, (owner, _, _) in self._running.items() if owner == worker]
             self._replace(worker)
-            return [Finished(worker, self._pop(other), None) for other in lost]
+            return [FinishedTask(worker, self._pop(other), None) for other in lost]
         worker = self._running[reference][0]
-        return [Finished(worker, self._pop(reference), result)]
+        return [FinishedTask(worker, self._pop(reference), result)]
 
     def _pop(self, reference: Any) -> Task:
         _, task, embedder = self._running.pop(reference)

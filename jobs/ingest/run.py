@@ -27,11 +27,11 @@ from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
 from jobs.ingest.coordinator import Coordinator, RunLimits
 from jobs.ingest.messages import Assignment, Executor
-from jobs.ingest.outcomes import Report, Watch, summary, utilisation
+from jobs.ingest.outcomes import IngestReport, Watch, summary, utilisation
 from jobs.tokenizer import fetch_or_note
 from pipeline.errors import SourceError
 from pipeline.sampling.sample import IngestSettings
-from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.fetch import Source, Stamp, stamp
 
 LEASE = "ingest"
@@ -53,7 +53,7 @@ class _Models:
 
 def run_ingest(
     config: IngestConfig, sources: Sequence[Source], uri: str, watch: Watch = lambda progress: None
-) -> Report:
+) -> IngestReport:
     """Index every source that the library at `uri` does not hold yet; bad ones become failure rows.
 
     Raises LibraryBusy if another ingest is writing it, a LibraryError (a full disk, say) as it comes, a SpaceError
@@ -80,7 +80,7 @@ def _under_lease(
     lease: Lease,
     models: _Models,
     watches: Sequence[Watch],
-) -> Report:
+) -> IngestReport:
     began, started_at = time.monotonic(), datetime.now(UTC)
     stamps = {source.uri: _stamp(source) for source in sources}
     before, held = library.ingest_log.sources(), library.video_ids()
@@ -92,7 +92,7 @@ def _under_lease(
         limits=_limits(config),
         frames_a_commit=config.frames_a_commit,
     )
-    report = Report(
+    report = IngestReport(
         run_id=secrets.token_hex(8),
         started_at=started_at,
         seconds=0.0,
@@ -112,7 +112,7 @@ def _under_lease(
     return replace(report, seconds=time.monotonic() - began)
 
 
-def _with_numbers(report: Report, coordinator: Coordinator, executor: Executor, wall_s: float) -> Report:
+def _with_numbers(report: IngestReport, coordinator: Coordinator, executor: Executor, wall_s: float) -> IngestReport:
     busy = utilisation(coordinator.seconds, executor.readers, executor.embedders, wall_s)
     return replace(
         report,
@@ -220,8 +220,8 @@ def _is_known(
     return row.video_id in held if row.video_id else not config.retry_failed
 
 
-def _limits(config: IngestConfig) -> Limits:
-    return Limits(
+def _limits(config: IngestConfig) -> SandboxLimits:
+    return SandboxLimits(
         base_s=config.video_base_s,
         per_video_s=config.video_rate,
         silence_s=config.silence_s,
@@ -229,7 +229,7 @@ def _limits(config: IngestConfig) -> Limits:
     )
 
 
-def _run_row(report: Report, state: str) -> RunRow:
+def _run_row(report: IngestReport, state: str) -> RunRow:
     ended = None if state == RUNNING else report.started_at + timedelta(seconds=report.seconds)
     numbers = json.loads(json.dumps(summary(report), default=str))
     return RunRow(report.run_id, LEASE, state, report.started_at, ended, numbers)

@@ -26,7 +26,7 @@ from jobs.ingest.messages import (
     ChunkFailed,
     ChunkRead,
     ChunkSplit,
-    Finished,
+    FinishedTask,
     Identify,
     IdentifyDone,
     SourceFailed,
@@ -221,9 +221,9 @@ class LocalExecutor:
             future = self._pool.submit(here.read, task.chunks, self._embed, task.may_split)
         self._running[future] = (worker, task)
 
-    def wait(self, timeout_s: float) -> list[Finished]:
+    def wait(self, timeout_s: float) -> list[FinishedTask]:
         done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
-        return [Finished(*self._running.pop(future), future.result()) for future in done]
+        return [FinishedTask(*self._running.pop(future), future.result()) for future in done]
 
     def forget(self, video: FetchedVideo) -> None:
         self._workers[0].forget(video)

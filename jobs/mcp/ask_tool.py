@@ -38,7 +38,7 @@ AGENTS = ", ".join(each.name for each in VARIANTS)
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """Models, agent and limits of answers; a call may choose another agent, and may spend less than `budget`, not more."""
+    """Models, agent and limits of answers; a call may choose another agent, and spend less than `budget`, not more."""
 
     models: ModelsFor
     model_names: Mapping[str, str]

@@ -7,7 +7,7 @@ from typing import Any
 from jobs.benchmarks.samples import Sample
 from jobs.evaluation.run.run_folder import PAGE, REPORT, Run, trace_file
 from jobs.evaluation.run.types import SampleResult
-from jobs.evaluation.score.report import Report, make_report, read_report
+from jobs.evaluation.score.report import EvalReport, make_report, read_report
 from jobs.evaluation.score.scorers import judged_score, option_score
 
 
@@ -47,7 +47,7 @@ def truth_of(run: Run, item: Sample) -> dict[str, Any]:
     return {"option": item.truth.option, "text": item.truth.text, "evidence": ranges if clip else []}
 
 
-def _report(run: Run) -> Report:
+def _report(run: Run) -> EvalReport:
     if (run.folder / REPORT).is_file():
         return read_report(run.folder / REPORT)
     return make_report(run.plan, run.items, run.records, run.judgements)

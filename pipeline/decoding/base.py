@@ -41,7 +41,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TimedFrame:
     """The frame shown at instant `number / fps` after the start, at presentation time `time_s`."""
 
     number: int
@@ -64,7 +64,7 @@ class VideoReader(Protocol):
     decoder: str
     fell_back: str | None
 
-    def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
+    def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
         """Yield each distinct frame that is shown at one of the instants `start + k / fps`, in order, once.
 
         The frame of an instant is the last one whose time is not after it; the last frame is shown for its

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from pipeline.decoding.base import FrameSource, PickError, Sample, Span
+from pipeline.decoding.base import FrameSource, PickError, Span, TimedFrame
 from pipeline.decoding.frame_index import index_frames, reason_unfit
 from pipeline.decoding.packet_plan import PlanViolated
 from pipeline.decoding.pyav_reader import PyavReader
@@ -30,7 +30,7 @@ class IndexedReader:
         """See `VideoReader`."""
         self._exact.close()
 
-    def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
+    def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
         """See `VideoReader`."""
         self.decoder, self.fell_back = self._requested, None
         last_number = -1
@@ -48,7 +48,7 @@ class IndexedReader:
         self.end_s = self._exact.end_s
         self.decode_errors += self._exact.decode_errors
 
-    def _indexed_samples(self, fps: float, span: Span | None) -> Iterator[Sample]:
+    def _indexed_samples(self, fps: float, span: Span | None) -> Iterator[TimedFrame]:
         from av import VideoFrame
 
         if reason := reason_unfit(self.decoder, self.metadata):
@@ -62,7 +62,7 @@ class IndexedReader:
             times, images = frames(batch.indices)
             batch.check_frames(times, images.shape[2], images.shape[1])
             for number, time_s, image in zip(batch.numbers, batch.times_s, images, strict=True):
-                yield Sample(number, time_s, VideoFrame.from_ndarray(image, format="rgb24"))
+                yield TimedFrame(number, time_s, VideoFrame.from_ndarray(image, format="rgb24"))
         self.end_s = index.end_s
 
 

@@ -72,7 +72,7 @@ class Packets:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PacketPlan:
     """Instructions for each packet, arrays `[n]`, and the samples that must come out.
 
     `sent`: the decoder gets it. `sampled`: its frame is a sample, so that it must not be skipped. `restart`: the
@@ -157,7 +157,7 @@ def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) ->
     return Packets(table["pts"].copy(), table["key"].copy(), table["hidden"].copy(), end)
 
 
-def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until: int | None) -> Plan:
+def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until: int | None) -> PacketPlan:
     """Plan the decoding of the samples among the frames with presentation times in `[first, until)`.
 
     Args:
@@ -179,7 +179,7 @@ def plan_samples(packets: Packets, start: int, rate: Fraction, first: int, until
     sampled = np.isin(packets.pts, shown[is_sample]) & ~packets.hidden
     sent, restart = _packets_to_send(packets, sampled, alone=first != start)
     by_time = dict(zip(shown[is_sample].tolist(), numbers[is_sample], strict=True))
-    return Plan(packets.pts, sent, sampled, restart, by_time)
+    return PacketPlan(packets.pts, sent, sampled, restart, by_time)
 
 
 def first_number(pts: int, start: int, rate: Fraction) -> int:
@@ -190,7 +190,7 @@ def first_number(pts: int, start: int, rate: Fraction) -> int:
 def _packets_to_send(
     packets: Packets, sampled: NDArray[np.bool_], alone: bool
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Choose `Plan.sent` and `Plan.restart`: of each group the packets up to its last sampled one.
+    """Choose `PacketPlan.sent` and `PacketPlan.restart`: of each group the packets up to its last sampled one.
 
     With `alone` the packets do not begin at the beginning of the stream.
     """

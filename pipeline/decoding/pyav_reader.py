@@ -14,8 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.decoding.base import Sample, Span, SpanDamaged
-from pipeline.decoding.packet_plan import Packets, Plan, PlanViolated, demux_span, list_packets, plan_samples
+from pipeline.decoding.base import Span, SpanDamaged, TimedFrame
+from pipeline.decoding.packet_plan import PacketPlan, Packets, PlanViolated, demux_span, list_packets, plan_samples
 from pipeline.decoding.video_stream import (
     choose_stream,
     duration_s,
@@ -83,7 +83,7 @@ class PyavReader:
         """Presentation time of the first frame in units of the time base."""
         return round(self.start / self.base)
 
-    def samples(self, fps: float, span: Span | None = None) -> Generator[Sample, None, None]:
+    def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
         """See `VideoReader`.
 
         A decoder hides damage with what it decoded before, so packets that the plan left out then matter: on the first
@@ -109,7 +109,7 @@ class PyavReader:
             if sample.number > last_number:
                 yield sample
 
-    def _planned_samples(self, plan: Plan, span: Span | None) -> Iterator[Sample]:
+    def _planned_samples(self, plan: PacketPlan, span: Span | None) -> Iterator[TimedFrame]:
         self.decode_errors = 0
         count, latest = 0, -math.inf
         with self.open_stream() as (container, stream):
@@ -120,11 +120,11 @@ class PyavReader:
                 latest, number = pts, plan.numbers.get(pts)
                 if number is not None:
                     count += 1
-                    yield Sample(number, float(pts * self.base), frame)
+                    yield TimedFrame(number, float(pts * self.base), frame)
         if count < len(plan.numbers):
             raise PlanViolated("fewer frames come out than there are packets")
 
-    def _all_samples(self, rate: Fraction) -> Iterator[Sample]:
+    def _all_samples(self, rate: Fraction) -> Iterator[TimedFrame]:
         self.decode_errors = 0
         with self.open_stream() as (container, stream):
             frames = monotonic_frames(self._all_frames(container, stream), stream)
@@ -132,12 +132,12 @@ class PyavReader:
             for next_time, next_frame in frames:
                 number = self._sample_number(time, next_time, rate)
                 if number is not None:
-                    yield Sample(number, float(time), shown)
+                    yield TimedFrame(number, float(time), shown)
                 time, shown = next_time, next_frame
             end = time + duration_s(shown.duration, self.base, stream.average_rate)
             number = self._sample_number(time, end, rate)
             if number is not None:
-                yield Sample(number, float(time), shown)
+                yield TimedFrame(number, float(time), shown)
         self.end_s = float(end)
 
     def _sample_number(self, time: Fraction, until: Fraction, rate: Fraction) -> int | None:
@@ -176,7 +176,9 @@ class PyavReader:
         yield None
 
 
-def _planned_frames(packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: Plan) -> Iterator[VideoFrame]:
+def _planned_frames(
+    packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: PacketPlan
+) -> Iterator[VideoFrame]:
     """Decode the packets that the plan sends.
 
     Raises:

@@ -39,7 +39,7 @@ class ReaderBroken(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """Limits of time and memory for sampling one chunk.
 
     Time spent waiting for the child: `base_s` and `per_video_s` for each second of video; `silence_s` without a frame.
@@ -55,7 +55,7 @@ class Limits:
 class SandboxSampler:
     """A `Sampler` in a child process, which is started when needed and lives on until `close`."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
         self._child: _Child | None = None
 
@@ -136,7 +136,7 @@ class SandboxSampler:
 class _Timer:
     """Time left to wait for the child; time in which its parent does other things does not count."""
 
-    def __init__(self, limits: Limits, chunk: Chunk, settings: SamplingSettings) -> None:
+    def __init__(self, limits: SandboxLimits, chunk: Chunk, settings: SamplingSettings) -> None:
         self._name = chunk.video.source.uri
         self._per_video_s = limits.per_video_s
         extra_s = limits.per_video_s / settings.fps + chunk.video.size_bytes / SLOWEST_DISK_BYTES_S

@@ -28,7 +28,7 @@ from tests.support.random_library import (
 
 TABLE = re.compile(r"^### `(?P<name>[^`]+)`\n(?P<text>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 COLUMN = re.compile(r"^\| `(\w+)` \| ([^|]+) \|", re.MULTILINE)
-KEY = re.compile(r"Key: ([^.]+)\.")
+KEY = re.compile(r"Key:\s([^.]+)\.")
 
 
 @pytest.fixture

@@ -28,8 +28,6 @@ ROOM_MODULES, FOLDER_MODULES = 12, 16
 LOGIC_LINES = 30
 """A module with more lines of function bodies than this has a test file of its own."""
 TESTED_ELSEWHERE = {
-    "jobs/evaluation/report/plots_search.py": "tests/jobs/evaluation/report/test_html.py draws every plot of a report",
-    "jobs/simulation/plots.py": "tests/jobs/simulation/test_html.py draws them on a page",
     "jobs/synthetic/world/drawings_living.py": "tests/jobs/synthetic/world/test_sprites.py draws every thing",
     "jobs/synthetic/world/drawings_manmade.py": "the same",
     "jobs/synthetic/world/drawings_objects.py": "the same",

@@ -13,7 +13,7 @@ import numpy as np
 from index.library import Library
 from index.maintenance.sweep import audit
 from jobs.ingest.config import IngestConfig
-from jobs.ingest.outcomes import Report
+from jobs.ingest.outcomes import IngestReport
 from jobs.ingest.run import run_ingest
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
@@ -90,12 +90,12 @@ def assert_same(one: Library, other: Library) -> None:
         assert not checked.problems, checked
 
 
-def ingest(sources: Path, place: Path, **settings: Any) -> Report:
+def ingest(sources: Path, place: Path, **settings: Any) -> IngestReport:
     """Ingest sources in this process, with the built-in space and two workers if `settings` name no others."""
     config = IngestConfig(**{"space": "builtin", "workers": 2, **settings})
     return run_ingest(config, list_sources([str(sources)]), str(place))
 
 
-def counts(report: Report) -> tuple[int, int, int]:
+def counts(report: IngestReport) -> tuple[int, int, int]:
     """Sources that were indexed, were already there, and failed."""
     return report.count("indexed"), report.count("already there"), report.count("failed")

@@ -43,6 +43,4 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tu
     loaded = {name for name in after.keys() - before.keys() if not name.startswith("$")}
     used = {name for name in FIRST_USED if before.get(name) is None}
     names = (before.keys() | after.keys()) - loaded - used
-    return {
-        name: (before.get(name), after.get(name)) for name in sorted(names) if before.get(name) != after.get(name)
-    }
+    return {name: (before.get(name), after.get(name)) for name in sorted(names) if before.get(name) != after.get(name)}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.benchmarks.samples import Missing, Problem
+from jobs.benchmarks.samples import MissingVideo, Problem
 from jobs.evaluation.run.run_folder import IndexCost
-from jobs.evaluation.score.report import Depth, Pair, Report, Standing
+from jobs.evaluation.score.report import Depth, EvalReport, Pair, Standing
 from jobs.evaluation.score.statistics import Estimate, estimate, p_value, spread
 
 KINDS = ("entity recognition", "event understanding", "key information retrieval", "reasoning", "temporal grounding")
@@ -51,7 +51,7 @@ CONTROLS = (
 )
 
 
-def sample_report(players=AGENTS[:2] + CONTROLS, *, questions=600, seed=1, **others) -> Report:
+def sample_report(players=AGENTS[:2] + CONTROLS, *, questions=600, seed=1, **others) -> EvalReport:
     """A report of players on so many questions; `others` replace its fields."""
     random = np.random.default_rng(seed)
     asked = _Asked(random, questions)
@@ -68,8 +68,8 @@ def sample_report(players=AGENTS[:2] + CONTROLS, *, questions=600, seed=1, **oth
         "videos": asked.video.max() + 1,
         "chance": 0.25,
         "missing": (
-            Missing("Cm73ma6Ibcs", "no video in the library has this id", 15),
-            Missing("TiQBTesZUJQ", "two", 8),
+            MissingVideo("Cm73ma6Ibcs", "no video in the library has this id", 15),
+            MissingVideo("TiQBTesZUJQ", "two", 8),
         ),
         "problems": (Problem("row 17", 'the answer is "E"; options are A to D'),),
         "index_cost": IndexCost(int(asked.video.max()) + 1, 68.2, 245_520, 0),
@@ -79,7 +79,7 @@ def sample_report(players=AGENTS[:2] + CONTROLS, *, questions=600, seed=1, **oth
         ),
         "complete": True,
     }
-    return Report(**{**fields, **others})
+    return EvalReport(**{**fields, **others})
 
 
 class _Asked:

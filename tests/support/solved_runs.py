@@ -9,7 +9,7 @@ from agent.answer import Evidence
 from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
 from jobs.benchmarks.samples import Sample, Target
-from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, begin_run, open_for_append
+from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append
 from jobs.evaluation.run.systems import parse_systems
 from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.statistics import Estimate
@@ -30,7 +30,7 @@ def spoken(name: str, video: str = "v1", **others) -> Sample:
     return item(name, video, None, (), text="a kite", **others)
 
 
-def plan_of(asked: Sequence[Sample], names: Sequence[str] = ("eea",), **others) -> Plan:
+def plan_of(asked: Sequence[Sample], names: Sequence[str] = ("eea",), **others) -> RunPlan:
     entered = parse_systems(names, controls=False)
     fields = {
         "benchmark": "made-up",
@@ -54,7 +54,7 @@ def plan_of(asked: Sequence[Sample], names: Sequence[str] = ("eea",), **others) 
         "index_cost": IndexCost(1, 1.0, 3600, 0),
         "version": "0.1.0",
     }
-    return Plan(**{**fields, **others})
+    return RunPlan(**{**fields, **others})
 
 
 def answer(name: str, option: int | None = 0, contender: str = "eea", **others) -> SampleResult:

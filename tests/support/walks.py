@@ -53,7 +53,8 @@ def _while_importing(frame: FrameType) -> bool:
     caller = frame.f_back
     while caller is not None:
         if caller.f_code.co_name == "<module>" and caller.f_code.co_filename.startswith(str(ROOT)):
-            return not caller.f_code.co_filename.startswith(str(ROOT / "tests"))
+            started = caller.f_globals.get("__name__") == "__main__"  # the module that a child was started with
+            return not started and not caller.f_code.co_filename.startswith(str(ROOT / "tests"))
         caller = caller.f_back
     return False
 

@@ -29,7 +29,7 @@ from jobs.evaluation.report.plots_accuracy import (
 from jobs.evaluation.report.plots_search import distance_plot, entropy_plot, frames_plot, rounds_plot
 from jobs.evaluation.report.tables import FEW_VIDEOS
 from jobs.evaluation.run.run_folder import FIGURES, PAGE, write_whole
-from jobs.evaluation.score.report import Pair, Report, Standing
+from jobs.evaluation.score.report import EvalReport, Pair, Standing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,7 +49,7 @@ QUESTIONS_A_VIDEO = (10, 100)
 """Questions a video over which the cost of the index is shared out, beside those of the run."""
 
 
-def write_page(report: Report, folder: Path) -> Path:
+def write_page(report: EvalReport, folder: Path) -> Path:
     """Write report.html and figures/ into a folder; return the page's path."""
     from markupsafe import Markup
 
@@ -81,7 +81,7 @@ def write_page(report: Report, folder: Path) -> Path:
     return path
 
 
-def write_figures(report: Report, folder: Path) -> list[tuple[Plot, str]]:
+def write_figures(report: EvalReport, folder: Path) -> list[tuple[Plot, str]]:
     """Write every plot of a report as SVG and PNG into figures/ of a folder; return the plots with their SVGs."""
     drawn = []
     for plot in plots(report):
@@ -97,7 +97,7 @@ def write_figures(report: Report, folder: Path) -> list[tuple[Plot, str]]:
     return drawn
 
 
-def plots(report: Report) -> tuple[Plot, ...]:
+def plots(report: EvalReport) -> tuple[Plot, ...]:
     """List the plots that a report has the figures for; systems whose answers cannot be scored are in none."""
     scored = [each for each in report.standings if each.accuracy.questions]
     pairs = [each for each in report.pairs if each.difference.questions]
@@ -135,11 +135,11 @@ def amount(value: float, cost: str) -> str:
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 
 
-def _is_spent(report: Report, cost: str) -> bool:
+def _is_spent(report: EvalReport, cost: str) -> bool:
     return any(cost in each.costs and each.costs[cost].total > 0 for each in report.standings)
 
 
-def _rivals(report: Report, best: Standing | None) -> list[Pair]:
+def _rivals(report: EvalReport, best: Standing | None) -> list[Pair]:
     """Pair the best system with the next best agent and with the best control; each pair begins with the best."""
     if best is None:
         return []

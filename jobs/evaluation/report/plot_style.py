@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from jobs.evaluation.score.report import Report, Standing
+from jobs.evaluation.score.report import EvalReport, Standing
 from jobs.evaluation.score.scorers import BEST_JUDGED
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Scale:
         return f"{score * self.factor:{'+' if sign else ''}.{self.decimals}f}".replace("-", "−")
 
 
-def scale_of(report: Report) -> Scale:
+def scale_of(report: EvalReport) -> Scale:
     """Choose per cent of right answers, or the mean score of judged ones."""
     if report.scoring == "judge":
         return Scale("Score", f"0 to {BEST_JUDGED}", BEST_JUDGED, 2)
@@ -142,7 +142,7 @@ class SeriesStyle:
     inside: str | None = None
 
 
-def series_styles(report: Report) -> dict[str, SeriesStyle]:
+def series_styles(report: EvalReport) -> dict[str, SeriesStyle]:
     """Give every system its style, by its name: agents in colours, controls in grey."""
     agents = [each.name for each in agents_of(report)]
     controls = [each.name for each in report.standings if each.is_control]
@@ -154,24 +154,24 @@ def series_styles(report: Report) -> dict[str, SeriesStyle]:
     return drawn | {name: SeriesStyle(MUTED, MARKERS[n % len(MARKERS)], "--") for n, name in enumerate(controls)}
 
 
-def agents_of(report: Report) -> list[Standing]:
+def agents_of(report: EvalReport) -> list[Standing]:
     """List the standings of all systems except the controls."""
     return [each for each in report.standings if not each.is_control]
 
 
-def select_compared(report: Report, most: int = MOST_COMPARED) -> list[Standing]:
+def select_compared(report: EvalReport, most: int = MOST_COMPARED) -> list[Standing]:
     """Select the standings that a crowded plot has room for: agents first, then controls, in the report's order."""
     controls = [each for each in report.standings if each.is_control]
     return (agents_of(report) + controls)[:most]
 
 
-def breakdowns(report: Report) -> tuple[str, ...]:
+def breakdowns(report: EvalReport) -> tuple[str, ...]:
     """List the breakdowns of a report with more than one category, in its order."""
     names = {name: None for each in report.standings for name in each.groups}
     return tuple(name for name in names if len(categories(report, name)) > 1)
 
 
-def categories(report: Report, breakdown: str) -> dict[str, int]:
+def categories(report: EvalReport, breakdown: str) -> dict[str, int]:
     """Count the questions in each category of a breakdown."""
     counts: dict[str, int] = {}
     for each in report.standings:
@@ -185,7 +185,7 @@ def breakdown_label(breakdown: str) -> str:
     return breakdown.replace("_", " ")
 
 
-def left_out(report: Report, shown: int) -> str:
+def left_out(report: EvalReport, shown: int) -> str:
     """Say how many systems a plot leaves out."""
     left = len(report.standings) - shown
     return f" {left} more agents are in the table." if left else ""

@@ -28,7 +28,7 @@ from jobs.evaluation.report.plot_style import (
     wrapped,
 )
 from jobs.evaluation.run.run_folder import slug
-from jobs.evaluation.score.report import Pair, Report, Standing
+from jobs.evaluation.score.report import EvalReport, Pair, Standing
 from jobs.evaluation.score.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ LOG_FROM = 8.0
 """Factor between costs above which their axis is logarithmic."""
 
 
-def accuracy_plot(report: Report) -> Iterator[Plot]:
+def accuracy_plot(report: EvalReport) -> Iterator[Plot]:
     if not report.standings:
         return
     scale, rows = scale_of(report), len(report.standings) + (report.chance is not None)
@@ -55,7 +55,7 @@ def accuracy_plot(report: Report) -> Iterator[Plot]:
     yield Plot("accuracy", f"{scale.name} of every agent and control", caption, draw, COLUMN_IN, 0.6 + 0.27 * rows)
 
 
-def cost_plot(report: Report) -> Iterator[Plot]:
+def cost_plot(report: EvalReport) -> Iterator[Plot]:
     held = {
         name: label
         for name, label in COSTS.items()
@@ -75,7 +75,7 @@ def cost_plot(report: Report) -> Iterator[Plot]:
     yield Plot("costs", title, caption, draw, width_in, 3.0)
 
 
-def duration_plot(report: Report) -> Iterator[Plot]:
+def duration_plot(report: EvalReport) -> Iterator[Plot]:
     if "duration" not in breakdowns(report):
         return
     scale, shown, counts = scale_of(report), select_compared(report), categories(report, "duration")
@@ -87,7 +87,7 @@ def duration_plot(report: Report) -> Iterator[Plot]:
     yield Plot("durations", f"{scale.name} by the length of the video", caption, draw, PAGE_IN, 2.9)
 
 
-def category_plots(report: Report) -> Iterator[Plot]:
+def category_plots(report: EvalReport) -> Iterator[Plot]:
     scale = scale_of(report)
     for breakdown in breakdowns(report):
         if breakdown == "duration":
@@ -117,7 +117,7 @@ def _room(rows: int) -> int:
     return max(2, min(MOST_COMPARED, int(((TALLEST_IN - HEAD_IN) / rows - ROW_IN) / LINE_IN)))
 
 
-def pair_plot(report: Report) -> Iterator[Plot]:
+def pair_plot(report: EvalReport) -> Iterator[Plot]:
     pairs = report.pairs[:MOST_PAIRS]
     if not pairs:
         return
@@ -131,7 +131,7 @@ def pair_plot(report: Report) -> Iterator[Plot]:
     yield Plot("pairs", "Differences between agents", caption, draw, COLUMN_IN * 1.4, 0.6 + 0.31 * len(pairs))
 
 
-def draw_accuracy(figure: Figure, report: Report) -> None:
+def draw_accuracy(figure: Figure, report: EvalReport) -> None:
     """Draw a row a system, agents over controls; a line through the plot at each control and at chance."""
     axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
     only_grid(axes, "x")
@@ -154,7 +154,7 @@ def draw_accuracy(figure: Figure, report: Report) -> None:
     axes.set_xlabel(scale.label)
 
 
-def draw_against_costs(figure: Figure, report: Report, costs: Mapping[str, str]) -> None:
+def draw_against_costs(figure: Figure, report: EvalReport, costs: Mapping[str, str]) -> None:
     """Draw a panel a cost, with a point for every system that has it; a line at each control that sees no frames."""
     panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
     scale, drawn = scale_of(report), series_styles(report)
@@ -180,7 +180,7 @@ def draw_against_costs(figure: Figure, report: Report, costs: Mapping[str, str])
     _legend(figure, panels, across=3 if len(costs) > 1 else 1)
 
 
-def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], counts: Mapping[str, int]) -> None:
+def draw_durations(figure: Figure, report: EvalReport, shown: Sequence[Standing], counts: Mapping[str, int]) -> None:
     """Draw a group a range of lengths, and a line a system through them."""
     axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
     only_grid(axes, "y")
@@ -207,7 +207,7 @@ def draw_durations(figure: Figure, report: Report, shown: Sequence[Standing], co
 
 
 def draw_categories(
-    figure: Figure, report: Report, shown: Sequence[Standing], breakdown: str, counts: Mapping[str, int]
+    figure: Figure, report: EvalReport, shown: Sequence[Standing], breakdown: str, counts: Mapping[str, int]
 ) -> None:
     """Draw a row a category, with every system's interval in it."""
     axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
@@ -228,7 +228,7 @@ def draw_categories(
     _legend(figure, [axes], across=2)
 
 
-def draw_pairs(figure: Figure, report: Report, pairs: Sequence[Pair]) -> None:
+def draw_pairs(figure: Figure, report: EvalReport, pairs: Sequence[Pair]) -> None:
     """Draw a forest plot: a row a pair with its difference, and the p-value at its right."""
     axes, scale = figure.subplots(), scale_of(report)
     only_grid(axes, "x")

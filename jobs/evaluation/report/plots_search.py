@@ -23,7 +23,7 @@ from jobs.evaluation.report.plot_style import (
     series_styles,
     wrapped,
 )
-from jobs.evaluation.score.report import Report, Standing
+from jobs.evaluation.score.report import EvalReport, Standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ NEAR_S = 10
 """Distances below this are drawn on a linear scale, which can show 0, and above it on a logarithmic one."""
 
 
-def frames_plot(report: Report) -> Iterator[Plot]:
+def frames_plot(report: EvalReport) -> Iterator[Plot]:
     shown = [each for each in report.standings if any(each.frames)]
     if shown:
         caption = (
@@ -49,7 +49,7 @@ def frames_plot(report: Report) -> Iterator[Plot]:
         yield Plot("frames", "Frames that a question takes", caption, draw, COLUMN_IN, 0.6 + 0.27 * len(shown))
 
 
-def rounds_plot(report: Report) -> Iterator[Plot]:
+def rounds_plot(report: EvalReport) -> Iterator[Plot]:
     caption = (
         "The share of questions that ended after so many rounds (bar), the part of them answered rightly (solid), and "
         f"the {scale_of(report).name.lower()} among them (number), as Figure 7 of EEA has it."
@@ -58,7 +58,7 @@ def rounds_plot(report: Report) -> Iterator[Plot]:
     yield from _panelled("rounds", "Rounds after which questions end", caption, draw_rounds, report, shown)
 
 
-def entropy_plot(report: Report) -> Iterator[Plot]:
+def entropy_plot(report: EvalReport) -> Iterator[Plot]:
     caption = (
         "Normalised entropy of the candidates' rewards in every round, before fusion with the queries' scores (left) "
         "and after (right), as Figure 4 of EEA has it. At 1 all segments look alike; at 0 one stands out. Lines: means."
@@ -70,7 +70,7 @@ def entropy_plot(report: Report) -> Iterator[Plot]:
     yield from _panelled("entropy", title, caption, draw_entropy, report, shown)
 
 
-def distance_plot(report: Report) -> Iterator[Plot]:
+def distance_plot(report: EvalReport) -> Iterator[Plot]:
     caption = (
         "How far the segment that is explored next, and the one of the highest score, lie from the nearest true range: "
         "the share of rounds within a distance; at 0 they overlap. After Figure 5 of VCA."
@@ -80,7 +80,7 @@ def distance_plot(report: Report) -> Iterator[Plot]:
 
 
 def _panelled(
-    name: str, title: str, caption: str, draw: Callable[..., None], report: Report, able: list[Standing]
+    name: str, title: str, caption: str, draw: Callable[..., None], report: EvalReport, able: list[Standing]
 ) -> Iterator[Plot]:
     """Make a plot with a panel for each system that has its figures, if any has."""
     shown = able[:MOST_COMPARED]
@@ -90,7 +90,7 @@ def _panelled(
         yield Plot(name, title, caption, partial(draw, report=report, shown=shown), width_in, height_in)
 
 
-def draw_frames(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
+def draw_frames(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
     """Draw a box of the frames of all questions, a row a system."""
     axes, drawn = figure.subplots(), series_styles(report)
     only_grid(axes, "x")
@@ -118,7 +118,7 @@ def draw_frames(figure: Figure, report: Report, shown: Sequence[Standing]) -> No
     axes.set_xlabel("Frames shown a question")
 
 
-def draw_rounds(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
+def draw_rounds(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
     """Draw bars of shares by round, the right part solid, with the accuracy over each."""
     scale, drawn = scale_of(report), series_styles(report)
     last = min(DEEPEST + 1, max(depth.rounds for each in shown for depth in each.depths))
@@ -143,7 +143,7 @@ def draw_rounds(figure: Figure, report: Report, shown: Sequence[Standing]) -> No
     figure.axes[0].set_ylabel("Questions (%)")
 
 
-def draw_entropy(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
+def draw_entropy(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
     """Draw shares of rounds by entropy, upright: before fusion to the left, after it to the right."""
     edges = np.linspace(0, 1, ENTROPY_BINS + 1)
     most = max(_shares(values, edges).max() for each in shown for values in each.entropy.values() if values)
@@ -164,7 +164,7 @@ def draw_entropy(figure: Figure, report: Report, shown: Sequence[Standing]) -> N
     figure.axes[0].set_ylabel("Entropy")
 
 
-def draw_distance(figure: Figure, report: Report, shown: Sequence[Standing]) -> None:
+def draw_distance(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
     """Draw the share of rounds whose segment lies within a distance of the evidence: explored next, and best."""
     furthest = max(NEAR_S, *(value for each in shown for values in each.distance.values() for value in values))
     for axes, each in _panels(figure, shown):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jobs.benchmarks.samples import Scoring
 from jobs.benchmarks.select_samples import WHOLE
 from jobs.evaluation.score.compare import Comparison, Versus
-from jobs.evaluation.score.report import Pair, Report, Standing
+from jobs.evaluation.score.report import EvalReport, Pair, Standing
 from jobs.evaluation.score.scorers import BEST_JUDGED
 from jobs.evaluation.score.statistics import Estimate
 
@@ -157,7 +157,7 @@ NOTES = (
 )
 
 
-def tables(report: Report) -> list[Table]:
+def tables(report: EvalReport) -> list[Table]:
     """Make the main table, one a breakdown, and that of the pairs if there are any."""
     scale = scale_of(report.scoring)
     breakdowns = {name: None for each in report.standings for name in each.groups}
@@ -165,7 +165,7 @@ def tables(report: Report) -> list[Table]:
     return [*found, _pairs(report.pairs, scale)] if report.pairs else found
 
 
-def facts(report: Report) -> list[str]:
+def facts(report: EvalReport) -> list[str]:
     """Write the facts that must stand beside the tables, a line each."""
     lines = ["SIMULATION: no video and no model stand behind these figures."] if report.simulated else []
     if not report.complete:
@@ -209,7 +209,7 @@ def _pairs(pairs: Sequence[Pair], scale: float) -> Table:
     return Table("pairs on the same questions", heads, tuple(rows), names=2)
 
 
-def _main(report: Report, scale: float) -> Table:
+def _main(report: EvalReport, scale: float) -> Table:
     partly = any(each.accuracy.questions != report.asked for each in report.standings)
     grounded = any(each.grounding is not None for each in report.standings)
     columns: dict[str, Callable[[Standing], str]] = {"agent": lambda each: each.name}
@@ -233,7 +233,7 @@ def _main(report: Report, scale: float) -> Table:
     return Table("all questions", (*columns, *(head for head, _ in COSTS.values())), tuple(rows))
 
 
-def _breakdown(report: Report, breakdown: str, scale: float) -> Table:
+def _breakdown(report: EvalReport, breakdown: str, scale: float) -> Table:
     """Make a table of systems by categories; the more numerous are the rows, so that the table is not wide."""
     groups = {each.name: each.groups.get(breakdown, {}) for each in report.standings}
     valid = {f"{each.name}, valid ones": each.valid_groups.get(breakdown, {}) for each in report.standings}

@@ -16,7 +16,7 @@ from jobs.benchmarks.registry import annotation_files, read_benchmark
 from jobs.benchmarks.samples import Benchmark, Sample
 from jobs.benchmarks.select_samples import Subset, VideoMatches, draw_samples, match_videos, read_id_map, select_samples
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import IndexCost, Plan
+from jobs.evaluation.run.run_folder import IndexCost, RunPlan
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext
 from jobs.model_choice import ModelChoice, describe_models
@@ -39,7 +39,7 @@ class RunRequest:
     subset: Subset = field(default_factory=Subset)
 
 
-def make_plan(request: RunRequest, context: RunContext) -> tuple[Plan, tuple[Sample, ...]]:
+def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Sample, ...]]:
     """Make the plan of a run, and select its samples, in the benchmark's order.
 
     Where the benchmark publishes no `duration_s` it is the library's, and the clip of a target goes by the id of its
@@ -70,7 +70,7 @@ def _plan(
     matches: VideoMatches,
     video_ids: Mapping[str, tuple[str, ...]],
     videos: Sequence[VideoRow],
-) -> Plan:
+) -> RunPlan:
     space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
     for system in request.systems:
@@ -78,7 +78,7 @@ def _plan(
     if not context.subtitles:
         _check_has_more_than_speech(captions, videos)
     models = describe_models(context.choice)
-    return Plan(
+    return RunPlan(
         benchmark=benchmark.name,
         title=benchmark.title,
         annotations=str(request.annotations),
@@ -103,9 +103,9 @@ def _plan(
     )
 
 
-def check_same(begun: Plan, now: Plan, run: Path) -> None:
+def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
     """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
-    names = [each.name for each in fields(Plan) if each.name not in MAY_DIFFER]
+    names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER]
     different = [name for name in names if getattr(begun, name) != getattr(now, name)]
     if different:
         changes = "; ".join(f"{name} was {_brief(begun, name)} and is now {_brief(now, name)}" for name in different)
@@ -172,7 +172,7 @@ def _index_cost(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> Inde
     return IndexCost(len(videos), hours, sum(row.frames for row in videos), captioned)
 
 
-def _brief(plan: Plan, name: str) -> str:
+def _brief(plan: RunPlan, name: str) -> str:
     value = getattr(plan, name)
     if name == "contenders":
         return ", ".join(each.name + (f" (code {each.code})" if each.code else "") for each in plan.contenders)

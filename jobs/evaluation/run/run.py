@@ -29,7 +29,7 @@ from jobs.errors import CostReached
 from jobs.evaluation.run.make_plan import check_same
 from jobs.evaluation.run.run_folder import (
     ANSWERS,
-    Plan,
+    RunPlan,
     begin_run,
     open_for_append,
     plan_or_none,
@@ -109,7 +109,7 @@ class Tally:
 
 
 def run(
-    plan: Plan,
+    plan: RunPlan,
     samples: Sequence[Sample],
     solver: AbstractAsyncContextManager[Solve],
     out: Path,
@@ -220,7 +220,7 @@ class _RunState:
 
 
 async def _solve_all(
-    plan: Plan, samples: Sequence[Sample], solver: AbstractAsyncContextManager[Solve], state: _RunState
+    plan: RunPlan, samples: Sequence[Sample], solver: AbstractAsyncContextManager[Solve], state: _RunState
 ) -> None:
     inputs = [SampleInput(each.item_id, each.question, plan.items[each.item_id]) for each in samples]
     async with solver as solve:
@@ -256,7 +256,7 @@ async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> No
     await gather_all([work() for _ in range(min(state.options.samples, len(jobs)))])
 
 
-def _write_submissions(plan: Plan, samples: Sequence[Sample], results: Sequence[SampleResult], out: Path) -> None:
+def _write_submissions(plan: RunPlan, samples: Sequence[Sample], results: Sequence[SampleResult], out: Path) -> None:
     """Write a file a system as the benchmark's server takes it, if the benchmark does not publish its answers."""
     if all(each.truth.known for each in samples):
         return

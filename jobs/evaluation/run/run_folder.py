@@ -18,7 +18,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from agent.core.budget import Budget
-from jobs.benchmarks.samples import Missing, Problem, Sample, Scoring
+from jobs.benchmarks.samples import MissingVideo, Problem, Sample, Scoring
 from jobs.benchmarks.select_samples import WHOLE
 from jobs.errors import UsageError
 from jobs.evaluation.run.systems import System
@@ -43,7 +43,7 @@ class IndexCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """The samples, systems and models of a run; two runs of equal plans ask the same.
 
     `items` maps the ids of samples to their videos in the library, and `space` is the space of the library that is
@@ -68,7 +68,7 @@ class Plan:
     seed: int
     questions: int
     items: Mapping[str, tuple[str, ...]]
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingVideo, ...]
     problems: tuple[Problem, ...]
     index_cost: IndexCost
     version: str
@@ -80,7 +80,7 @@ class Run:
     """The content of a run's folder, except its traces."""
 
     folder: Path
-    plan: Plan
+    plan: RunPlan
     items: tuple[Sample, ...]
     records: tuple[SampleResult, ...]
     judgements: tuple[Judgement, ...]
@@ -96,15 +96,15 @@ def read_run(folder: Path) -> Run:
     return Run(folder, read_plan(folder), read_items(folder), read_results(folder), read_judgements(folder))
 
 
-def read_plan(run: Path) -> Plan:
+def read_plan(run: Path) -> RunPlan:
     """Read the plan of a run; raise `UsageError` if the folder holds none."""
     try:
-        return TypeAdapter(Plan).validate_json(_read(run / PLAN))
+        return TypeAdapter(RunPlan).validate_json(_read(run / PLAN))
     except ValidationError as error:
         raise _unreadable(run / PLAN, error) from error
 
 
-def plan_or_none(run: Path) -> Plan | None:
+def plan_or_none(run: Path) -> RunPlan | None:
     """Read the plan of a run; None if the folder holds none."""
     return read_plan(run) if (run / PLAN).exists() else None
 
@@ -126,11 +126,11 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
     return tuple({(each.contender, each.item_id, each.judge): each for each in lines}.values())
 
 
-def begin_run(run: Path, plan: Plan, samples: Sequence[Sample]) -> None:
+def begin_run(run: Path, plan: RunPlan, samples: Sequence[Sample]) -> None:
     """Write the samples and the plan of a new run. The plan is written last: where it is, the samples are too."""
     adapter = TypeAdapter(Sample)
     write_whole(run / ITEMS, b"".join(adapter.dump_json(each) + b"\n" for each in samples))
-    write_whole(run / PLAN, TypeAdapter(Plan).dump_json(plan, indent=2) + b"\n")
+    write_whole(run / PLAN, TypeAdapter(RunPlan).dump_json(plan, indent=2) + b"\n")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from jobs.benchmarks.samples import Sample, Scoring
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import Run
 from jobs.evaluation.score.report import Pair, Standing, pair, standing
-from jobs.evaluation.score.scorers import Questions, Scored, by_contender
+from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender
 
 COMPARED = (
     "annotations_sha256",
@@ -113,7 +113,7 @@ def _same(mine: Sample, theirs: Sample) -> bool:
     return known[0] == known[1]
 
 
-def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, Scored]]:
+def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, ScoredResult]]:
     """Score the answers to some samples, by system and sample id, in the order of the plan."""
     verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
     questions = Questions(run.plan.scoring, items, run.plan.items, verdicts)
@@ -122,7 +122,7 @@ def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, Scored]
 
 
 def _versus(
-    one: Run, other: Run, names: tuple[str, str], mine: Mapping[str, Scored], theirs: Mapping[str, Scored]
+    one: Run, other: Run, names: tuple[str, str], mine: Mapping[str, ScoredResult], theirs: Mapping[str, ScoredResult]
 ) -> Versus | None:
     """Compare two systems; None if they have answered no question in common."""
     both = [item_id for item_id in mine if item_id in theirs]

@@ -14,12 +14,12 @@ from statistics import fmean
 
 from pydantic import TypeAdapter, ValidationError
 
-from jobs.benchmarks.samples import Missing, Problem, Sample, Scoring
+from jobs.benchmarks.samples import MissingVideo, Problem, Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import REPORT, IndexCost, Plan, first_defect, read_run, write_whole
+from jobs.evaluation.run.run_folder import REPORT, IndexCost, RunPlan, first_defect, read_run, write_whole
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
-from jobs.evaluation.score.scorers import Questions, Scored, by_contender, has_answer
+from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender, has_answer
 from jobs.evaluation.score.statistics import Estimate, Spread, estimate, p_value, spread
 
 COSTS: Mapping[str, Callable[[SampleResult], float]] = {
@@ -109,7 +109,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvalReport:
     """Figures of a whole run. `chance` is the accuracy that guessing would have; None for free-form questions.
 
     `simulated` marks what no model and no video stands behind; everything drawn from it must say so. `facts` are the
@@ -125,7 +125,7 @@ class Report:
     questions: int
     videos: int
     chance: float | None
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingVideo, ...]
     problems: tuple[Problem, ...]
     index_cost: IndexCost
     standings: tuple[Standing, ...]
@@ -136,7 +136,7 @@ class Report:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-def report_run(folder: Path) -> Report:
+def report_run(folder: Path) -> EvalReport:
     """Make the report of a run, and write it as report.json into the run's folder."""
     run = read_run(folder)
     report = make_report(run.plan, run.items, run.records, run.judgements)
@@ -144,28 +144,28 @@ def report_run(folder: Path) -> Report:
     return report
 
 
-def as_json(report: Report) -> bytes:
+def as_json(report: EvalReport) -> bytes:
     """Encode a report as report.json has it."""
-    return TypeAdapter(Report).dump_json(report, indent=2) + b"\n"
+    return TypeAdapter(EvalReport).dump_json(report, indent=2) + b"\n"
 
 
-def read_report(path: Path) -> Report:
+def read_report(path: Path) -> EvalReport:
     """Read a report.json; raise `UsageError` if there is none that this version can read."""
     try:
-        return TypeAdapter(Report).validate_json(path.read_bytes())
+        return TypeAdapter(EvalReport).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         reason = first_defect(error) if isinstance(error, ValidationError) else error.strerror
         raise UsageError(f"cannot read {path}: {reason}; `kinodex eval report {path.parent}` makes it again") from error
 
 
 def make_report(
-    plan: Plan,
+    plan: RunPlan,
     items: Sequence[Sample],
     records: Iterable[SampleResult],
     judgements: Sequence[Judgement] = (),
     *,
     simulated: bool = False,
-) -> Report:
+) -> EvalReport:
     """Make the report of a run, finished or not: from its samples, their results, and the judgements of them.
 
     `items` are those that the plan asks. Their `duration_s` is the benchmark's or else the library's, and their
@@ -184,7 +184,7 @@ def make_report(
     unsettled = plan.scoring == "judge" and any(
         each.score is None and each.item.truth.known for result in results.values() for each in result
     )
-    return Report(
+    return EvalReport(
         benchmark=plan.benchmark,
         title=plan.title,
         library=plan.library,
@@ -206,7 +206,7 @@ def make_report(
     )
 
 
-def standing(contender: System, scoring: Scoring, results: Sequence[Scored]) -> Standing:
+def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult]) -> Standing:
     """Compute one system's figures over its scored answers, at least one."""
     records = [each.record for each in results]
     known = [each for each in results if each.score is not None]
@@ -239,7 +239,7 @@ def standing(contender: System, scoring: Scoring, results: Sequence[Scored]) -> 
     )
 
 
-def pair(a: str, b: str, results_a: Iterable[Scored], results_b: Iterable[Scored]) -> Pair:
+def pair(a: str, b: str, results_a: Iterable[ScoredResult], results_b: Iterable[ScoredResult]) -> Pair:
     """Compare two systems on the questions of which both have a score; more than half of it is right."""
     others = {each.item.item_id: _score(each) for each in results_b if each.score is not None}
     both = [each for each in results_a if each.score is not None and each.item.item_id in others]
@@ -250,12 +250,12 @@ def pair(a: str, b: str, results_a: Iterable[Scored], results_b: Iterable[Scored
     return Pair(a, b, difference, p_value(difference), *counts)
 
 
-def by_group(results: Iterable[Scored]) -> dict[str, dict[str, Estimate]]:
+def by_group(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimate]]:
     """Compute the accuracy by breakdown and category; a question counts once in each of its categories (as in LVBench).
 
     A benchmark's own breakdown by "duration" (Video-MME) takes the place of the one by minutes (EEA, Figure 8).
     """
-    members: dict[str, dict[str, list[Scored]]] = defaultdict(lambda: defaultdict(list))
+    members: dict[str, dict[str, list[ScoredResult]]] = defaultdict(lambda: defaultdict(list))
     for each in results:
         for breakdown, categories in {DURATION: _length(each.item), **each.item.groups}.items():
             for category in set(categories):
@@ -271,7 +271,7 @@ def chance(scoring: Scoring, items: Sequence[Sample]) -> float | None:
     return fmean(1.0 / len(item.question.options) for item in items) if scoring == "options" and items else None
 
 
-def _facts(plan: Plan) -> dict[str, str]:
+def _facts(plan: RunPlan) -> dict[str, str]:
     limits = {name: getattr(plan.budget, name) for name in ("rounds", "frames", "tokens", "seconds", "cost")}
     set_limits = ", ".join(f"{value:g} {name}" for name, value in limits.items() if value is not None)
     return {
@@ -287,21 +287,21 @@ def _facts(plan: Plan) -> dict[str, str]:
     }
 
 
-def _score(each: Scored) -> float:
+def _score(each: ScoredResult) -> float:
     return each.score or 0.0
 
 
-def _mean(results: Sequence[Scored], value: Callable[[Scored], float]) -> Estimate:
+def _mean(results: Sequence[ScoredResult], value: Callable[[ScoredResult], float]) -> Estimate:
     return estimate([value(each) for each in results], [each.item.video for each in results], 0.0, 1.0)
 
 
-def _share(results: Iterable[Scored], what: Callable[[Scored], bool | None]) -> Estimate | None:
+def _share(results: Iterable[ScoredResult], what: Callable[[ScoredResult], bool | None]) -> Estimate | None:
     """Share of answers for which something is true, of those where it is known; None without any."""
     known = [each for each in results if what(each) is not None]
     return _mean(known, lambda each: float(bool(what(each)))) if known else None
 
 
-def _depths(results: Sequence[Scored]) -> tuple[Depth, ...]:
+def _depths(results: Sequence[ScoredResult]) -> tuple[Depth, ...]:
     ended: dict[int, list[float]] = defaultdict(list)
     for each in results:
         ended[each.record.rounds].append(_score(each))

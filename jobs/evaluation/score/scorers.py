@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.answer import Evidence
 from jobs.benchmarks.samples import Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import Plan
+from jobs.evaluation.run.run_folder import RunPlan
 from jobs.evaluation.run.types import Judgement, SampleResult
 
 BEST_JUDGED = 3
@@ -20,7 +20,7 @@ Verdicts = Mapping[tuple[str, str], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredResult:
     """An answer and its score.
 
     `score` is 0 to 1, None where it is unknown: the answer is not public, or no model has judged yet. `valid` is
@@ -49,7 +49,7 @@ class Questions:
     videos: Mapping[str, Sequence[str]]
     verdicts: Verdicts
 
-    def score_all(self, records: Mapping[str, SampleResult]) -> list[Scored]:
+    def score_all(self, records: Mapping[str, SampleResult]) -> list[ScoredResult]:
         """Score one system's results, in the order of the samples; samples without a result are left out."""
         results = []
         for item in self.items:
@@ -62,7 +62,7 @@ class Questions:
 
 
 def by_contender(
-    plan: Plan, items: Sequence[Sample], records: Iterable[SampleResult]
+    plan: RunPlan, items: Sequence[Sample], records: Iterable[SampleResult]
 ) -> dict[str, dict[str, SampleResult]]:
     """Group results by system, in the order of the plan, and sample id; raise `UsageError` for one of another run."""
     found: dict[str, dict[str, SampleResult]] = {each.name: {} for each in plan.contenders}
@@ -77,7 +77,7 @@ def by_contender(
     return found
 
 
-def score(item: Sample, record: SampleResult, videos: Sequence[str], score: float | None, valid: bool) -> Scored:
+def score(item: Sample, record: SampleResult, videos: Sequence[str], score: float | None, valid: bool) -> ScoredResult:
     """Complete a scored result; `videos` are those of the library that the sample is about.
 
     A clip is named as the library names it, by its video id.
@@ -86,7 +86,7 @@ def score(item: Sample, record: SampleResult, videos: Sequence[str], score: floa
     among = set(videos) if clip is None else {clip} & set(videos)
     known = bool(ranges and among)
     chosen = [each for each in record.search if each.chosen is not None] if known else []
-    return Scored(
+    return ScoredResult(
         item=item,
         record=record,
         score=score,

@@ -12,7 +12,7 @@ import pytest
 from agent.core.question import Question
 from index.rows import VideoRow
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import Missing, Sample, Target
+from jobs.benchmarks.samples import MissingVideo, Sample, Target
 from jobs.benchmarks.select_samples import draw_samples, match_videos, parse_subset, read_id_map, select_samples
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import read_items, read_plan
@@ -276,7 +276,7 @@ def test_every_question_of_a_missing_video_is_counted() -> None:
     matching = match_videos(items, [row("id1", "here.webm")], None, False)
     assert matching.videos == {"here": ("id1",)}
     gone, lost = (f"no video of the library has the name {name}" for name in ("gone", "lost"))
-    assert matching.missing == (Missing("gone", gone, 2), Missing("lost", lost, 1))
+    assert matching.missing == (MissingVideo("gone", gone, 2), MissingVideo("lost", lost, 1))
 
 
 def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:

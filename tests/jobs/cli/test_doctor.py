@@ -11,10 +11,10 @@ import pytest
 
 from index.library import Library
 from jobs.cli.doctor import show
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 from tests.support.chat_server import ChatServer
+from tests.support.check_results import able
 from tests.support.command import Kinodex, bad
-from tests.support.findings import able
 from tests.support.random_library import SETTINGS, fingerprint, made, write
 
 SECRET = "sk-this-must-not-be-seen"
@@ -65,9 +65,9 @@ def test_the_whole_page(kinodex: Kinodex, library: Library, tmp_path: Path, monk
 
 def test_the_page_and_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     found = [
-        Finding("machine", "cores", "ok", "2 of 2 usable"),
-        Finding("decoders", "pyav", "ok", "read 13 frames"),
-        Finding("decoders", "nvdec", "missing", "no [NVIDIA] GPU", "PyAV reads everything"),
+        CheckResult("machine", "cores", "ok", "2 of 2 usable"),
+        CheckResult("decoders", "pyav", "ok", "read 13 frames"),
+        CheckResult("decoders", "nvdec", "missing", "no [NVIDIA] GPU", "PyAV reads everything"),
     ]
     show(found, found[-1:])
     assert capsys.readouterr().out.splitlines() == [

@@ -13,7 +13,7 @@ from index.library import Library
 from index.rows import RunRow
 from jobs.console.ingest_report import MOST_LINES, show_report, show_runs
 from jobs.errors import UsageError
-from jobs.ingest.outcomes import Report, SourceOutcome, summary
+from jobs.ingest.outcomes import IngestReport, SourceOutcome, summary
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def library(tmp_path: Path) -> Library:
     return Library.create(str(tmp_path / "library"), {"fps": 1.0}, Fingerprint("tiny", "0" * 12, "0" * 64, "{}", 4))
 
 
-def report(indexed: int, failed: int) -> Report:
+def report(indexed: int, failed: int) -> IngestReport:
     good = [SourceOutcome(f"/{n}.mp4", f"film {n}", "indexed", str(n), 10, 10.0) for n in range(indexed)]
     bad = [
         SourceOutcome(
@@ -29,7 +29,7 @@ def report(indexed: int, failed: int) -> Report:
         )
         for n in range(failed)
     ]
-    return Report(
+    return IngestReport(
         run_id="0123456789abcdef",
         started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         seconds=50.0,

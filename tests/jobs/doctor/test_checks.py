@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 from jobs.doctor.checks import check_keys, check_library, failed_needs
 from jobs.errors import UsageError
-from tests.support.findings import by_name
+from tests.support.check_results import by_name
 from tests.support.random_library import SETTINGS, fingerprint, made, write
 
 SECRET = "sk-this-must-not-be-seen"
@@ -39,8 +39,8 @@ def test_a_library_that_is_not_well(tmp_path: Path) -> None:
 
 
 def test_what_is_needed() -> None:
-    pyav = Finding("decoders", "pyav", "ok", "read 13 frames")
-    nvdec = Finding("decoders", "nvdec", "missing", "no [NVIDIA] GPU", "PyAV reads everything")
+    pyav = CheckResult("decoders", "pyav", "ok", "read 13 frames")
+    nvdec = CheckResult("decoders", "nvdec", "missing", "no [NVIDIA] GPU", "PyAV reads everything")
     assert failed_needs([pyav, nvdec], ["pyav"]) == []
     assert failed_needs([pyav, nvdec], ["nvdec", "pyav"]) == [nvdec]
     with pytest.raises(UsageError, match=r"got --need nvenc; this page has lines for pyav, nvdec"):

@@ -13,7 +13,7 @@ from index.library import Library
 from jobs.ingest.chunk_writer import ChunkWriter
 from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
 from pipeline.sampling.sample import Chunk, ChunkSummary, FrameRow
-from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.fetch import FetchedVideo, Source
 from tests.support.ffmpeg import READING, read_whole
 from tests.support.random_library import SETTINGS, fingerprint, made
@@ -36,7 +36,7 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> ChunkSummary:
 @pytest.fixture
 def assignment(library: Library) -> Iterator[Assignment]:
     with library.lease("ingest", "a test") as lease:
-        yield Assignment(library.uri, ("ingest", lease.token), READING, Limits(), 8)
+        yield Assignment(library.uri, ("ingest", lease.token), READING, SandboxLimits(), 8)
 
 
 def rows_in(library: Library, number: int) -> list[int]:
@@ -91,7 +91,7 @@ def test_a_chunk_that_fails_leaves_no_row_and_the_other_stays(
 
 
 def test_a_run_that_lost_its_lease_appends_nothing(library: Library, assignment: Assignment) -> None:
-    lost = Assignment(library.uri, ("ingest", "another token"), READING, Limits(), 8)
+    lost = Assignment(library.uri, ("ingest", "another token"), READING, SandboxLimits(), 8)
     writer = ChunkWriter(library, lost, CHUNKS)
     writer.add(part(0, 0, 6))
     with pytest.raises(LeaseLost):

@@ -11,18 +11,18 @@ import pytest
 from index.library import Library
 from jobs.ingest.chunk_writer import discard
 from jobs.ingest.coordinator import LOSSES, Coordinator, RunLimits
-from jobs.ingest.messages import Assignment, ChunkFailed, Finished, Read, WorkDone
+from jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Read, WorkDone
 from jobs.ingest.worker import LocalExecutor, Worker
 from pipeline.errors import DecoderDied
 from pipeline.sampling.sample import Chunk, IngestSettings
-from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import stamp
 from tests.support.corpus import contents
 from tests.support.ffmpeg import READING, ColourTower
 from tests.support.random_library import SETTINGS, fingerprint
 
-Change = Callable[[Library, Finished], Finished]
+Change = Callable[[Library, FinishedTask], FinishedTask]
 
 
 class ChangedExecutor(LocalExecutor):
@@ -31,7 +31,7 @@ class ChangedExecutor(LocalExecutor):
     library: Library
     change: Change
 
-    def wait(self, timeout_s: float) -> list[Finished]:
+    def wait(self, timeout_s: float) -> list[FinishedTask]:
         return [self.change(self.library, finished) for finished in super().wait(timeout_s)]
 
 
@@ -39,7 +39,7 @@ def run(films: Path, place: Path, change: Change = lambda library, finished: fin
     library = Library.create(str(place), SETTINGS, fingerprint())
     sources = list_sources([str(films)])
     with library.lease("ingest", "a test") as lease:
-        assignment = Assignment(library.uri, ("ingest", lease.token), READING, Limits(), 64)
+        assignment = Assignment(library.uri, ("ingest", lease.token), READING, SandboxLimits(), 64)
         executor = ChangedExecutor([Worker(assignment, place)], ColourTower().embed)
         executor.library, executor.change = library, change
         stamps = {source.uri: stamp(source) for source in sources}
@@ -52,11 +52,11 @@ def run(films: Path, place: Path, change: Change = lambda library, finished: fin
     return library, coordinator
 
 
-def is_read_of(finished: Finished, name: str) -> bool:
+def is_read_of(finished: FinishedTask, name: str) -> bool:
     return isinstance(finished.task, Read) and finished.task.chunks[0].video.source.uri.endswith(name)
 
 
-def chunk_of(finished: Finished) -> Chunk:
+def chunk_of(finished: FinishedTask) -> Chunk:
     assert isinstance(finished.task, Read)
     return finished.task.chunks[0]
 
@@ -78,12 +78,12 @@ def undisturbed(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
 def test_tasks_of_lost_workers_are_retried_and_leave_no_row_twice(
     few: Path, undisturbed: Library, tmp_path: Path
 ) -> None:
-    lost: list[Finished] = []
+    lost: list[FinishedTask] = []
 
-    def lose_some(library: Library, finished: Finished) -> Finished:
+    def lose_some(library: Library, finished: FinishedTask) -> FinishedTask:
         if len(lost) < 3:
             lost.append(finished)
-            return Finished(finished.worker, finished.task, None)
+            return FinishedTask(finished.worker, finished.task, None)
         return finished
 
     library, coordinator = run(few, tmp_path / "library", lose_some)
@@ -92,12 +92,12 @@ def test_tasks_of_lost_workers_are_retried_and_leave_no_row_twice(
 
 
 def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few: Path, tmp_path: Path) -> None:
-    lost: list[Finished] = []
+    lost: list[FinishedTask] = []
 
-    def lose_one_film(library: Library, finished: Finished) -> Finished:
+    def lose_one_film(library: Library, finished: FinishedTask) -> FinishedTask:
         if is_read_of(finished, "film-000.mp4") or is_read_of(finished, "again-000.mp4"):
             lost.append(finished)
-            return Finished(finished.worker, finished.task, None)
+            return FinishedTask(finished.worker, finished.task, None)
         return finished
 
     library, coordinator = run(few, tmp_path / "library", lose_one_film)
@@ -107,21 +107,21 @@ def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few:
     assert len(library.videos()) == 1
 
 
-def failed(library: Library, finished: Finished, error_class: str, *, damaged: bool) -> Finished:
+def failed(library: Library, finished: FinishedTask, error_class: str, *, damaged: bool) -> FinishedTask:
     """The end of a read in which the first chunk failed, and left no row."""
     chunk = chunk_of(finished)
     discard(library, chunk)
     failure = ChunkFailed(chunk, "decode", error_class, "changed by the test", damaged)
-    return Finished(finished.worker, finished.task, WorkDone((failure,), {}))
+    return FinishedTask(finished.worker, finished.task, WorkDone((failure,), {}))
 
 
 @pytest.mark.parametrize(("error_class", "damaged"), [("SpanDamaged", True), (DecoderDied.__name__, False)])
 def test_a_damaged_part_or_the_first_death_of_a_decoder_is_read_again_whole(
     few: Path, undisturbed: Library, tmp_path: Path, error_class: str, damaged: bool
 ) -> None:
-    changed: list[Finished] = []
+    changed: list[FinishedTask] = []
 
-    def fail_once(library: Library, finished: Finished) -> Finished:
+    def fail_once(library: Library, finished: FinishedTask) -> FinishedTask:
         if not changed and is_read_of(finished, "film-001.mp4"):
             changed.append(finished)
             return failed(library, finished, error_class, damaged=damaged)
@@ -134,7 +134,7 @@ def test_a_damaged_part_or_the_first_death_of_a_decoder_is_read_again_whole(
 
 
 def test_a_second_death_of_the_decoder_is_a_failure(few: Path, tmp_path: Path) -> None:
-    def fail_always(library: Library, finished: Finished) -> Finished:
+    def fail_always(library: Library, finished: FinishedTask) -> FinishedTask:
         if is_read_of(finished, "film-001.mp4"):
             return failed(library, finished, DecoderDied.__name__, damaged=False)
         return finished
@@ -148,9 +148,9 @@ def test_a_second_death_of_the_decoder_is_a_failure(few: Path, tmp_path: Path) -
 def test_rows_that_are_missing_when_they_are_counted_are_read_again(
     few: Path, undisturbed: Library, tmp_path: Path
 ) -> None:
-    dropped: list[Finished] = []
+    dropped: list[FinishedTask] = []
 
-    def drop_rows_once(library: Library, finished: Finished) -> Finished:
+    def drop_rows_once(library: Library, finished: FinishedTask) -> FinishedTask:
         if not dropped and is_read_of(finished, "film-001.mp4"):
             dropped.append(finished)
             discard(library, chunk_of(finished))

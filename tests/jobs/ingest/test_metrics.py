@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, serve
-from jobs.ingest.outcomes import Progress, Report
+from jobs.ingest.outcomes import IngestReport, Progress
 from jobs.ingest.run import run_ingest
 from jobs.ray_cluster import restored_process
 from pipeline.sources.discover import list_sources
@@ -45,12 +45,12 @@ def metrics_at(port: int, prefix: str = "") -> Metrics:
     return metrics
 
 
-def watched_ingest(corpus: Path, library: Path, watch: Callable[[Progress], None], **settings: Any) -> Report:
+def watched_ingest(corpus: Path, library: Path, watch: Callable[[Progress], None], **settings: Any) -> IngestReport:
     config = IngestConfig(space="builtin", workers=1, **settings)
     return run_ingest(config, list_sources([str(corpus)]), str(library), watch)
 
 
-def assert_right(metrics: Metrics, report: Report) -> None:
+def assert_right(metrics: Metrics, report: IngestReport) -> None:
     """The numbers at the end of a run that began with nothing are those of its report."""
     assert metrics["kinodex_frames_total"][""] == report.frames > 0
     assert metrics["kinodex_video_seconds_total"][""] == pytest.approx(report.video_s)

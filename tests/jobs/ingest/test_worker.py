@@ -16,7 +16,7 @@ from jobs.ingest.messages import Assignment
 from jobs.ingest.worker import Worker
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
-from pipeline.sampling.sandbox import Limits
+from pipeline.sampling.sandbox import SandboxLimits
 from tests.support.ffmpeg import READING, ColourTower, whole
 from tests.support.random_library import SETTINGS, fingerprint
 
@@ -38,7 +38,7 @@ def test_an_error_of_the_model_reaches_the_caller_and_ends_the_threads(tmp_path:
 
     with library.lease("ingest", "a test") as lease:
         reading = replace(READING, batch=BATCH)
-        worker = Worker(Assignment(library.uri, ("ingest", lease.token), reading, Limits(), BATCH), tmp_path)
+        worker = Worker(Assignment(library.uri, ("ingest", lease.token), reading, SandboxLimits(), BATCH), tmp_path)
         threads = threading.active_count()
         with pytest.raises(ZeroDivisionError, match="a programming error"):
             worker.read([whole(film)], embed, may_split=False)

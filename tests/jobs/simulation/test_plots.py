@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from jobs.evaluation.report.plot_style import SIMULATED
@@ -35,16 +39,26 @@ CHOICE = SweepResult(
 )
 
 
+def error_bars(axes: Axes) -> list[ErrorbarContainer]:
+    return [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
+
+
+def heights(line: Any) -> list[float]:
+    return [float(height) for height in np.asarray(line.get_ydata())]
+
+
 def test_under_conditions_a_panel_a_figure_and_a_line_an_agent() -> None:
     figure = Figure(layout="constrained")
     plots._draw_conditions(figure, CONDITIONS)
     assert [axes.get_title() for axes in figure.axes] == [label for label, _ in PANELS.values()]
     found, frames, _ = figure.axes
-    assert [line.get_label() for line in found.containers] == ["eea", "vca"]
-    heights = [list(each.lines[0].get_ydata()) for each in found.containers]
-    assert heights == [pytest.approx([30.0, 60.0]), pytest.approx([10.0, 40.0])]
-    assert list(frames.containers[0].lines[0].get_ydata()) == pytest.approx([0.3, 0.6])
-    (bars,) = found.containers[0].lines[2]
+    assert [line.get_label() for line in error_bars(found)] == ["eea", "vca"]
+    assert [heights(each.lines[0]) for each in error_bars(found)] == [
+        pytest.approx([30.0, 60.0]),
+        pytest.approx([10.0, 40.0]),
+    ]
+    assert heights(error_bars(frames)[0].lines[0]) == pytest.approx([0.3, 0.6])
+    (bars,) = error_bars(found)[0].lines[2]
     assert [y for _, y in bars.get_segments()[0]] == pytest.approx([20.0, 40.0])
     assert frames.get_xlabel() == "points"
 
@@ -53,10 +67,10 @@ def test_a_choice_is_drawn_as_differences_from_the_reference_value() -> None:
     figure = Figure(layout="constrained")
     plots._draw_choice(figure, CHOICE)
     found = figure.axes[0]
-    worlds = [list(line.get_ydata()) for line in found.lines if line.get_label() == "one world"]
+    worlds = [heights(line) for line in found.lines if line.get_label() == "one world"]
     assert worlds == [[0.0, 25.0], [0.0, 25.0]]
-    (pooled,) = found.containers
-    assert list(pooled.lines[0].get_ydata()) == [0.0, 25.0]
+    (pooled,) = error_bars(found)
+    assert heights(pooled.lines[0]) == [0.0, 25.0]
     assert [label.get_text() for label in found.get_xticklabels()] == ["mean", "sum"]
     assert found.get_title() == "evidence shown, %, against mean"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one world", "all worlds"]

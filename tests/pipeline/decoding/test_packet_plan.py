@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.decoding.open import open_video
-from pipeline.decoding.packet_plan import Packets, Plan, PlanViolated, list_packets, plan_samples
+from pipeline.decoding.packet_plan import PacketPlan, Packets, PlanViolated, list_packets, plan_samples
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.errors import PipelineError
 from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
@@ -19,14 +19,14 @@ CLOSED = [0, 3, 1, 2, 4, 7, 5, 6]  # two groups of four: I P B B
 OPEN = [0, 3, 1, 2, 6, 4, 5, 7]  # the second begins with an I that is shown after two of its B
 
 
-def planned(times: list[int], keys: list[int], every: int, first: int = 0, until: int | None = None) -> Plan:
+def planned(times: list[int], keys: list[int], every: int, first: int = 0, until: int | None = None) -> PacketPlan:
     """The plan for one sample of `every` frames of a stream, with times in the order of decoding."""
     pts = np.array(times, np.int64)
     packets = Packets(pts, np.isin(pts, keys), np.zeros(len(pts), bool), Fraction(max(times) + 1))
     return plan_samples(packets, 0, Fraction(1, every), first, until)
 
 
-def sent(plan: Plan) -> list[int]:
+def sent(plan: PacketPlan) -> list[int]:
     return [int(pts) for pts in plan.pts[plan.sent]]
 
 
@@ -76,7 +76,7 @@ def shown(path: Path, fps: float) -> dict[float, str]:
         return {s.time_s: hashlib.md5(s.frame.to_ndarray().tobytes()).hexdigest() for s in video.samples(fps)}
 
 
-def plan_of(path: Path, fps: float) -> Plan:
+def plan_of(path: Path, fps: float) -> PacketPlan:
     video = PyavReader(path, path.name)
     rate = Fraction(fps).limit_denominator(1000) * video.base
     return plan_samples(video.packets(), video.first_pts, rate, video.first_pts, None)

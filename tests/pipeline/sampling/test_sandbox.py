@@ -21,11 +21,11 @@ import pytest
 
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
 from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
-from pipeline.sampling.sandbox import Limits, ReaderBroken, SandboxSampler, _Timer
+from pipeline.sampling.sandbox import ReaderBroken, SandboxLimits, SandboxSampler, _Timer
 from pipeline.sources.fetch import FetchedVideo
 from tests.support.ffmpeg import READING, whole
 
-SHORT = Limits(base_s=20, silence_s=3)
+SHORT = SandboxLimits(base_s=20, silence_s=3)
 FEW = replace(READING, fps=0.2)
 EVERYTHING = replace(READING, fps=1000, batch=4)
 """Of every frame a picture: enough that a child stands in the middle of them until its parent takes more."""
@@ -38,7 +38,7 @@ def sintel(media: Path) -> Chunk:
 
 @pytest.fixture
 def reader():
-    with closing(SandboxSampler(Limits())) as reader:
+    with closing(SandboxSampler(SandboxLimits())) as reader:
         yield reader
 
 
@@ -183,7 +183,7 @@ def test_a_child_that_stops_is_a_hang(sintel: Chunk) -> None:
 
 def test_slower_than_allowed_is_a_hang(sintel: Chunk) -> None:
     with (
-        closing(SandboxSampler(Limits(base_s=0.0, per_video_s=0.001))) as reader,
+        closing(SandboxSampler(SandboxLimits(base_s=0.0, per_video_s=0.001))) as reader,
         pytest.raises(DecoderHung, match="not enough"),
     ):
         pictures(reader, sintel)
@@ -192,7 +192,9 @@ def test_slower_than_allowed_is_a_hang(sintel: Chunk) -> None:
 def test_only_waiting_for_the_child_counts(sintel: Chunk) -> None:
     """A message that is there at once costs nothing, however long the parent did other things before."""
     frame = SampledFrame(0, 0.0, b"", 1, 1, np.zeros((3, 8, 8), np.uint8))
-    timer = _Timer(Limits(base_s=0.2, per_video_s=0.001, silence_s=0.2), replace(sintel, video=tiny(sintel)), READING)
+    timer = _Timer(
+        SandboxLimits(base_s=0.2, per_video_s=0.001, silence_s=0.2), replace(sintel, video=tiny(sintel)), READING
+    )
     child_end, parent_end = Pipe()
     for _ in range(3):
         child_end.send([frame])
@@ -208,7 +210,7 @@ def tiny(chunk: Chunk) -> FetchedVideo:
 
 @pytest.mark.slow
 def test_too_much_memory_is_one_failure(sintel: Chunk, tmp_path: Path) -> None:
-    with closing(SandboxSampler(Limits(memory_bytes=180_000_000))) as reader:
+    with closing(SandboxSampler(SandboxLimits(memory_bytes=180_000_000))) as reader:
         with pytest.raises(DecoderOutOfMemory, match="more than 180 MB"):
             pictures(reader, whole(huge_video(tmp_path / "huge.mkv")))
         assert len(pictures(reader, sintel, FEW)) == 11
@@ -288,7 +290,7 @@ def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Chunk, read
 
 def test_closing_leaves_nothing_behind(sintel: Chunk) -> None:
     before = open_fds()
-    reader = SandboxSampler(Limits())
+    reader = SandboxSampler(SandboxLimits())
     reader.close()
     assert len(pictures(reader, sintel, FEW)) == 11
     reader.close()
@@ -307,7 +309,7 @@ from pathlib import Path
 from pipeline.sampling.sandbox import Limits, SandboxSampler
 from tests.support.ffmpeg import READING, whole
 from tests.pipeline.sampling.test_sandbox import children, with_subtitles
-reader = SandboxSampler(Limits())
+reader = SandboxSampler(SandboxLimits())
 for part in reader.sample(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), READING):
     if part[-1].number == 47:  # the last but one; then it hangs, as the subtitles come before the end
         print(*children(os.getpid()), flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.budget import Ledger
-from jobs.benchmarks.samples import Missing, Problem
+from jobs.benchmarks.samples import MissingVideo, Problem
 from jobs.evaluation.report.tables import Table, fitting
 from jobs.evaluation.run.run_folder import REPORT
 from jobs.evaluation.run.types import Judgement
@@ -40,7 +40,7 @@ def small_run(folder: Path, right=(True, True, True, False), name: str = "eea", 
 
 
 def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: Path) -> None:
-    missing = tuple(Missing(f"v{number}", "no video of the library goes by it", 3) for number in range(12))
+    missing = tuple(MissingVideo(f"v{number}", "no video of the library goes by it", 3) for number in range(12))
     problems = (Problem("row 17", "the answer is [E]"),)
     run = small_run(tmp_path / "run", questions=40, missing=missing, problems=problems)
     ran = kinodex("eval", "report", run, "--no-page")

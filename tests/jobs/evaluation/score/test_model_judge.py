@@ -14,7 +14,15 @@ from agent.core.question import Question
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer, Verdict
 from jobs.benchmarks.samples import Sample, Scoring, Target
-from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, Plan, begin_run, open_for_append, read_judgements
+from jobs.evaluation.run.run_folder import (
+    ANSWERS,
+    JUDGED,
+    IndexCost,
+    RunPlan,
+    begin_run,
+    open_for_append,
+    read_judgements,
+)
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 from tests.support.chat_server import Behaviour, ChatServer, failing
@@ -27,7 +35,7 @@ TRUE = {"q0": "a red kite", "q1": "a dog", "q2": "a boat", "q3": "a house"}
 def make_run(folder: Path, scoring: Scoring = "judge") -> Path:
     """A run of one contender that answered three of four questions in words."""
     items = [Sample(name, "film", Question(f"What of {name}?"), Target(text=text)) for name, text in TRUE.items()]
-    plan = Plan(
+    plan = RunPlan(
         benchmark="mmbench-video",
         title="MMBench-Video",
         annotations="a.tsv",

@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobs.doctor import Finding
+from jobs.doctor import CheckResult
 from tests.support.chat_server import Behaviour
 
 
-def by_name(found: Iterable[Finding]) -> dict[str, Finding]:
+def by_name(found: Iterable[CheckResult]) -> dict[str, CheckResult]:
     return {each.name: each for each in found}
 
 
-def states(found: Iterable[Finding]) -> dict[str, str]:
+def states(found: Iterable[CheckResult]) -> dict[str, str]:
     return {each.name: each.state for each in found}
 
 

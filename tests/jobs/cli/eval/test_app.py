@@ -1,0 +1,25 @@
+"""`kinodex eval BENCHMARK LIBRARY` is short for `kinodex eval run BENCHMARK LIBRARY`."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.cli.eval.app import with_run
+
+
+@pytest.mark.parametrize(
+    "line", ["eval", "eval run lvbench", "eval check lvbench", "eval --help", "ingest films library"]
+)
+def test_other_command_lines_stay_as_they_are(line: str) -> None:
+    assert with_run(line.split()) == line.split()
+
+
+def test_a_benchmark_after_eval_is_run() -> None:
+    assert with_run(["eval", "lvbench", "library", "--limit", "3"]) == [
+        "eval",
+        "run",
+        "lvbench",
+        "library",
+        "--limit",
+        "3",
+    ]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Kinodex, runner
-from tests.support.once import made_once
-from tests.support.process_state import changes, snapshot
-from tests.support.ray_node import RayCluster, cluster
+from tests.support.house.once import made_once
+from tests.support.house.process_state import changes, snapshot
+from tests.support.servers.ray_node import RayCluster, cluster
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_FILES = {"media", "benchmarks"}
@@ -107,7 +107,7 @@ def kinodex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a tiny model of a real architecture, made when first needed: "llava", "rt_detr", "space", ..."""
-    from tests.support.stage_models import MAKERS
+    from tests.support.models.stage_models import MAKERS
 
     folder = tmp_path_factory.mktemp("models")
 

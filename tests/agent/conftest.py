@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from index.library import Library
-from tests.support import text_library
+from tests.support.libraries import text_library
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from agent.session import Session
 from agent.trace.events import Event, Finished, RunStarted
 from agent.variants.base import Variant
 from agent.variants.baselines.uniform import UNIFORM, UniformParameters
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

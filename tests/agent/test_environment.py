@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agent.environment import calibrate
-from tests.support.agent_library import environment_of, film, make_library
+from tests.support.libraries.agent_library import environment_of, film, make_library
 
 
 @pytest.fixture(scope="module")

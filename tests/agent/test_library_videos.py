@@ -11,8 +11,8 @@ from agent.library_videos import LibraryVideos
 from agent.variants.longvideoagent.clips import tagged_clips
 from index.errors import SpaceMismatch
 from index.rows import Scope
-from tests.support.agent_library import add_film, embed_words, environment_of, film, make_library
-from tests.support.text_library import text_video_id
+from tests.support.libraries.agent_library import add_film, embed_words, environment_of, film, make_library
+from tests.support.libraries.text_library import text_video_id
 
 SAID = "mind the wind"
 

@@ -14,7 +14,7 @@ from agent.core.protocol import Exchange, Usage
 from agent.core.question import Question
 from agent.errors import BadSettings, ModelUnreachable
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, Queries, ScoreSegments
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

@@ -13,7 +13,7 @@ import pytest
 
 from agent.variants.registry import find_variant
 from jobs.evaluation.run.systems import parse_systems
-from tests.support.chat_server import ChatServer
+from tests.support.servers.chat_server import ChatServer
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```(?:\n\n```text\n(?P<printed>.*?)^```)?", re.MULTILINE | re.DOTALL)
 SERVED = 'base_url="http://localhost:8000/v1"'

@@ -15,8 +15,8 @@ from index.embedding.space import import_open_clip
 from index.library import Library
 from jobs.annotate.vectors import Vectors
 from jobs.ingest.config import CPU_BATCH, GPU_BATCH
-from tests.support.stage_models import library_of, tiny_film
-from tests.support.tiny_models import TINY, write_model
+from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.models.tiny_models import TINY, write_model
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from mktestdocs import check_md_file
 from index.library import Library
 from index.rows import ClipRow
 from index.store.schema import CLIPS, FORMAT_VERSION, table_schemas, vectors_table
-from tests.support.random_library import (
+from tests.support.libraries.random_library import (
     DIM,
     OTHER_DIM,
     SETTINGS,

@@ -25,7 +25,7 @@ from index.rows import VideoRow
 from jobs.annotate.run import add
 from jobs.annotate.stage import StageRows, VideoOutcome
 from pipeline.errors import PictureError
-from tests.support.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 
 VIDEOS = 60
 pytestmark = pytest.mark.slow

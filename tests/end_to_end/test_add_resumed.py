@@ -20,7 +20,7 @@ from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
 from jobs.annotate.stage import Stage
 from jobs.annotate.vectors import Vectors
-from tests.support.stage_models import beeps, library_of, tiny_film
+from tests.support.models.stage_models import beeps, library_of, tiny_film
 
 STAGES: dict[str, Callable[[str], Stage]] = {
     "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),

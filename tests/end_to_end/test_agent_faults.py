@@ -23,12 +23,12 @@ from agent.trace.events import Event, Exchanged
 from agent.variants.base import Variant
 from agent.variants.registry import VARIANTS
 from index.rows import SegmentRow, TranscriptRow
-from tests.support.agent_library import environment_of, film, make_library
-from tests.support.chat_server import Behaviour, ChatServer, calling, cut_off, refusing
-from tests.support.random_library import caption
-from tests.support.rule_server import Rules
-from tests.support.rules_sight import Described, Floats
-from tests.support.wire import frame
+from tests.support.libraries.agent_library import environment_of, film, make_library
+from tests.support.libraries.random_library import caption
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling, cut_off, refusing
+from tests.support.servers.rule_server import Rules
+from tests.support.servers.rules_sight import Described, Floats
+from tests.support.servers.wire import frame
 
 ASKED = [variant for variant in VARIANTS if variant.roles]
 SEEING = [variant for variant in ASKED if variant.sees_video]

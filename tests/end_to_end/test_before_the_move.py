@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.chat_server import ChatServer
 from tests.support.command import Kinodex
-from tests.support.rule_server import MODEL, Rules
-from tests.support.stage_models import tiny_film
+from tests.support.models.stage_models import tiny_film
+from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.rule_server import MODEL, Rules
 
 SERVER = "http://127.0.0.1:8731/v1"
 """Where the model was that wrote the cached replies; nothing listens there."""

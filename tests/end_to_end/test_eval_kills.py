@@ -32,8 +32,8 @@ from jobs.evaluation.run.solve import make_solver
 from jobs.evaluation.run.systems import parse_systems
 from jobs.evaluation.run.types import RunContext, SampleResult, Solve
 from jobs.model_choice import ModelChoice
-from tests.support.agent_library import ScriptedModel, embed_words, explorer, film, make_library
-from tests.support.eval_runs import FILMS, write_questions
+from tests.support.libraries.agent_library import ScriptedModel, embed_words, explorer, film, make_library
+from tests.support.runs.eval_runs import FILMS, write_questions
 
 pytestmark = pytest.mark.slow
 

@@ -22,9 +22,9 @@ from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
 from agent.variants.base import Variant, with_settings
 from agent.variants.registry import VARIANTS
-from tests.support.chat_server import ChatServer, Seen
-from tests.support.rule_server import MODEL, Rules
-from tests.support.sketch_library import SketchLibrary, draw_library
+from tests.support.libraries.sketch_library import SketchLibrary, draw_library
+from tests.support.servers.chat_server import ChatServer, Seen
+from tests.support.servers.rule_server import MODEL, Rules
 
 STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.arrows import read_arrows
-from tests.support.source_tree import ROOMS, Source, circles, floor_graph, module_graph, read_sources
+from tests.support.house.arrows import read_arrows
+from tests.support.house.source_tree import ROOMS, Source, circles, floor_graph, module_graph, read_sources
 
 ABOVE = {
     "pipeline": set(),

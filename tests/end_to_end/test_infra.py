@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX
 from tests.support.command import runner
-from tests.support.kuberay import KUBERNETES, RayCluster, RayJob
+from tests.support.house.kuberay import KUBERNETES, RayCluster, RayJob
 
 LABELS = {metric.name: metric.label for metric in METRICS} | {GPU_BUSY: "gpu"}
 OF_RAY = {"ray_node_gpus_utilization": "GpuIndex"}

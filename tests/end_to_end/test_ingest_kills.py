@@ -21,8 +21,8 @@ from index.library import Library
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.run import run_ingest
 from pipeline.sources.discover import list_sources
-from tests.support.corpus import assert_same, make_corpus
-from tests.support.ray_node import RayCluster, cluster, ingest, kill, log_of, named, node, stopped, vanish
+from tests.support.libraries.corpus import assert_same, make_corpus
+from tests.support.servers.ray_node import RayCluster, cluster, ingest, kill, log_of, named, node, stopped, vanish
 
 VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "14"))
 ROUNDS = int(os.environ.get("KINODEX_KILL_ROUNDS", "1"))

@@ -49,12 +49,12 @@ from jobs.evaluation.run.systems import System, parse_systems
 from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample
 from jobs.model_choice import ModelChoice
 from tests.agent.prompts.test_render import KINDS
-from tests.support import benchmark_files as kit
-from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
-from tests.support.benchmark_files import published
-from tests.support.chat_server import ChatServer, calling
-from tests.support.reachable import reachable
-from tests.support.videoagent2_film import picture, sighting
+from tests.support.house.reachable import reachable
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
+from tests.support.libraries.benchmark_files import published
+from tests.support.libraries.videoagent2_film import picture, sighting
+from tests.support.servers.chat_server import ChatServer, calling
 
 WORD, START_S, END_S = "sesame", 31.4159, 42.4242
 CLOCK, CLOCK_S = "1383:47-1411:13", (83027, 84673)

@@ -16,7 +16,7 @@ from index.library import Library
 from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
 from index.store.indexes import Thresholds, refresh
-from tests.support.random_library import (
+from tests.support.libraries.random_library import (
     SETTINGS,
     fingerprint,
     found,
@@ -26,7 +26,7 @@ from tests.support.random_library import (
     unit_vectors,
     write,
 )
-from tests.support.s3_server import environment, s3_server, send
+from tests.support.servers.s3_server import environment, s3_server, send
 
 pytestmark = pytest.mark.slow
 SOON = Thresholds(scalar_rows=10, vector_rows=1000, stale_rows=10, fragments=2, picture_fragments=2)

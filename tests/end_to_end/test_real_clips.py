@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.chat_server import ChatServer
 from tests.support.command import Kinodex
+from tests.support.servers.chat_server import ChatServer
 
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("What colour is the jersey of the first person at the table?", "one-by-one", ("white", "black", "green")),

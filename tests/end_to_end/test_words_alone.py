@@ -26,13 +26,13 @@ from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, Loca
 from agent.variants.registry import VARIANTS
 from agent.variants.videoagent2.requests import Assess, CreatePlan
 from index.library import Library
-from tests.support import text_library
-from tests.support.agent_library import ScriptedModel, environment_of
-from tests.support.chat_server import ChatServer
-from tests.support.rule_server import MODEL, Rules
-from tests.support.rules_sight import Described, Floats
-from tests.support.text_library import text_video_id
-from tests.support.videoagent2_film import SURE, UNSURE, Script
+from tests.support.libraries import text_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of
+from tests.support.libraries.text_library import text_video_id
+from tests.support.libraries.videoagent2_film import SURE, UNSURE, Script
+from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.rule_server import MODEL, Rules
+from tests.support.servers.rules_sight import Described, Floats
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
 DINNER = Question("What is the person doing?", ("painting a fence", "cooking a soup", "repairing an engine"))

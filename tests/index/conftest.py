@@ -8,7 +8,7 @@ import pytest
 
 from index.library import Library
 from index.store.database import Tables
-from tests.support.random_library import SETTINGS, fingerprint
+from tests.support.libraries.random_library import SETTINGS, fingerprint
 
 
 @pytest.fixture

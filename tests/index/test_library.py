@@ -21,7 +21,7 @@ from index.errors import (
 from index.library import Library
 from index.maintenance.sweep import audit
 from index.store.schema import table_schemas
-from tests.support.random_library import SETTINGS, fingerprint, made, run_together, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, run_together, write
 
 
 def _write_without_end(uri: str) -> None:

@@ -13,7 +13,7 @@ from index.errors import (
     UnknownVideo,
 )
 from index.store.schema import frame_key
-from tests.support.random_library import DIM, SETTINGS, fingerprint, made, write
+from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
 
 
 def test_info_counts_complete_videos(library):

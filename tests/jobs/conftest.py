@@ -9,13 +9,13 @@ import pytest
 
 if TYPE_CHECKING:
     from index.library import Library
-    from tests.support.viewer_library import Shown
+    from tests.support.libraries.viewer_library import Shown
 
 
 @pytest.fixture(scope="session")
 def mcp_library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """A film of 30 s, `harbour`, with a transcript and detections; tests only read it."""
-    from tests.support.mcp_client import make_library
+    from tests.support.servers.mcp_client import make_library
 
     return make_library(tmp_path_factory.mktemp("mcp"))
 
@@ -23,7 +23,7 @@ def mcp_library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     """A library of one video, and two traces over it; tests only read them."""
-    from tests.support.viewer_library import make_shown
+    from tests.support.libraries.viewer_library import make_shown
 
     return make_shown(tmp_path_factory.mktemp("viewer"))
 
@@ -31,7 +31,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
 @pytest.fixture(scope="session")
 def small_films(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Three films of 6 s, two with sound and one without; tests that change one copy it."""
-    from tests.support.stage_models import beeps, tiny_film
+    from tests.support.models.stage_models import beeps, tiny_film
 
     folder = tmp_path_factory.mktemp("films")
     sounds = (beeps(6.0, (3.0,)), None, beeps(4.0))
@@ -41,7 +41,7 @@ def small_films(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="session")
 def small_library(small_films: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of `small_films`; tests that change it copy it."""
-    from tests.support.stage_models import library_of
+    from tests.support.models.stage_models import library_of
 
     place = tmp_path_factory.mktemp("small") / "library"
     library_of(place, small_films)

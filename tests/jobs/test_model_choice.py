@@ -12,8 +12,8 @@ from agent.models.openai_compatible import OpenAIModel
 from agent.models.rulebased.model import RuleBasedModel
 from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, cache_file, chosen_models, describe_models, has_prices
-from tests.support.chat_server import ChatServer
-from tests.support.wire import QUERIES, discover
+from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.wire import QUERIES, discover
 
 ROLES = """
 [default]

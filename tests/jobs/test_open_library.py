@@ -8,7 +8,7 @@ from index.errors import SpaceMismatch
 from index.library import Library
 from jobs.errors import UsageError
 from jobs.open_library import find_filled_space, find_space, load_tower, open_environment
-from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
+from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
 
 
 @pytest.fixture(scope="module")

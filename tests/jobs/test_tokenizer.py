@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Kinodex
-from tests.support.model_hub import COMMIT, hub_at, hub_of
-from tests.support.stage_models import library_of, tiny_film
-from tests.support.tiny_models import TINY, write_model
+from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.models.tiny_models import TINY, write_model
+from tests.support.servers.model_hub import COMMIT, hub_at, hub_of
 
 SPACE = "hf-hub:someone/tiny"
 OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from agent.core.protocol import ShownFrame, Usage, model_for, plain, request_fields, request_key
 from agent.core.question import Question, Segment, Video
 from agent.requests.tree import ScoreSegments
-from tests.support.agent_library import ScriptedModel, explorer
+from tests.support.libraries.agent_library import ScriptedModel, explorer
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
 VIDEO = Video("v" * 32, "film", 0.0, 100.0)

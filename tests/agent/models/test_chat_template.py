@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.models.chat_template import conversation_tokens, first_tokens, message_tokens, without_control_tokens
 from agent.prompts.render import Message
-from tests.support.training_model import END, words_tokenizer
+from tests.support.models.training_model import END, words_tokenizer
 
 FIRST: Message = {"role": "user", "content": "what is it"}
 MESSAGES: list[Message] = [FIRST, {"role": "assistant", "content": "a kite"}, {"role": "user", "content": "here now"}]

@@ -14,8 +14,8 @@ from agent.errors import ModelRejected, ModelUnreachable
 from agent.models.endpoint import retry_after_s
 from agent.models.openai_compatible import OpenAIModel
 from agent.requests.tree import Queries
-from tests.support.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, rate_limited
-from tests.support.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line, role
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, rate_limited
+from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line, role
 
 RETRY_AFTER_S = 60
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent.errors import ModelRejected
 from agent.models.chat_template import first_tokens
-from tests.support.training_model import END
+from tests.support.models.training_model import END
 
 
 def test_a_batch_says_what_each_would_alone(model, tokenizer):

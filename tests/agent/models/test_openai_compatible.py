@@ -19,10 +19,10 @@ from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
 from agent.trace.events import Event, Exchanged
 from agent.variants.eea.agent import EEAParameters
-from tests.support.agent_library import environment_of, film, make_library
-from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
-from tests.support.wire import QUERIES, discover, frame, role
-from tests.support.wire import ask as ask_model
+from tests.support.libraries.agent_library import environment_of, film, make_library
+from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
+from tests.support.servers.wire import QUERIES, discover, frame, role
+from tests.support.servers.wire import ask as ask_model
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(700, 712)

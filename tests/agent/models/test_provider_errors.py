@@ -16,8 +16,8 @@ from agent.errors import ModelRejected, ModelUnknown, ModelUnreachable
 from agent.models import provider_errors
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
-from tests.support.chat_server import Behaviour, ChatServer, failing
-from tests.support.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
+from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "server_refusals.json").read_text())
 """Bodies of refusals that users of real servers reported, each with its source, and the words that it is known by."""

@@ -20,8 +20,8 @@ from agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
 from agent.requests.tree import ScoreSegments
-from tests.support.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
-from tests.support.wire import GO, HOME, QUERIES, SCORES, Walk, ask, discover, frame, role, score
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
+from tests.support.servers.wire import GO, HOME, QUERIES, SCORES, Walk, ask, discover, frame, role, score
 
 
 class Call(BaseModel):

@@ -8,8 +8,8 @@ from agent.errors import BadSettings, KeyMissing
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import ROLES, Role, api_key, read_roles
 from agent.variants.registry import VARIANTS
-from tests.support.chat_server import ChatServer
-from tests.support.wire import QUERIES, ask, discover, one_line
+from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.wire import QUERIES, ask, discover, one_line
 
 
 def test_roles_take_what_they_leave_out_from_the_default_one() -> None:

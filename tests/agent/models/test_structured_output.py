@@ -10,8 +10,8 @@ import pytest
 from agent.errors import InvalidReply
 from agent.models.structured_output import json_values, parse_completion, parse_json, strict_schema
 from agent.requests.tree import Decision, Queries, SegmentScores
-from tests.support.chat_server import Behaviour, ChatServer, calling, in_turn
-from tests.support.wire import GO, HOME, QUERIES, Step, Walk, ask, discover, score
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling, in_turn
+from tests.support.servers.wire import GO, HOME, QUERIES, Step, Walk, ask, discover, score
 
 
 @pytest.mark.parametrize("reply", [Queries, SegmentScores, Decision])

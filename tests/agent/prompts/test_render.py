@@ -28,8 +28,8 @@ from agent.prompts.render import FOLDER, render
 from agent.requests.answer import AnswerFrames
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from tests.support.chat_server import ChatServer, SentFrame, calling
-from tests.support.wire import ANSWER, GO, SCORES, Walk, ask, decide, frame, role, score
+from tests.support.servers.chat_server import ChatServer, SentFrame, calling
+from tests.support.servers.wire import ANSWER, GO, SCORES, Walk, ask, decide, frame, role, score
 
 STORED, SIDE_PX = (640, 360), 320
 """Stored frames are larger than the role's limit, and than that of any request."""

@@ -23,7 +23,7 @@ from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
 from index.library import Library
 from jobs.annotate.captions import Caption
-from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What is seen?")
 

@@ -20,9 +20,9 @@ from index.rows import DetectionRow
 from jobs.annotate.agent_detector import detect_with
 from jobs.open_library import open_environment
 from pipeline.errors import ModelMissing, WrongModel
-from tests.support import stage_models as stage_kit
-from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
-from tests.support.random_library import detection
+from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
+from tests.support.libraries.random_library import detection
+from tests.support.models import stage_models as stage_kit
 
 LEFT_HALF = (0.0, 0.0, 0.5, 1.0)
 RIGHT_HALF = (0.5, 0.0, 1.0, 1.0)

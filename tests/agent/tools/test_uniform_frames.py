@@ -6,8 +6,8 @@ from pathlib import Path
 
 from agent.tools.uniform_frames import uniform_frames, uniform_times
 from index.library import Library
-from tests.support.agent_library import environment_of, film, make_library
-from tests.support.text_library import text_video_id
+from tests.support.libraries.agent_library import environment_of, film, make_library
+from tests.support.libraries.text_library import text_video_id
 
 
 def test_videos_get_their_share_of_the_frames_by_duration(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from agent.requests.answer import Recall
 from agent.trace.followup import read_prior_evidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))
 

@@ -16,7 +16,7 @@ from agent.core.question import Question
 from agent.errors import NotInTrace
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 BUDGET = Budget(rounds=3)

@@ -18,7 +18,7 @@ from agent.models.rulebased.model import RuleBasedModel
 from agent.requests.tree import Decide
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import read_trace, trace_to
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

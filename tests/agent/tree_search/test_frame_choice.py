@@ -23,7 +23,14 @@ from agent.tree_search.frame_choice import CLIP_S, anchors, cover, find_matches,
 from agent.variants.eea.agent import EEAParameters
 from agent.variants.vca.agent import VCAParameters
 from jobs.console.tree_view import TreeView
-from tests.support.agent_library import ScriptedModel, embed_words, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import (
+    ScriptedModel,
+    embed_words,
+    environment_of,
+    explorer,
+    film,
+    make_library,
+)
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 KITE = "red kite desert"

@@ -10,7 +10,7 @@ from agent.core.budget import Account, Budget
 from agent.core.protocol import ShownFrame
 from agent.environment import Environment
 from agent.tree_search.search_state import Memory, Tree, affordable, border_rewards, shown_candidates, unseen_times
-from tests.support.agent_library import environment_of, film, make_library
+from tests.support.libraries.agent_library import environment_of, film, make_library
 
 
 @pytest.fixture(scope="module")

@@ -26,10 +26,10 @@ from jobs.evaluation.run.run_folder import read_plan, read_results, trace_file
 from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
-from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
-from tests.support.chat_server import ChatServer
 from tests.support.command import Kinodex, bad
-from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
+from tests.support.servers.chat_server import ChatServer
 
 ANSWER = {"action": "answer", "option": "A", "answer": "red", "evidence": [1]}
 OWN = '''

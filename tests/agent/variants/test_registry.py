@@ -20,7 +20,7 @@ from agent.trace.events import Event
 from agent.variants.base import Variant
 from agent.variants.baselines.uniform import UNIFORM
 from agent.variants.registry import VARIANTS, find_variant
-from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 
 def test_a_variant_that_cannot_be_told_from_a_builtin_one_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from index.errors import LibraryError
 from index.library import Library
 from index.store.indexes import Thresholds, refresh
-from tests.support.random_library import (
+from tests.support.libraries.random_library import (
     SETTINGS,
     caption,
     detection,

@@ -15,7 +15,7 @@ from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
 from index.store.database import Tables, connect
 from index.store.indexes import Thresholds, refresh
-from tests.support.random_library import SETTINGS, fingerprint, made, run_together, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, run_together, write
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
 WRITERS = 2

@@ -14,7 +14,7 @@ from huggingface_hub import constants
 from index.embedding.model_source import DEFAULT_SPACE, model_name, quick_hub, silent_root_logger
 from index.embedding.space import import_open_clip, load_space
 from index.errors import BadCheckpoint, UnknownModel, WeightsMissing
-from tests.support.tiny_models import TINY, write_model
+from tests.support.models.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
@@ -142,7 +142,7 @@ def test_a_hub_that_answers_changes_nothing(monkeypatch: pytest.MonkeyPatch, ser
 
 @pytest.fixture
 def server_address(tmp_path) -> object:
-    from tests.support.model_hub import hub_of
+    from tests.support.servers.model_hub import hub_of
 
     with hub_of(tmp_path) as address:
         yield address

@@ -7,7 +7,7 @@ import torch
 
 from index.embedding.precision import compiled_tower, quick_tower
 from index.embedding.space import import_open_clip
-from tests.support.tiny_models import TINY
+from tests.support.models.tiny_models import TINY
 
 open_clip = import_open_clip()
 

@@ -22,7 +22,7 @@ from index.embedding.model_source import BUILTIN, DEFAULT_SPACE
 from index.embedding.space import Space, import_open_clip, load_space
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from pipeline.images.convert import ModelInput, rgb_scaler
-from tests.support.tiny_models import TINY, write_model
+from tests.support.models.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()
 

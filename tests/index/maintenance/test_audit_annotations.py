@@ -5,7 +5,7 @@ from __future__ import annotations
 from index.library import Library
 from index.maintenance.audit_annotations import AddedAudit, AddedRows, audit_added, discard_added
 from index.store.filters import equal
-from tests.support.random_library import caption, detection, made, other_space, vectors_of, write
+from tests.support.libraries.random_library import caption, detection, made, other_space, vectors_of, write
 
 
 def test_leftovers_and_lost_rows(library: Library) -> None:

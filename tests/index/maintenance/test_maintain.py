@@ -8,7 +8,7 @@ from index.errors import LibraryBusy
 from index.library import Library
 from index.maintenance.active_leases import INGEST, MAINTENANCE
 from index.maintenance.maintain import health, maintain
-from tests.support.random_library import made, write
+from tests.support.libraries.random_library import made, write
 
 
 def test_leftovers_go_unless_a_run_may_be_writing_them(library: Library) -> None:

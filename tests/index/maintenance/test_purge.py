@@ -20,7 +20,7 @@ from index.rows import ClipRow, SourceRow
 from index.store.database import Tables
 from index.store.indexes import Thresholds, refresh
 from tests.support.command import Kinodex, bad, runner
-from tests.support.random_library import SETTINGS, WHEN, caption, detection, fingerprint, made, unit_vectors
+from tests.support.libraries.random_library import SETTINGS, WHEN, caption, detection, fingerprint, made, unit_vectors
 
 FRAMES = 4
 VIDEOS = 30

@@ -9,7 +9,7 @@ from index.library import Library
 from index.maintenance.remove import remove_added, remove_videos
 from index.maintenance.sweep import audit
 from index.rows import ClipRow, FailureRow, SourceRow
-from tests.support.random_library import WHEN, detection, made, write
+from tests.support.libraries.random_library import WHEN, detection, made, write
 
 
 def test_a_video_goes_with_all_that_is_known_of_its_sources(library: Library) -> None:

@@ -18,7 +18,7 @@ from index.maintenance.sweep import audit, sweep
 from index.rows import SegmentRow, SourceRow
 from index.store.filters import equal
 from index.store.schema import vectors_table
-from tests.support.random_library import WHEN, fingerprint, made, write
+from tests.support.libraries.random_library import WHEN, fingerprint, made, write
 
 VECTORS = vectors_table(fingerprint())
 
@@ -99,7 +99,7 @@ WRITE = """
 import sys
 from index.errors import StorageError
 from index.library import Library
-from tests.support.random_library import made, write
+from tests.support.libraries.random_library import made, write
 library = Library.open(sys.argv[1])
 with library.lease("ingest", "a run"):
     print("at work", flush=True)

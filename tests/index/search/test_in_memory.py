@@ -8,7 +8,7 @@ import pytest
 from index.errors import QueryError
 from index.library import Library
 from index.rows import Scope
-from tests.support.random_library import DIM, SETTINGS, fingerprint, made, unit_vectors, write
+from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, unit_vectors, write
 
 LINES = (
     (2.0, 5.0, "A dog barks at the red boat."),

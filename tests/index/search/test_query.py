@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from index.library import Library
-from tests.support.random_library import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 
 LINES = (
     (2.0, 5.0, "A dog barks at the red boat."),

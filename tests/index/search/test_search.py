@@ -11,7 +11,7 @@ from index.errors import QueryError, UnknownVideo
 from index.library import Library
 from index.rows import CaptionRow, DetectionRow, Hit, Scope, SegmentRow
 from index.store.indexes import Thresholds, refresh
-from tests.support.random_library import (
+from tests.support.libraries.random_library import (
     DIM,
     SETTINGS,
     caption,

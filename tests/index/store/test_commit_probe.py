@@ -8,11 +8,11 @@ import pytest
 
 from index.errors import UnsafeStore
 from index.library import Library
-from tests.support.random_library import (
+from tests.support.libraries.random_library import (
     SETTINGS,
     fingerprint,
 )
-from tests.support.s3_server import environment, s3_server, send
+from tests.support.servers.s3_server import environment, s3_server, send
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,16 @@ from index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
 from index.store.filters import equal
 from index.store.indexes import Thresholds, refresh
 from index.store.schema import FORMAT_KEY, table_schemas
-from tests.support.random_library import OTHER_DIM, SETTINGS, fingerprint, found, made, other_space, vectors_of, write
+from tests.support.libraries.random_library import (
+    OTHER_DIM,
+    SETTINGS,
+    fingerprint,
+    found,
+    made,
+    other_space,
+    vectors_of,
+    write,
+)
 
 
 def test_somebody_elses_database(tmp_path):

@@ -19,7 +19,7 @@ from index.store.filters import (
     overlapping,
     within,
 )
-from tests.support.random_library import made
+from tests.support.libraries.random_library import made
 
 ODD = 'it\'s 100% "odd"; DROP TABLE videos --'
 

@@ -15,7 +15,7 @@ from index.library import Library
 from index.maintenance.sweep import audit
 from index.rows import SourceRow
 from index.store.indexes import DURING_RUN, Thresholds, refresh
-from tests.support.random_library import made, unit_vectors, write
+from tests.support.libraries.random_library import made, unit_vectors, write
 
 ROUNDS = 12
 VIDEOS = 4

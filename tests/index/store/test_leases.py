@@ -20,7 +20,7 @@ from index.errors import LeaseLost, LibraryBusy
 from index.library import Library
 from index.store.database import Tables
 from index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
-from tests.support.random_library import run_together
+from tests.support.libraries.random_library import run_together
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
 PATIENT = Pace(beat_s=0.1, patience_s=60.0)

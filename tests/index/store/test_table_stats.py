@@ -5,7 +5,7 @@ from __future__ import annotations
 from index.library import Library
 from index.store.indexes import Thresholds, refresh
 from index.store.table_stats import table_facts
-from tests.support.random_library import made, write
+from tests.support.libraries.random_library import made, write
 
 
 def test_tables_are_measured(library: Library) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from index.rows import FailureRow, RunRow, SourceRow
-from tests.support.random_library import WHEN
+from tests.support.libraries.random_library import WHEN
 
 
 def test_failures_count_attempts_and_clear(library):

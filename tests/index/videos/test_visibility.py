@@ -12,7 +12,7 @@ from index.errors import (
 )
 from index.library import Library
 from index.videos.visibility import MANY, VisibilityCache, space_scope
-from tests.support.random_library import detection, made, other_space, vectors_of, write
+from tests.support.libraries.random_library import detection, made, other_space, vectors_of, write
 
 
 def test_a_reader_sees_what_another_handle_completes(library):

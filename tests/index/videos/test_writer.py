@@ -12,7 +12,7 @@ from index.maintenance.sweep import audit
 from index.rows import SegmentRow
 from index.videos.writer import count_rows, counts_of, expected_rows, is_complete, rows_by_video
 from pipeline.sampling.sample import FrameRow
-from tests.support.random_library import DIM, made, spoken, write
+from tests.support.libraries.random_library import DIM, made, spoken, write
 
 
 def test_what_is_written_comes_back(library):

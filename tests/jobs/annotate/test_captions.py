@@ -6,8 +6,8 @@ import pytest
 
 from index.embedding.space import load_space
 from index.rows import Scope
-from tests.support.chat_server import ChatServer, in_turn
 from tests.support.command import json_of
+from tests.support.servers.chat_server import ChatServer, in_turn
 
 
 def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, library, tiny_model):

@@ -10,8 +10,8 @@ import pytest
 
 from jobs.annotate.captions import Captions
 from jobs.annotate.run import add
-from tests.support.chat_server import Behaviour, ChatServer, cut_off, failing
 from tests.support.command import json_of
+from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing
 
 LIMIT_S = 120.0
 """Far more than a busy machine needs; only a test that fails waits for it."""

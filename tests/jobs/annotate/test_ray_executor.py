@@ -10,10 +10,10 @@ from index.annotations.additions import rows_held
 from index.library import Library
 from jobs.annotate.run import add
 from pipeline.errors import WrongModel
-from tests.support.dying_stage import Dying
-from tests.support.random_library import SETTINGS, fingerprint, made
-from tests.support.ray_node import RayCluster
-from tests.support.stage_models import library_of, tiny_film
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.models.dying_stage import Dying
+from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.servers.ray_node import RayCluster
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; it waits for no time

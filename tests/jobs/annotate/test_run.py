@@ -13,8 +13,8 @@ from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
-from tests.support import stage_models as stage_kit
-from tests.support.stage_models import library_of, tiny_film
+from tests.support.models import stage_models as stage_kit
+from tests.support.models.stage_models import library_of, tiny_film
 
 
 def test_a_picture_that_cannot_be_read_fails_its_video_alone(library, tiny_model, small_films, tmp_path):

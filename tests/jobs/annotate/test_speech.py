@@ -12,7 +12,7 @@ from index.rows import SourceRow
 from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
 from tests.support.command import json_of
-from tests.support.stage_models import library_of, tiny_film
+from tests.support.models.stage_models import library_of, tiny_film
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from jobs.annotate.detections import Detections
 from jobs.annotate.speech import Speech
 from jobs.errors import UsageError
 from pipeline.errors import PipelineError
-from tests.support.random_library import SETTINGS, fingerprint, made, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 HEARD = Speech("/nowhere/m", language="de")
 DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)

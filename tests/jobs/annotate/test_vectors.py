@@ -6,8 +6,8 @@ import numpy as np
 
 from index.embedding.space import load_space
 from index.rows import Scope
-from tests.support import stage_models as stage_kit
 from tests.support.command import json_of
+from tests.support.models import stage_models as stage_kit
 
 
 def test_another_space_gives_every_frame_a_second_vector(kinodex, library, tiny_model):

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.bench.evaluation import Load, bench_eval, ideal, table
 from jobs.errors import UsageError
-from tests.support.sketch_library import draw_library
+from tests.support.libraries.sketch_library import draw_library
 
 LATENCY_S = 0.05
 

@@ -8,8 +8,8 @@ import pytest
 
 from jobs.benchmarks.registry import BENCHMARKS, UnknownBenchmark, read_benchmark
 from jobs.errors import UsageError
-from tests.support import benchmark_files as kit
-from tests.support.benchmark_files import problems, read
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.benchmark_files import problems, read
 
 
 def test_every_benchmark_has_a_made_up_file() -> None:

@@ -16,10 +16,10 @@ from jobs.benchmarks.samples import MissingVideo, Sample, Target
 from jobs.benchmarks.select_samples import draw_samples, match_videos, parse_subset, read_id_map, select_samples
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import read_items, read_plan
-from tests.support import benchmark_files as kit
 from tests.support.command import Kinodex, bad
-from tests.support.eval_runs import FILMS, caption_library
-from tests.support.text_library import text_library, text_video_id
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.text_library import text_library, text_video_id
+from tests.support.runs.eval_runs import FILMS, caption_library
 
 KINDS = ("kite", "lamp")
 

@@ -11,8 +11,8 @@ import pytest
 
 from index.embedding.space import load_space
 from index.library import Library
-from tests.support.random_library import caption, detection
-from tests.support.tiny_models import TINY, write_model
+from tests.support.libraries.random_library import caption, detection
+from tests.support.models.tiny_models import TINY, write_model
 
 
 @pytest.fixture(scope="session")

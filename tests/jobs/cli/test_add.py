@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from index.library import Library
-from tests.support.model_hub import NOBODY_THERE, hub_at
+from tests.support.servers.model_hub import NOBODY_THERE, hub_at
 
 
 def test_models_that_cannot_be_used_end_the_run_in_one_line(kinodex, small_library, tiny_model, tmp_path):

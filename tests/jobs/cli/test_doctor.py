@@ -12,10 +12,10 @@ import pytest
 from index.library import Library
 from jobs.cli.doctor import show
 from jobs.doctor import CheckResult
-from tests.support.chat_server import ChatServer
-from tests.support.check_results import able
 from tests.support.command import Kinodex, bad
-from tests.support.random_library import SETTINGS, fingerprint, made, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.runs.check_results import able
+from tests.support.servers.chat_server import ChatServer
 
 SECRET = "sk-this-must-not-be-seen"
 

@@ -6,7 +6,7 @@ from index.library import Library
 from jobs.text_import.captions import read_captions
 from jobs.text_import.types import VideoText
 from tests.support.command import bad, json_of
-from tests.support.text_files import written
+from tests.support.libraries.text_files import written
 
 
 def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from index.library import Library
-from tests.support.agent_library import JPEG, make_library
 from tests.support.command import bad
-from tests.support.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.agent_library import JPEG, make_library
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 
 
 @pytest.fixture

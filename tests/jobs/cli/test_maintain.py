@@ -27,7 +27,7 @@ from index.store.database import Tables, connect
 from index.store.filters import equal
 from index.store.schema import vectors_table
 from tests.support.command import Kinodex, bad
-from tests.support.random_library import (
+from tests.support.libraries.random_library import (
     SETTINGS,
     caption,
     detection,

@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 
 from index.library import Library
 from tests.support.command import Kinodex, bad
-from tests.support.mcp_client import (
+from tests.support.servers.mcp_client import (
     SAID,
     TOOLS,
     call,

@@ -11,9 +11,9 @@ from index.library import Library
 from index.maintenance.remove import remove_videos
 from index.maintenance.sweep import audit
 from index.rows import ClipRow, FailureRow, SourceRow
-from tests.support.agent_library import make_library
 from tests.support.command import bad
-from tests.support.random_library import caption
+from tests.support.libraries.agent_library import make_library
+from tests.support.libraries.random_library import caption
 
 FILMS = {"one.mp4": ["a red kite"] * 20, "two.mp4": ["a blue boat"] * 20, "three.mp4": ["a cat"] * 20}
 

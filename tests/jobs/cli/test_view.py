@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from jobs.cli.view import view
 from jobs.server_socket import listen
 from tests.support.command import bad
-from tests.support.viewer_library import EVIL, held_in
+from tests.support.libraries.viewer_library import EVIL, held_in
 
 
 def test_one_file_instead_of_a_server(kinodex, shown, tmp_path):

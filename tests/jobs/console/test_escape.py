@@ -7,7 +7,7 @@ import json
 import pytest
 
 from jobs.console.escape import visible, visible_lines
-from tests.support.agent_library import make_library
+from tests.support.libraries.agent_library import make_library
 
 TITLE = "two\nlines \x1b[31mred\r.mp4"
 SHOWN = "two\\nlines \\x1b[31mred\\r.mp4"

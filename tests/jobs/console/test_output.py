@@ -22,7 +22,7 @@ from jobs.console.output import (
     show_library,
 )
 from jobs.errors import UsageError
-from tests.support.agent_library import JPEG, make_library
+from tests.support.libraries.agent_library import JPEG, make_library
 
 
 @pytest.fixture(scope="module")

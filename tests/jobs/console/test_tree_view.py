@@ -14,7 +14,7 @@ from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.environment import Environment
 from jobs.console.tree_view import TreeView, show_answer
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

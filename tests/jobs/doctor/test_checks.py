@@ -10,8 +10,8 @@ from index.library import Library
 from jobs.doctor import CheckResult
 from jobs.doctor.checks import check_keys, check_library, failed_needs
 from jobs.errors import UsageError
-from tests.support.check_results import by_name
-from tests.support.random_library import SETTINGS, fingerprint, made, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.runs.check_results import by_name
 
 SECRET = "sk-this-must-not-be-seen"
 

@@ -6,7 +6,7 @@ import importlib.util
 
 from jobs.doctor.decoders import check_decoders
 from pipeline.decoding.open import DECODERS
-from tests.support.check_results import by_name
+from tests.support.runs.check_results import by_name
 
 
 def test_decoders_are_tried_where_they_are_installed() -> None:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from jobs.doctor.endpoint import check_endpoint
-from tests.support.chat_server import Behaviour, ChatServer, failing
-from tests.support.check_results import able, by_name, states
+from tests.support.runs.check_results import able, by_name, states
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
 
 def test_an_endpoint_that_can_do_everything() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs.doctor.machine import check_machine
-from tests.support.check_results import by_name
+from tests.support.runs.check_results import by_name
 
 
 def test_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

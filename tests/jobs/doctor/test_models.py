@@ -8,7 +8,7 @@ from pathlib import Path
 from huggingface_hub import CachedRepoInfo, scan_cache_dir
 
 from jobs.doctor.models import LISTED, check_default_space, list_cached
-from tests.support.check_results import by_name, cached_model
+from tests.support.runs.check_results import by_name, cached_model
 
 DEFAULT = "timm/ViT-B-32-SigLIP2-256"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs.doctor.packages import check_packages
-from tests.support.check_results import by_name, states
+from tests.support.runs.check_results import by_name, states
 
 
 def test_what_an_extra_would_bring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

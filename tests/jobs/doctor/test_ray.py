@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.doctor.ray import check_ray
-from tests.support.check_results import states
+from tests.support.runs.check_results import states
 
 pytestmark = pytest.mark.ray
 

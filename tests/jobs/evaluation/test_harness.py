@@ -12,7 +12,7 @@ import jobs.evaluation
 from jobs.errors import UsageError
 from jobs.evaluation import evaluate, read_run
 from jobs.evaluation.score.report import read_report
-from tests.support.eval_runs import caption_library, write_questions
+from tests.support.runs.eval_runs import caption_library, write_questions
 
 FILM = ("harbour",)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from tests.support.corpus import ingest, make_corpus
+from tests.support.libraries.corpus import ingest, make_corpus
 
 
 @pytest.fixture(scope="session")

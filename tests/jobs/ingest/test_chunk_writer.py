@@ -16,8 +16,8 @@ from pipeline.sampling.sample import Chunk, ChunkSummary, FrameRow
 from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.fetch import FetchedVideo, Source
 from tests.support.ffmpeg import READING, read_whole
-from tests.support.random_library import SETTINGS, fingerprint, made
-from tests.support.stage_models import tiny_film
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.models.stage_models import tiny_film
 
 CHUNKS = [Chunk(FetchedVideo(Source(f"/{name}.mp4", name), f"/{name}.mp4", name, 10)) for name in ("aaaa", "bbbb")]
 FRAMES = {number: made(chunk.video.video_id, 6, number).frame_rows() for number, chunk in enumerate(CHUNKS)}

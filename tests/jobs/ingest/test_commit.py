@@ -13,8 +13,8 @@ from jobs.ingest.messages import ChunkRead
 from pipeline.sampling.sample import Chunk, ChunkSummary, IngestSettings
 from pipeline.sources.fetch import FetchedVideo, Source
 from tests.support.ffmpeg import read_whole, whole
-from tests.support.random_library import SETTINGS, fingerprint, made
-from tests.support.stage_models import tiny_film
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.models.stage_models import tiny_film
 
 FRAMES = 6
 

@@ -18,9 +18,9 @@ from pipeline.sampling.sample import Chunk, IngestSettings
 from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import stamp
-from tests.support.corpus import contents
 from tests.support.ffmpeg import READING, ColourTower
-from tests.support.random_library import SETTINGS, fingerprint
+from tests.support.libraries.corpus import contents
+from tests.support.libraries.random_library import SETTINGS, fingerprint
 
 Change = Callable[[Library, FinishedTask], FinishedTask]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from tests.support.corpus import assert_same
-from tests.support.ray_node import environment
+from tests.support.libraries.corpus import assert_same
+from tests.support.servers.ray_node import environment
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.slow]

@@ -23,9 +23,9 @@ from jobs.ingest.worker import SPLIT_FROM_BYTES
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
-from tests.support.corpus import assert_same, counts, ingest
-from tests.support.ray_node import ingest as begin
-from tests.support.ray_node import log_of, named
+from tests.support.libraries.corpus import assert_same, counts, ingest
+from tests.support.servers.ray_node import ingest as begin
+from tests.support.servers.ray_node import log_of, named
 
 SMALL: dict[str, Any] = {"space": "builtin", "workers": 2}
 

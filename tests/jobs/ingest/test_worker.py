@@ -18,7 +18,7 @@ from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sampling.sandbox import SandboxLimits
 from tests.support.ffmpeg import READING, ColourTower, whole
-from tests.support.random_library import SETTINGS, fingerprint
+from tests.support.libraries.random_library import SETTINGS, fingerprint
 
 BATCH = 4
 

@@ -21,8 +21,8 @@ from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
 from jobs.open_library import open_environment
-from tests.support.chat_server import Behaviour, ChatServer, failing
-from tests.support.mcp_client import (
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
+from tests.support.servers.mcp_client import (
     OPTIONS,
     QUESTION,
     call,

@@ -12,8 +12,8 @@ from PIL import Image
 
 from index.library import Library
 from jobs.mcp import replies
-from tests.support.agent_library import make_library
-from tests.support.mcp_client import (
+from tests.support.libraries.agent_library import make_library
+from tests.support.servers.mcp_client import (
     pictures,
     texts,
     use_tools,

@@ -11,11 +11,11 @@ from mcp import Client
 
 from index.library import Library
 from jobs.mcp import replies
-from tests.support.mcp_client import (
+from tests.support.libraries.text_library import text_library
+from tests.support.servers.mcp_client import (
     call,
     use_tools,
 )
-from tests.support.text_library import text_library
 
 MANY = 450
 

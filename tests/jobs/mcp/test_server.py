@@ -14,7 +14,8 @@ from mcp import Client
 from index.library import Library
 from jobs.mcp import replies
 from jobs.mcp.server import serve_http
-from tests.support.mcp_client import (
+from tests.support.libraries.text_library import text_library
+from tests.support.servers.mcp_client import (
     OPTIONS,
     QUESTION,
     TOOLS,
@@ -25,7 +26,6 @@ from tests.support.mcp_client import (
     texts,
     use_tools,
 )
-from tests.support.text_library import text_library
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -17,14 +17,14 @@ from index.rows import Scope
 from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
-from tests.support.mcp_client import (
+from tests.support.libraries.text_library import text_library
+from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
+from tests.support.servers.mcp_client import (
     QUESTION,
     call,
     texts,
     use_tools,
 )
-from tests.support.stage_models import library_in_two_spaces, library_of, tiny_film
-from tests.support.text_library import text_library
 
 SEEN = "a walrus plays chess"
 

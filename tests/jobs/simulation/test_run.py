@@ -11,7 +11,7 @@ from jobs.simulation.questions import make_questions
 from jobs.simulation.run import simulate
 from jobs.simulation.sweeps import Sweep
 from jobs.simulation.trial import Trial
-from tests.support.eval_runs import OWN_AGENT
+from tests.support.runs.eval_runs import OWN_AGENT
 
 
 @pytest.mark.slow

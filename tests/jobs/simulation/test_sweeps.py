@@ -11,7 +11,7 @@ from jobs.simulation.questions import make_questions
 from jobs.simulation.sweeps import add_agents, all_sweeps, check_agents, select_sweeps, with_agents
 from jobs.simulation.trial import TrialResult, run_trial
 from tests.support.command import bad, runner
-from tests.support.eval_runs import OWN_AGENT
+from tests.support.runs.eval_runs import OWN_AGENT
 
 
 def outcome(video: str, right: bool, frames_to_evidence: int | None) -> TrialResult:

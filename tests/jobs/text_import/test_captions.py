@@ -6,7 +6,7 @@ import json
 import zipfile
 
 from jobs.text_import.types import ReadFailure, TextLine, VideoText
-from tests.support.text_files import captions, names, spans, written
+from tests.support.libraries.text_files import captions, names, spans, written
 
 
 def test_a_list_of_captions_a_video(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.errors import UsageError
 from jobs.text_import.types import ReadFailure
-from tests.support.text_files import captions, spans, transcripts, written
+from tests.support.libraries.text_files import captions, spans, transcripts, written
 
 
 def test_a_bad_file_does_not_stop_the_others(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jobs.text_import.types import ReadFailure, TextLine, VideoText
-from tests.support.text_files import captions, spans, transcripts, written
+from tests.support.libraries.text_files import captions, spans, transcripts, written
 
 
 def test_our_own_rows_in_any_order(tmp_path):

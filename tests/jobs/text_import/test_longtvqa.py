@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.text_import.types import ReadFailure, TextLine, VideoText
-from tests.support.text_files import transcripts, written
+from tests.support.libraries.text_files import transcripts, written
 
 
 def test_clips_and_episodes_of_longtvqa_become_the_same_videos(tmp_path):

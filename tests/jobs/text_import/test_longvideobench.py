@@ -6,7 +6,7 @@ import pytest
 
 from jobs.errors import UsageError
 from jobs.text_import.types import TextLine, VideoText
-from tests.support.text_files import names, spans, transcripts, written
+from tests.support.libraries.text_files import names, spans, transcripts, written
 
 
 def test_both_schemas_of_longvideobench(tmp_path):

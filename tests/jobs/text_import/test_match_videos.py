@@ -8,7 +8,7 @@ from index.library import Library
 from index.maintenance.sweep import audit
 from jobs.text_import.run import ImportResult, import_text
 from jobs.text_import.types import ReadResult, TextLine, VideoText
-from tests.support.agent_library import make_library
+from tests.support.libraries.agent_library import make_library
 
 
 def texts(videos: Mapping[str, Sequence[str]]) -> list[ReadResult]:

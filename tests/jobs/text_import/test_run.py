@@ -16,11 +16,11 @@ from jobs.annotate.captions import text_tower
 from jobs.text_import.run import ImportResult, import_text
 from jobs.text_import.types import ReadResult, TextLine, VideoText
 from pipeline.sampling.sample import FrameRow
-from tests.support.agent_library import make_library
 from tests.support.command import bad, json_of
-from tests.support.random_library import fingerprint, made
-from tests.support.text_files import written
-from tests.support.text_library import text_library, text_video_id
+from tests.support.libraries.agent_library import make_library
+from tests.support.libraries.random_library import fingerprint, made
+from tests.support.libraries.text_files import written
+from tests.support.libraries.text_library import text_library, text_video_id
 
 CAPTIONS = {"q-1": ["a red boat on the sea", "a blue car in snow"], "q-2": ["a green tree"]}
 

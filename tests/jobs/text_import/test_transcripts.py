@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.text_import.types import TextLine, VideoText
-from tests.support.text_files import transcripts, written
+from tests.support.libraries.text_files import transcripts, written
 
 
 def test_subtitles_are_named_after_their_videos(tmp_path):

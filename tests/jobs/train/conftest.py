@@ -13,7 +13,7 @@ from jobs.synthetic.world.questions import write_questions
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import subtitles, write_script
 from pipeline.sources.discover import list_sources
-from tests.support.training_model import tiny_master, words_tokenizer
+from tests.support.models.training_model import tiny_master, words_tokenizer
 
 
 @pytest.fixture(scope="session")

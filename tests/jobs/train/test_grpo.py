@@ -16,7 +16,7 @@ from jobs.annotate.vectors import Vectors
 from jobs.synthetic.known_answers import read_known
 from jobs.train.grpo import film_environments
 from tests.support.command import bad
-from tests.support.tiny_models import TINY, write_model
+from tests.support.models.tiny_models import TINY, write_model
 
 pytestmark = pytest.mark.slow
 

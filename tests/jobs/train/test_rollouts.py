@@ -11,7 +11,7 @@ from jobs.synthetic.known_answers import read_known
 from jobs.train.grpo import film_environments
 from jobs.train.rollouts import RolloutContext, sample_rollouts
 from jobs.train.settings import MasterSettings
-from tests.support.training_model import ACTIONS
+from tests.support.models.training_model import ACTIONS
 
 
 def test_only_what_the_master_said_is_its_own(home):

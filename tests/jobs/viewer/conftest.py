@@ -14,9 +14,9 @@ from jobs.cli.main import main
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.trace_view import TraceView, trace_view
-from tests.support.eval_runs import caption_library, write_questions
-from tests.support.stage_models import library_in_two_spaces
-from tests.support.viewer_library import SEEN, Shown, served
+from tests.support.libraries.viewer_library import SEEN, Shown, served
+from tests.support.models.stage_models import library_in_two_spaces
+from tests.support.runs.eval_runs import caption_library, write_questions
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from jobs.viewer.api import NotGiven, ViewerApi, numbers
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.library_view import SearchRequest
 from jobs.viewer.trace_view import shown_frames, trace_view
-from tests.support.viewer_library import QUESTION, SCENE_S, library_of_titles
+from tests.support.libraries.viewer_library import QUESTION, SCENE_S, library_of_titles
 
 
 def test_a_search_gives_frames_within_its_filters(api, shown):

@@ -10,7 +10,7 @@ from jobs.viewer.export import one_file
 from jobs.viewer.html import as_json
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.trace_view import shown_frames, trace_view
-from tests.support.viewer_library import EVIL, held_in, picture
+from tests.support.libraries.viewer_library import EVIL, held_in, picture
 
 
 def test_one_file_holds_all_and_escapes_it(shown):

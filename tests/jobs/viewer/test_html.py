@@ -11,7 +11,7 @@ from jobs.viewer.api import ViewerApi
 from jobs.viewer.export import one_file
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.library_view import ROWS
-from tests.support.viewer_library import (
+from tests.support.libraries.viewer_library import (
     EVIL,
     SCENE_S,
     chromium,

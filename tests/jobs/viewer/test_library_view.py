@@ -10,9 +10,9 @@ from jobs.annotate.vectors import Vectors
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.library_view import ROWS, SearchRequest
-from tests.support.stage_models import library_of, tiny_film
-from tests.support.tiny_models import TINY, write_model
-from tests.support.viewer_library import SEEN, library_of_titles
+from tests.support.libraries.viewer_library import SEEN, library_of_titles
+from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.models.tiny_models import TINY, write_model
 
 
 def test_pictures_are_searched_in_that_space_and_captions_by_their_words(two_spaces) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from tests.support.viewer_library import EVIL, QUESTION, picture, served
+from tests.support.libraries.viewer_library import EVIL, QUESTION, picture, served
 
 
 def get(address, path, host=None):

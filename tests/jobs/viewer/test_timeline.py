@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.viewer_library import SCENE_S, SECONDS
+from tests.support.libraries.viewer_library import SCENE_S, SECONDS
 
 
 def test_curves_are_high_where_the_query_is_seen(api):

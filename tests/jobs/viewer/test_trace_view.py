@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.trace.trace import read_trace
 from jobs.viewer.trace_view import Frame, trace_view
-from tests.support.viewer_library import SECONDS
+from tests.support.libraries.viewer_library import SECONDS
 
 
 def test_the_tree_has_every_segment_with_its_parent_and_round(view):

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.errors import EmptyFile, NotAVideo, SoundError
 from pipeline.models.audio_windows import RATE_HZ, WINDOW_S, sound_windows
-from tests.support.stage_models import beeps, tiny_film
+from tests.support.models.stage_models import beeps, tiny_film
 
 PAUSES_S = (4.0, 24.0, 27.0, 49.0)
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from pipeline.errors import WrongModel
 from pipeline.models.captioner import Captioner, SegmentFrames, load_captioner
-from tests.support import stage_models as stage_kit
+from tests.support.models import stage_models as stage_kit
 
 MAKERS = {"llava": stage_kit.llava, "idefics3": stage_kit.idefics3}
 

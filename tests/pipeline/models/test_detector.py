@@ -11,7 +11,7 @@ from PIL import Image
 
 from pipeline.errors import WrongModel
 from pipeline.models.detector import load_detector
-from tests.support import stage_models as stage_kit
+from tests.support.models import stage_models as stage_kit
 
 LABELS = ("cat", "red kite")
 CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...], float]] = {

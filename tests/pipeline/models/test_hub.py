@@ -13,7 +13,7 @@ import pytest
 from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
 from pipeline.models.captioner import load_captioner
 from pipeline.models.hub import NOT_FOR_TASK, import_transformers, inference
-from tests.support import stage_models as stage_kit
+from tests.support.models import stage_models as stage_kit
 
 MAKERS = {"llava": stage_kit.llava}
 

@@ -10,8 +10,8 @@ import pytest
 from pipeline.errors import WrongModel
 from pipeline.models.audio_windows import RATE_HZ, Sound, sound_windows
 from pipeline.models.whisper import Recogniser, load_recogniser
-from tests.support import stage_models as stage_kit
-from tests.support.stage_models import beeps, tiny_film
+from tests.support.models import stage_models as stage_kit
+from tests.support.models.stage_models import beeps, tiny_film
 
 PAUSES_S = (4.0, 24.0, 27.0, 49.0)
 

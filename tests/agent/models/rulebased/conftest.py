@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.environment import Environment
-from tests.support.agent_library import environment_of, film, make_library
+from tests.support.libraries.agent_library import environment_of, film, make_library
 
 
 @pytest.fixture(scope="module")

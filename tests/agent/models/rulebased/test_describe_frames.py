@@ -21,7 +21,7 @@ from index.embedding.space import Space, load_space
 from jobs.synthetic.world.captions import full_claim, plain_wording
 from jobs.synthetic.world.questions import write_questions
 from jobs.synthetic.world.script import Script, write_script
-from tests.support.undecoded_film import sketch_library
+from tests.support.libraries.undecoded_film import sketch_library
 
 
 @pytest.fixture(scope="module")

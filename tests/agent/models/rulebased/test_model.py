@@ -18,7 +18,7 @@ from agent.trace.events import Event, Exchanged
 from agent.variants.baselines.uniform import UniformParameters
 from agent.variants.vca.requests import ChooseFrames
 from agent.variants.videoagent.requests import FindMissing
-from tests.support.agent_library import environment_of, film, make_library
+from tests.support.libraries.agent_library import environment_of, film, make_library
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
 QUESTIONS = [

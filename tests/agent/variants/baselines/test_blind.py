@@ -9,7 +9,7 @@ from agent.core.question import Question
 from agent.library_videos import LibraryVideos
 from agent.requests.answer import Guess
 from index.library import Library
-from tests.support.agent_library import ScriptedModel, environment_of
+from tests.support.libraries.agent_library import ScriptedModel, environment_of
 
 QUESTION = Question("What colour is the kite?", ("blue", "red"))
 

@@ -13,7 +13,7 @@ from agent.ask_questions import ask
 from agent.core.question import Question
 from agent.environment import Environment
 from index.library import Library
-from tests.support.agent_library import ScriptedModel, environment_of
+from tests.support.libraries.agent_library import ScriptedModel, environment_of
 
 
 def choose(environment: Environment, question: Question, seed: int = 0) -> Answer:

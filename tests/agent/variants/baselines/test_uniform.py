@@ -17,14 +17,14 @@ from agent.models.rulebased.model import RuleBasedModel
 from agent.requests.answer import AnswerFrames
 from agent.trace.events import Event
 from agent.variants.baselines.uniform import UniformParameters
-from tests.support.agent_library import (
+from tests.support.libraries.agent_library import (
     ScriptedModel,
     environment_of,
     explorer,
     film,
     make_library,
 )
-from tests.support.text_library import text_video_id
+from tests.support.libraries.text_library import text_video_id
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
 SAID = "mind the wind"

@@ -18,7 +18,7 @@ from agent.errors import BadSettings
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.trace.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
 from agent.variants.eea.agent import EEAParameters, fuse, query_score, reward_entropy
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(1234, 1246)

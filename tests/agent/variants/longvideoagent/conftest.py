@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.agent_library import environment_of
-from tests.support.longvideoagent_runs import library_of
+from tests.support.libraries.agent_library import environment_of
+from tests.support.runs.longvideoagent_runs import library_of
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,8 @@ from agent.trace.trace import read_trace, trace_to
 from agent.variants.base import with_settings
 from agent.variants.longvideoagent.agent import LongVideoAgentParameters
 from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
-from tests.support.agent_library import ScriptedModel
-from tests.support.chat_server import ChatServer, Reply
-from tests.support.longvideoagent_runs import (
+from tests.support.libraries.agent_library import ScriptedModel
+from tests.support.runs.longvideoagent_runs import (
     ANSWER,
     LOCATE,
     LOOK,
@@ -30,6 +29,7 @@ from tests.support.longvideoagent_runs import (
     saying,
     spans,
 )
+from tests.support.servers.chat_server import ChatServer, Reply
 
 
 def test_locate_look_answer(spoken):

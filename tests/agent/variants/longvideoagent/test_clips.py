@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agent.variants.longvideoagent.clips import LEAST_CLIP_S, tagged_clips
 from agent.variants.longvideoagent.requests import ChooseAction
-from tests.support.agent_library import environment_of
-from tests.support.longvideoagent_runs import (
+from tests.support.libraries.agent_library import environment_of
+from tests.support.runs.longvideoagent_runs import (
     ANSWER,
     LOCATE,
     LOOK,

@@ -11,8 +11,8 @@ from agent.core.protocol import Turn
 from agent.session import Session
 from agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
 from agent.variants.longvideoagent.requests import ChooseAction
-from tests.support.agent_library import ScriptedModel
-from tests.support.longvideoagent_runs import (
+from tests.support.libraries.agent_library import ScriptedModel
+from tests.support.runs.longvideoagent_runs import (
     ANSWER,
     LOCATE,
     LOOK,

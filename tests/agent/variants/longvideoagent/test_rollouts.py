@@ -14,8 +14,8 @@ from agent.core.question import Question
 from agent.trace.trace import trace_to
 from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
 from agent.variants.longvideoagent.rewards import ALPHA
-from tests.support.agent_library import environment_of, film, make_library
 from tests.support.command import bad
+from tests.support.libraries.agent_library import environment_of, film, make_library
 
 QUESTION = Question("What flies over the desert?", ("a red kite", "a crow"))
 

@@ -15,7 +15,7 @@ from agent.errors import BadSettings
 from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from agent.trace.events import Event, Expanded, Ranked, Remembered, Scored
 from agent.variants.vca.agent import VCAParameters
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

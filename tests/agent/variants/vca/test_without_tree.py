@@ -13,7 +13,7 @@ from agent.core.question import Question
 from agent.requests.tree import Decide
 from agent.trace.events import Acted, Event, Remembered
 from agent.variants.vca.requests import ChooseFrames
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

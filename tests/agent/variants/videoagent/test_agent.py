@@ -19,7 +19,7 @@ from agent.trace.events import Acted, Assessed, Event
 from agent.trace.followup import PriorEvidence
 from agent.variants.videoagent.agent import VideoAgentParameters
 from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
-from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(1234, 1246)

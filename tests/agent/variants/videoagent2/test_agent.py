@@ -23,8 +23,8 @@ from agent.variants.registry import find_variant
 from agent.variants.videoagent2.agent import VIDEOAGENT2, VideoAgent2Parameters
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from index.library import Library
-from tests.support.agent_library import ScriptedModel, film, make_library
-from tests.support.videoagent2_film import (
+from tests.support.libraries.agent_library import ScriptedModel, film, make_library
+from tests.support.libraries.videoagent2_film import (
     CAPTION,
     QUESTION,
     SURE,

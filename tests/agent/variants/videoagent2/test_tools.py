@@ -12,7 +12,7 @@ from agent.core.protocol import ShownFrame
 from agent.variants.videoagent2.requests import Assess, CaptionFrames
 from index.library import Library
 from index.rows import DetectionRow
-from tests.support.videoagent2_film import (
+from tests.support.libraries.videoagent2_film import (
     call_once,
     kite_library,
 )

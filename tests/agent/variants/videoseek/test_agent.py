@@ -24,10 +24,10 @@ from agent.trace.trace import trace_to
 from agent.variants.videoseek.agent import VideoSeekParameters
 from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
 from index.rows import TranscriptRow
-from tests.support import wire as wire_kit
-from tests.support.agent_library import environment_of, film, make_library
-from tests.support.chat_server import Behaviour, ChatServer, calling
-from tests.support.wire import frame, role
+from tests.support.libraries.agent_library import environment_of, film, make_library
+from tests.support.servers import wire as wire_kit
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling
+from tests.support.servers.wire import frame, role
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 EVENT_S = range(700, 712)

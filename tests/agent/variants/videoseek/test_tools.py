@@ -14,7 +14,7 @@ from agent.session import Session
 from agent.variants.videoseek.requests import Action, FocusClip, Limits, OverviewVideo, SkimRange
 from agent.variants.videoseek.tools import Tools
 from index.library import Library
-from tests.support.agent_library import ScriptedModel, environment_of
+from tests.support.libraries.agent_library import ScriptedModel, environment_of
 
 ALPHA = 2
 

@@ -18,7 +18,7 @@ from agent.trace.events import Acted, Event
 from agent.variants.videotree.agent import VideoTreeParameters
 from agent.variants.videotree.kmeans import k_means
 from agent.variants.videotree.requests import JudgeRelevance
-from tests.support.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 CAPTIONS = film(1, 1200)

@@ -10,8 +10,8 @@ import pytest
 from jobs.benchmarks.registry import annotation_files, read_benchmark
 from jobs.benchmarks.samples import Target
 from jobs.errors import UsageError
-from tests.support import benchmark_files as kit
-from tests.support.benchmark_files import only, problems
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.benchmark_files import only, problems
 
 
 def test_egoschema(tmp_path: Path) -> None:

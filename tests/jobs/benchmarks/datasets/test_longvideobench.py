@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jobs.benchmarks.registry import read_benchmark
 from jobs.benchmarks.samples import Target
-from tests.support import benchmark_files as kit
-from tests.support.benchmark_files import only, problems, read
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.benchmark_files import only, problems, read
 
 
 def test_longvideobench(tmp_path: Path) -> None:

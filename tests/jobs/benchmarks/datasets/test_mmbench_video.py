@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from jobs.benchmarks.samples import Target
-from tests.support import benchmark_files as kit
-from tests.support.benchmark_files import problems, read
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.benchmark_files import problems, read
 
 
 def test_mmbench_video(tmp_path: Path) -> None:

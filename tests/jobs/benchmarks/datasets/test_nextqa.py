@@ -9,8 +9,8 @@ import pytest
 
 from jobs.benchmarks.registry import read_benchmark
 from jobs.benchmarks.samples import Target
-from tests.support import benchmark_files as kit
-from tests.support.benchmark_files import only
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.benchmark_files import only
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from jobs.benchmarks.samples import Target
-from tests.support import benchmark_files as kit
-from tests.support.benchmark_files import only, problems, read
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.benchmark_files import only, problems, read
 
 
 def test_video_mme(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from agent.core.question import Question
 from index.rows import VideoRow
 from jobs.benchmarks.samples import Sample, Target
 from jobs.benchmarks.select_samples import match_videos
-from tests.support import benchmark_files as kit
 from tests.support.command import Kinodex, bad
-from tests.support.eval_runs import FILMS, caption_library
-from tests.support.text_library import text_library
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.text_library import text_library
+from tests.support.runs.eval_runs import FILMS, caption_library
 
 
 def item(item_id: str, video: str, *kinds: str) -> Sample:

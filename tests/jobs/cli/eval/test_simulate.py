@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.eval.app import app
-from tests.support import benchmark_files as kit
 from tests.support.command import Kinodex
+from tests.support.libraries import benchmark_files as kit
 
 
 @pytest.mark.slow

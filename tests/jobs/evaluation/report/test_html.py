@@ -17,7 +17,7 @@ from PIL import Image
 from jobs.evaluation.report.html import plots, write_page
 from jobs.evaluation.report.plot_style import DPI, SIMULATED, save_plot
 from jobs.evaluation.score.statistics import Estimate
-from tests.support.reports import AGENTS, CONTROLS, Player, sample_report
+from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.evaluation.report.html import plots
-from tests.support.reports import ABLATIONS, AGENTS, CONTROLS, sample_report
+from tests.support.runs.reports import ABLATIONS, AGENTS, CONTROLS, sample_report
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from jobs.evaluation.report.plots_search import (
     rounds_plot,
 )
 from jobs.evaluation.score.report import Depth, EvalReport, Standing
-from tests.support.reports import AGENTS, CONTROLS, sample_report
+from tests.support.runs.reports import AGENTS, CONTROLS, sample_report
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from jobs.evaluation.run.run_folder import REPORT
 from jobs.evaluation.run.types import Judgement
 from jobs.evaluation.score.report import read_report
 from tests.support.command import Kinodex, bad
-from tests.support.solved_runs import answer, item, said, spoken, write_run
+from tests.support.runs.solved_runs import answer, item, said, spoken, write_run
 
 ITEMS = [
     item(name, video, duration_s=90.0, groups={"question_type": ("a | b",)})

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.chat_server import ChatServer
-from tests.support.eval_runs import ANSWER, caption_library, write_questions
+from tests.support.runs.eval_runs import ANSWER, caption_library, write_questions
+from tests.support.servers.chat_server import ChatServer
 
 
 @pytest.fixture(scope="package")

@@ -13,10 +13,10 @@ from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
 from jobs.evaluation.run.run_folder import read_items, read_plan, read_results, trace_file
 from tests.support.command import Kinodex, bad
-from tests.support.eval_runs import ALL, EACH, FILMS, asked, at, caption_library, command, write_questions
-from tests.support.stage_models import library_of, tiny_film
-from tests.support.text_library import text_library
-from tests.support.tiny_models import TINY, write_model
+from tests.support.libraries.text_library import text_library
+from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.models.tiny_models import TINY, write_model
+from tests.support.runs.eval_runs import ALL, EACH, FILMS, asked, at, caption_library, command, write_questions
 
 PICTURED = ("harbour", "orchard")
 LATER = "later"

@@ -29,9 +29,9 @@ from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample
 from jobs.model_choice import ModelChoice
 from jobs.synthetic.known_answers import read_known
-from tests.support.chat_server import ChatServer, hanging
-from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
-from tests.support.tiny_models import TINY, write_model
+from tests.support.models.tiny_models import TINY, write_model
+from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
+from tests.support.servers.chat_server import ChatServer, hanging
 
 pytestmark = pytest.mark.slow
 

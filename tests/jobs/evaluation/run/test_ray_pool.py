@@ -20,9 +20,9 @@ from jobs.evaluation.run.solve import open_solver
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext, SampleResult
 from jobs.model_choice import ModelChoice
-from tests.support.chat_server import ChatServer
-from tests.support.eval_runs import OWN_AGENT, caption_library, write_questions
-from tests.support.ray_node import kill, named
+from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
+from tests.support.servers.chat_server import ChatServer
+from tests.support.servers.ray_node import kill, named
 
 pytest.importorskip("ray")
 

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from jobs.evaluation.run.run import Tally, show_progress
 from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_results, trace_file
-from tests.support.chat_server import Behaviour, ChatServer, failing
 from tests.support.command import bad
-from tests.support.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, command
+from tests.support.runs.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, command
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
 
 def test_every_contender_is_asked_every_question_once_and_never_again(place, kinodex, server, tmp_path):

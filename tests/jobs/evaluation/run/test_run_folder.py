@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.evaluation.run.run_folder import ANSWERS, open_for_append
 from tests.support.command import bad
-from tests.support.eval_runs import ALL, asked, at, command
+from tests.support.runs.eval_runs import ALL, asked, at, command
 
 
 def test_a_torn_last_line_is_asked_again_and_nothing_else(place, kinodex, server, tmp_path):

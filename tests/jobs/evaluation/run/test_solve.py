@@ -14,7 +14,7 @@ from agent.requests.tree import ScoreSegments
 from agent.trace.events import Decided, Event, Expanded, Scored
 from agent.variants.eea.agent import reward_entropy
 from jobs.evaluation.run.solve import SearchRecorder, _one_thread
-from tests.support.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
 

@@ -9,7 +9,7 @@ import pytest
 from agent.errors import UnknownAgent
 from jobs.errors import UsageError
 from jobs.evaluation.run.systems import parse_systems
-from tests.support.eval_runs import OWN_AGENT
+from tests.support.runs.eval_runs import OWN_AGENT
 
 
 def test_a_spec_is_an_agent_and_its_settings() -> None:

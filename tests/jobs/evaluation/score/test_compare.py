@@ -15,7 +15,7 @@ from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement
 from jobs.evaluation.score.compare import compare_runs
 from tests.support.command import Kinodex
-from tests.support.solved_runs import answer, item, said, spoken, write_run
+from tests.support.runs.solved_runs import answer, item, said, spoken, write_run
 
 ITEMS = [
     item(name, video, duration_s=90.0, groups={"question_type": ("a | b",)})

@@ -13,7 +13,7 @@ from jobs.benchmarks.registry import read_benchmark
 from jobs.errors import UsageError
 from jobs.evaluation.run.types import Judgement, Round
 from jobs.evaluation.score.report import COSTS, Depth, as_json, make_report, read_report
-from tests.support.solved_runs import answer, item, means, plan_of, said, seen, spoken
+from tests.support.runs.solved_runs import answer, item, means, plan_of, said, seen, spoken
 
 
 def only(plan, items, records, judgements=()):

@@ -10,7 +10,7 @@ from agent.core.budget import Ledger
 from jobs.errors import UsageError
 from jobs.evaluation.run.types import Judgement, Round
 from jobs.evaluation.score.report import make_report
-from tests.support.solved_runs import LIBRARY, answer, item, plan_of, said, seen, spoken
+from tests.support.runs.solved_runs import LIBRARY, answer, item, plan_of, said, seen, spoken
 
 
 def only(plan, items, records, judgements=()):

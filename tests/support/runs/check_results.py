@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jobs.doctor import CheckResult
-from tests.support.chat_server import Behaviour
+from tests.support.servers.chat_server import Behaviour
 
 
 def by_name(found: Iterable[CheckResult]) -> dict[str, CheckResult]:

@@ -12,7 +12,7 @@ from index.library import Library
 from index.rows import TranscriptRow
 from jobs.synthetic.known_answers import KnownQuestion, read_known
 from jobs.synthetic.world.script import SpokenLine
-from tests.support.stage_models import library_of
+from tests.support.models.stage_models import library_of
 
 SECONDS = {"harbour": 45.0, "orchard": 30.0}
 """The films; the first has a narrator."""

@@ -28,7 +28,7 @@ from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
-from tests.support.stage_models import library_of
+from tests.support.models.stage_models import library_of
 
 TOOLS = {"videos", "overview", "search", "frames", "transcript", "captions", "detections", "ask"}
 SAID = ((1.0, 3.0, "Good morning."), (4.0, 6.0, "Listen well: the code word is summer."), (8.0, 9.0, "Goodbye."))

@@ -26,8 +26,8 @@ from pipeline.models.audio_windows import RATE_HZ, Sound
 from pipeline.models.hub import import_transformers
 from pipeline.sampling.sample import FrameRow, IngestSettings, frame_row
 from tests.support.ffmpeg import read_whole, whole
-from tests.support.random_library import caption
-from tests.support.tiny_models import TINY, write_model
+from tests.support.libraries.random_library import caption
+from tests.support.models.tiny_models import TINY, write_model
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
 CHAT = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.stage_models import seeded
+from tests.support.models.stage_models import seeded
 
 END, PAD, UNKNOWN = "<|end|>", "<|pad|>", "<unk>"
 ACTIONS = (

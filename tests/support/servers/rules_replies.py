@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 
 from agent.core.question import Note, Question
 from agent.models.rulebased import word_overlap
-from tests.support import rules_words
-from tests.support.rules_judge import BELIEVABLE, Verdict, View, judge, letter, moment, strongest, texts_of, wanted
-from tests.support.rules_prompt import Asked, Frame, Part
-from tests.support.rules_sight import Eyes
+from tests.support.servers import rules_words
+from tests.support.servers.rules_judge import (
+    BELIEVABLE,
+    Verdict,
+    View,
+    judge,
+    letter,
+    moment,
+    strongest,
+    texts_of,
+    wanted,
+)
+from tests.support.servers.rules_prompt import Asked, Frame, Part
+from tests.support.servers.rules_sight import Eyes
 
 QUERIES = 5
 PARTLY = 0.6

@@ -1,4 +1,4 @@
-"""Record the files whose functions run in a Python child of a walk, from its start (see tests/support/walks.py)."""
+"""Record the files whose functions run in a Python child of a walk, from its start (see walks.py beside it)."""
 
 import atexit
 import os
@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 if log := os.environ.get("KINODEX_WALK"):
-    from tests.support.walks import Recorder
+    from tests.support.house.walks import Recorder
 
     recorder = Recorder()
     atexit.register(recorder.write, Path(log))

@@ -1,6 +1,6 @@
 """Print the arrows between the floors of the house as the sources are, for `tests/data/arrows.txt`.
 
-    python -m tests.support.arrows > tests/data/arrows.txt
+    python -m tests.support.house.arrows > tests/data/arrows.txt
 
 Look at what changed before it is committed: a name more on a line is a new dependency between two parts of the project.
 """
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.source_tree import Graph, floor_graph, read_sources
+from tests.support.house.source_tree import Graph, floor_graph, read_sources
 
 ARROW = " -> "
 HEAD = """\
 # Which floor may import which; nothing else may (tests/end_to_end/test_house.py). A floor is a folder without
 # sub-folders, or a module that lies beside sub-folders. Imports inside functions count, those for types alone do not.
-# `python -m tests.support.arrows` prints this file as the sources are.
+# `python -m tests.support.house.arrows` prints this file as the sources are.
 """
 
 
@@ -32,4 +32,4 @@ def read_arrows(text: str) -> Graph:
 
 
 if __name__ == "__main__":
-    print(written(floor_graph(read_sources(Path(__file__).resolve().parents[2]))), end="")
+    print(written(floor_graph(read_sources(Path(__file__).resolve().parents[3]))), end="")

@@ -14,9 +14,9 @@ from agent.trace.events import Acted, Event
 from agent.variants.longvideoagent.agent import LongVideoAgentParameters
 from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
 from index.rows import SegmentRow, TranscriptRow
-from tests.support.agent_library import ScriptedModel, make_library
-from tests.support.random_library import caption
-from tests.support.wire import frame
+from tests.support.libraries.agent_library import ScriptedModel, make_library
+from tests.support.libraries.random_library import caption
+from tests.support.servers.wire import frame
 
 QUESTION = Question("What colour is the kite that she speaks of?", ("blue", "red"))
 LOCATE = "<request_grounding>the kite</request_grounding>"

@@ -1,6 +1,6 @@
 """A chat completions server without a language model: it answers every request of every agent by rules.
 
-    python -m tests.support.rule_server --port 8321
+    python -m tests.support.servers.rule_server --port 8321
     kinodex ask LIBRARY "..." --agent eea --model rules --base-url http://127.0.0.1:8321/v1
 
 It sees what the wire carries and nothing else: the text, and the pictures, which it looks at with the built-in
@@ -15,11 +15,11 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tests.support import rules_replies as plain
-from tests.support import rules_tools as tools
-from tests.support.chat_server import Behaviour, ChatServer, Reply, calling
-from tests.support.rules_prompt import Asked, read
-from tests.support.rules_sight import Eyes, Sight
+from tests.support.servers import rules_replies as plain
+from tests.support.servers import rules_tools as tools
+from tests.support.servers.chat_server import Behaviour, ChatServer, Reply, calling
+from tests.support.servers.rules_prompt import Asked, read
+from tests.support.servers.rules_sight import Eyes, Sight
 
 MODEL = "rules"
 Rule = Callable[[Eyes, Asked], Any]

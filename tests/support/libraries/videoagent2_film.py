@@ -25,7 +25,7 @@ from agent.trace.events import Acted, Event
 from agent.trace.followup import PriorEvidence
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
 from index.library import Library
-from tests.support.agent_library import ScriptedModel, embed_words, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
 UNSURE = {"thought": "no kite yet", "option": "B", "confidence": 2, "evidence": []}

@@ -16,7 +16,7 @@ import numpy as np
 from index.embedding.space import Fingerprint, Space, load_space
 from index.library import Library
 from index.rows import TranscriptRow, VideoRow
-from tests.support.agent_library import DIM, add_film, embed_words, film
+from tests.support.libraries.agent_library import DIM, add_film, embed_words, film
 
 Lines = Sequence[tuple[float, float, str]]
 """(start_s, end_s, text) in time order."""
@@ -31,7 +31,7 @@ def text_library(
 ) -> Library:
     """A library of text-only videos by name, each as long as its text.
 
-    "words" is the space of tests.support.agent_library (use its `environment_of`); commands need "builtin".
+    "words" is the space of tests.support.libraries.agent_library (use its `environment_of`); commands need "builtin".
     """
     said = transcript or {}
     library = Library.create(str(folder), {"fps": 1.0}, _fingerprint(space))

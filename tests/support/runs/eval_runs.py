@@ -8,8 +8,8 @@ from pathlib import Path
 
 from index.library import Library
 from jobs.evaluation.run.run_folder import ANSWERS
-from tests.support.chat_server import ChatServer
-from tests.support.text_library import text_library
+from tests.support.libraries.text_library import text_library
+from tests.support.servers.chat_server import ChatServer
 
 FILMS = ("harbour", "orchard", "desert")
 EACH = 4

@@ -9,10 +9,10 @@ import re
 from typing import Any
 
 from agent.core.question import Question
-from tests.support.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
-from tests.support.rules_prompt import Asked, Part
-from tests.support.rules_replies import PARTLY, conclusion, likeness, notes_view, read_notes
-from tests.support.rules_sight import Eyes
+from tests.support.servers.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
+from tests.support.servers.rules_prompt import Asked, Part
+from tests.support.servers.rules_replies import PARTLY, conclusion, likeness, notes_view, read_notes
+from tests.support.servers.rules_sight import Eyes
 
 Reply = dict[str, Any]
 _CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (?:said: "|seen: )?(.*)$', re.MULTILINE)

@@ -41,7 +41,7 @@ from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.server import make_app
 from pipeline.sampling.sample import FrameRow
-from tests.support.agent_library import ScriptedModel, explorer
+from tests.support.libraries.agent_library import ScriptedModel, explorer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

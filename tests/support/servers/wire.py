@@ -19,7 +19,7 @@ from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
 from agent.models.role_config import Role
 from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from tests.support.chat_server import ChatServer
+from tests.support.servers.chat_server import ChatServer
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)

@@ -27,7 +27,7 @@ def test_a_frame_from_file_to_row(root: Path, films: Path, tmp_path: Path) -> No
     from pipeline.sources.discover import list_sources
 
     film = shutil.copy(films / "film-01.mp4", tmp_path)  # without the subtitles beside it
-    sources = list_sources([film])
+    sources = list_sources([str(film)])
     with walk(tmp_path) as recorder:
         report = run_ingest(IngestConfig(space="builtin", workers=1), sources, str(tmp_path / "library"))
     assert report.count("indexed") == 1

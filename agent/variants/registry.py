@@ -51,7 +51,7 @@ def variant_named(name: str) -> Variant:
         near = difflib.get_close_matches(name, names, n=1)
         offer = f"did you mean {near[0]!r}? " if near else ""
         raise UnknownAgent(
-            f"there is no agent {name!r}; {offer}The agents are {', '.join(names)}; one of your own is {FORMS}"
+            f"there is no agent {name!r}; {offer}the agents are {', '.join(names)}; give one of your own as {FORMS}"
         )
     return found
 

@@ -136,7 +136,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
         custom.read_multiple_choice,
         ("questions.jsonl",),
         {},
-        "you: a line of JSON a question, with id, video, question, options and answer",
+        "a file of your own, with a line of JSON for each question: id, video, question, options, answer",
         "yours",
     ),
     "own-open": BenchmarkInfo(
@@ -144,7 +144,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
         custom.read_open_ended,
         ("questions.jsonl",),
         {},
-        "you: a line of JSON a question, with id, video, question and answer",
+        "a file of your own, with a line of JSON for each question: id, video, question, answer",
         "yours",
         scoring="judge",
     ),
@@ -179,7 +179,7 @@ def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
     if found is None:
         raise UsageError(
             f"{path} neither is nor holds an annotation file of {info.title}: {' or '.join(info.files)}; "
-            f"it is had from {info.had_from}"
+            f"give its path; source: {info.had_from}"
         )
     return found, *filter(Path.is_file, (found.with_name(each) for each in info.beside))
 
@@ -195,7 +195,8 @@ def read_benchmark(name: str, path: Path) -> Benchmark:
     if not items:
         first = f"; {problems[0].where}: {problems[0].what}" if problems else ""
         raise UsageError(
-            f"no question of {info.title} can be read from {file}{first}; give it as it is had from {info.had_from}"
+            f"no question of {info.title} can be read from {file}{first}; give the file as it was "
+            f"published; source: {info.had_from}"
         )
     problems = (*_sizes(info, items), *problems)
     return Benchmark(name, info.title, items, problems, info.scoring, info.episodes)

@@ -82,7 +82,7 @@ class MissingVideo:
 class Benchmark:
     """A benchmark: its samples in the file's order, and the defects of the file, by row.
 
-    A row that cannot be asked is left out; one that can is kept and noted, such as one with two options of one text.
+    A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
 
     `episodes`: the video of a sample may be several videos of a library, whose names begin with it.
     """
@@ -149,7 +149,7 @@ def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
         return Question(text.strip(), tuple(options))
     lettered = list(zip(string.ascii_uppercase, options, repeated, strict=False))
     same = " and ".join(letter for letter, _, again in lettered if again)
-    note(f"options {same} are of one text; the question is kept, their letters differ")
+    note(f"options {same} have the same text; the question is kept, and their letters are added to them")
     lettered_options = (
         f"{option} (option {letter})" if again and option else option for letter, option, again in lettered
     )

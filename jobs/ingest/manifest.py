@@ -54,7 +54,7 @@ def read_manifest(manifest: str) -> list[Source]:
                 problems.append(f"row {number}: {error}")
     if problems:
         more = f" (and {len(problems) - MOST_PROBLEMS:,} more)" if len(problems) > MOST_PROBLEMS else ""
-        raise UsageError(f"{manifest}: {'; '.join(problems[:MOST_PROBLEMS])}{more}; put these rows right")
+        raise UsageError(f"{manifest}: {'; '.join(problems[:MOST_PROBLEMS])}{more}; correct these rows")
     if not found:
         raise UsageError(f"{manifest}: no rows; give a row a video, with at least a uri")
     return list(found.values())
@@ -97,7 +97,7 @@ def _json_rows(path: Path, manifest: str) -> Iterator[Mapping[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise UsageError(f"{manifest}: row {number}: is not JSON ({error}); put it right") from error
+                raise UsageError(f"{manifest}: row {number} is not JSON ({error}); correct that line, or remove it") from error
             if not isinstance(row, dict):
                 raise UsageError(f'{manifest}: row {number}: is no object; write {{"uri": ...}}')
             if not row.keys() <= seen:

@@ -39,7 +39,7 @@ def run(environment, script, budget=None, usage=None, agent="eea", question=QUES
 
 
 def test_unknown_agents_and_foreign_parameters(environment):
-    with pytest.raises(UnknownAgent, match="there is no agent 'oracle'; The agents are eea, "):
+    with pytest.raises(UnknownAgent, match="there is no agent 'oracle'; the agents are eea, "):
         run(environment, explorer, agent="oracle")
     with pytest.raises(BadSettings, match="not parameters of the agent 'eea'"):
         run(environment, explorer, parameters=UniformParameters(3))

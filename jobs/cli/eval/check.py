@@ -111,7 +111,7 @@ def _show(found: dict[str, Any], out: Console) -> None:
     from jobs.console.output import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
-    out.print(f"licence: {found['licence']}; had from {found['had_from']}")
+    out.print(f"licence: {found['licence']}; source: {found['had_from']}")
     if found["part"] != WHOLE:
         out.print(f"part: {found['part']}", soft_wrap=True, markup=False)
     counts = " or ".join(map(str, found["options"]))

@@ -28,7 +28,7 @@ def simulate(
 ) -> None:
     """Simulate the search of EEA, its ablations, VCA and uniform under changing assumptions, and EEA's settings.
 
-    SIMULATION: the model knows the evidence and errs as it is told to; no figure says anything about a real model.
+    SIMULATION: the model knows the evidence and errs at set rates; no figure says anything about a real model.
     """
     from jobs.evaluation.run.systems import parse_systems
     from jobs.simulation import run

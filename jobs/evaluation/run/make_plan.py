@@ -24,6 +24,15 @@ from jobs.open_library import find_filled_space
 
 MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
 """Fields of a plan in which two equal runs may differ: where files are, and what else the library holds."""
+FIELD_LABELS = {
+    "annotations_sha256": "hash of the annotations",
+    "contenders": "list of agents",
+    "keep_captions": "keeping captions",
+    "models": "list of models",
+    "items": "set of questions",
+    "subtitles": "use of subtitles",
+}
+"""Names of a plan's fields in messages, where a field's own name is no plain word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,7 @@ def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
     names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER]
     different = [name for name in names if getattr(begun, name) != getattr(now, name)]
     if different:
-        changes = "; ".join(f"{name} was {_brief(begun, name)} and is now {_brief(now, name)}" for name in different)
+        changes = "; ".join(_change(begun, now, name) for name in different)
         raise UsageError(
             f"{run} holds another run: {changes}; give the same options to continue it, or another --out for a new run"
         )
@@ -172,8 +181,24 @@ def _index_cost(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> Inde
     return IndexCost(len(videos), hours, sum(row.frames for row in videos), captioned)
 
 
-def _brief(plan: RunPlan, name: str) -> str:
+def _change(begun: RunPlan, now: RunPlan, name: str) -> str:
+    label = FIELD_LABELS.get(name, name)
+    was, is_now = _in_words(begun, name), _in_words(now, name)
+    return f"{label} was {was} and is now {is_now}" if was != is_now else f"{label} is not the same ({was})"
+
+
+def _in_words(plan: RunPlan, name: str) -> str:
     value = getattr(plan, name)
     if name == "contenders":
         return ", ".join(each.name + (f" (code {each.code})" if each.code else "") for each in plan.contenders)
-    return f"of {len(value)} questions" if name == "items" else str(value)
+    if name == "models":
+        return ", ".join(f"{role}: {model}" for role, model in plan.models.items())
+    if name == "budget":
+        limits = [(limit.name, getattr(plan.budget, limit.name)) for limit in fields(plan.budget)]
+        units = {"cost": "in cost"}
+        return ", ".join(f"{value} {units.get(name, name)}" for name, value in limits if value is not None) or "none"
+    if name == "items":
+        return f"{len(plan.items)} questions"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else str(value)

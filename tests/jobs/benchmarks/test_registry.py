@@ -38,7 +38,7 @@ def test_an_unknown_benchmark_is_answered_by_the_nearest_name(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", kit.PUBLISHED)
-def test_a_folder_without_the_file_says_where_it_is_had(name: str, tmp_path: Path) -> None:
+def test_a_folder_without_the_file_is_refused_with_the_source_of_the_file(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="neither is nor holds an annotation file") as refused:
         read_benchmark(name, tmp_path)
     assert BENCHMARKS[name].had_from in str(refused.value)

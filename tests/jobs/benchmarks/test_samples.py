@@ -38,11 +38,11 @@ def test_what_is_no_object_is_said_to_be_none(tmp_path: Path) -> None:
     ]
 
 
-def test_options_of_one_text_are_told_apart_and_the_question_stays(tmp_path: Path) -> None:
+def test_options_of_the_same_text_get_their_letters_and_the_question_stays(tmp_path: Path) -> None:
     benchmark = read(tmp_path, "nextqa", kit.nextqa_row(a1="Scarf", a4="scarf "))
     (item,) = benchmark.samples
     assert item.question.options == ("a kite", "Scarf (option B)", "a ladder", "a lamp", "scarf (option E)")
-    assert problems(benchmark)[0][1].startswith("options B and E are of one text; the question is kept")
+    assert problems(benchmark)[0][1].startswith("options B and E have the same text; the question is kept")
 
 
 def test_a_target_is_known_by_its_option_or_its_text() -> None:

@@ -100,7 +100,7 @@ def test_wrong_rows_are_named_by_number_and_only_the_first_few(tmp_path: Path) -
         ("m.csv", "uri,title\na.mp4,b,c\n", "row 1: has more fields than the header"),
         ("m.csv", "uri\n", "no rows"),
         ("m.csv", "uri\n\xff\n", "cannot be read"),
-        ("m.jsonl", '{"uri": "a.mp4"}\n{"uri": \n', "row 2: is not JSON"),
+        ("m.jsonl", '{"uri": "a.mp4"}\n{"uri": \n', "row 2 is not JSON"),
         ("m.jsonl", '"a.mp4"\n', "row 1: is no object"),
         ("m.jsonl", '{"uri": "a.mp4"}\n{"uri": "b.mp4", "titel": "b"}\n', "did you mean title?"),
         ("m.parquet", "PAR1", "cannot be read"),

@@ -43,4 +43,4 @@ def test_the_real_egoschema_subset(benchmarks: Path) -> None:
     read = read_benchmark("egoschema", benchmarks / "egoschema")
     assert len(read.samples) == 500
     assert Counter(item.truth.option for item in read.samples) == {0: 101, 1: 108, 2: 91, 3: 83, 4: 117}
-    assert [each.what[:31] for each in read.problems] == ["options C and E are of one text"]
+    assert [each.what[:34] for each in read.problems] == ["options C and E have the same text"]

@@ -75,11 +75,11 @@ def test_a_space_that_not_all_is_held_in_is_refused(two_spaces: Path, kinodex: K
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (("--limit", "2"), "limit was None and is now 2"),
+        (("--limit", "2"), "limit was none and is now 2"),
         (("--only", "kind=kite"), "part was all and is now kind = kite"),
-        (("--agent", "random:seed=1"), "contenders was random and is now random, random:seed=1"),
-        (("--no-subtitles",), "subtitles was True and is now False"),
-        (("--max-rounds", "2"), "budget was"),
+        (("--agent", "random:seed=1"), "list of agents was random and is now random, random:seed=1"),
+        (("--no-subtitles",), "use of subtitles was on and is now off"),
+        (("--max-rounds", "2"), "budget was none and is now 2 rounds"),
     ],
 )
 def test_another_run_does_not_go_into_the_same_folder(place, kinodex, tmp_path, change, says):

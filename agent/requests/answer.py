@@ -5,7 +5,8 @@ the least sure: the words of one option alone; what is tagged as the answer; a c
 correct"), the last one if there are several; a letter that is or begins a line of its own ("B", "(B) red",
 "B. Because ..."); the one letter in brackets or after "option"; the words of one option within the text. The forms are
 those that lmms-eval ranks (`mcq_extract`). Other than there, a conclusion goes before a letter at the start, since
-reasons may begin with "(A) is unlikely"; an "A" before a word is an article; and several letters name no option.
+reasons may begin with "(A) is unlikely"; an "A" before a word is an article; a letter that begins the words of an
+option ("C is cooking") is none; and several letters name no option.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from agent.core.protocol import Reply, Request, ShownFrame
 from agent.core.question import LATER, Note, Question, Video
 from agent.errors import InvalidReply
 
+WORDS = "\0"
+"""Stands for the words of an option in a text that is searched for letters."""
 SHORTEST_WORDS = 3
 """Characters of an option that is searched for within a text: many texts contain "2" or "no" and do not mean them."""
 _TAGGED = re.compile(r"<answer>(.*?)</answer>|\\boxed\{(?:\\text\{)?([^{}]*)\}", re.IGNORECASE | re.DOTALL)
@@ -157,7 +160,15 @@ def answer_in_words(question: Question, text: str) -> dict[str, object] | None:
 
 
 def chosen_option(question: Question, reply: Answered) -> int | None:
-    """Find the index of the option that a reply names, by its letter or its words."""
+    """Find the index of the option that a reply names, by its letter or its words.
+
+    A letter alone in `option` is one, even if an option's own words are a letter.
+    """
+    letter = (reply.option or "").strip(" .()[]")
+    if len(letter) == 1 and letter.upper() in string.ascii_uppercase:
+        index = _index({letter.upper()}, len(question.options))
+        if index is not None:
+            return index
     for text in (reply.option, reply.answer):
         if text and (index := named_option(text, question.options)) is not None:
             return index
@@ -168,15 +179,34 @@ def named_option(text: str, options: Sequence[str]) -> int | None:
     """Index of the option that `text` names; None if it names none, or may mean several."""
     if tagged := _TAGGED.findall(text):
         return named_option("".join(tagged[-1]), options)
-    text = re.sub(r"[*`#]", "", text).strip()
+    text, *options = [re.sub(r"[*`#]", "", each).strip() for each in (text, *options)]
     folded = [_folded(option) for option in options]
     if _folded(text) in folded:
         return folded.index(_folded(text))
     lines = set().union(*(_of_line(line, folded) for line in text.splitlines()))
-    for letters in (_concluded(text), lines, _beginning(text), _mentioned(text)):
+    bare = _without_words(text, options)
+    for letters in (_concluded(bare), lines, _beginning(bare), _mentioned(bare)):
         if letters:
             return _index(letters, len(options))
     return _by_words(_folded(text), folded)
+
+
+def _without_words(text: str, options: Sequence[str]) -> str:
+    """The text without the words of whole options, and without letters that begin the words of one.
+
+    EgoSchema calls the camera's wearer "C": in "C is cooking" no letter stands, whatever follows.
+    """
+    for option in sorted(options, key=len, reverse=True):
+        words = option.strip(" .\"'").split()
+        if len(words) > 1:
+            text = re.sub(rf"(?<!\w){_spaced(words)}(?!\w)", WORDS, text, flags=re.IGNORECASE)
+            if len(words[0]) == 1:
+                text = re.sub(rf"(?<!\w){_spaced(words[:2])}(?!\w)", WORDS, text, flags=re.IGNORECASE)
+    return text
+
+
+def _spaced(words: Sequence[str]) -> str:
+    return r"\s+".join(map(re.escape, words))
 
 
 def _index(letters: set[str], count: int) -> int | None:
@@ -211,7 +241,8 @@ def _of_line(line: str, folded: Sequence[str]) -> set[str]:
     if not match:
         return set()
     rest = _folded(line[match.end() :].lstrip(" .:),;-–—"))
-    if not rest:
+    own = string.ascii_uppercase.index(match[1].upper())
+    if not rest or folded[own : own + 1] == [rest]:
         return {match[1].upper()}
     return {match[1].upper(), string.ascii_uppercase[folded.index(rest)]} if rest in folded else set()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -283,3 +285,52 @@ THREE = ("red", "dark blue", "green")
 )
 def test_an_option_is_named_by_letter_or_words(said, option):
     assert named_option(said, THREE) == option
+
+
+WEARER = ("C is cooking.", "C is doing laundry.", "C cleans dishes, and does not cook.", "A man talks to C.")
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("C is cooking.", 0),
+        ("The answer is: C is doing laundry.", 1),
+        ("Final answer: c cleans dishes, and does not cook.", 2),
+        ("C is doing laundry, as frame 3 shows.", 1),
+        ("The best option is A man talks to C.", 3),
+        ("B. C is doing laundry.", 1),
+        ("C. C cleans dishes, and does not cook.", 2),
+        ("The answer is C.", 2),
+        ("C", 2),
+        ("C is moving around a room.", None),
+        ("C is cooking. C is doing laundry.", None),
+    ],
+)
+def test_a_letter_that_begins_the_words_of_options_is_none(text: str, option: int | None) -> None:
+    """EgoSchema calls the camera's wearer "C"."""
+    assert named_option(text, WEARER) == option
+
+
+def test_a_letter_in_the_field_for_a_letter_is_one() -> None:
+    question = Question("Which letter is on the sign?", ("B", "C", "A"))
+    assert chosen_option(question, answer(option="A")) == 0
+    assert chosen_option(question, answer(option="(b)")) == 1
+    assert chosen_option(question, answer(option=None, answer="A")) == 2
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{words}", "The answer is: {words}", "Final answer: {words}", "{words} This is shown in frame 3.", '"{words}"',
+     "{letter}. {words}", "({letter})", "Answer: {letter}", "I think the answer is {letter}: {words}"],
+)  # fmt: skip
+def test_the_real_options_of_egoschema_are_read(benchmarks: Path, form: str) -> None:
+    rows = json.loads((benchmarks / "egoschema" / "subset_anno.json").read_text(encoding="utf-8")).values()
+    wrong = []
+    for row in rows:
+        options = [row[f"option {number}"] for number in range(5)]
+        for number, words in enumerate(options):
+            text = form.format(words=words, letter="ABCDE"[number])
+            named = named_option(text, options)
+            if named is None or options[named] != words:
+                wrong.append(text)
+    assert not wrong

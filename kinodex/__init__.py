@@ -133,6 +133,10 @@ _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used (PEP 562)."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("kinodex")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'kinodex' has no attribute {name!r}; its names are {', '.join(__all__)}")
     value = getattr(import_module(_MODULE_OF[name]), _NAMES_THERE.get(name, name))

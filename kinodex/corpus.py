@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 
 
 def ingest(
-    *sources: str | Path,
+    *sources: str | Path | Sequence[str | Path],
     library: str | Path,
     on_progress: Callable[[Progress], None] | None = None,
     **settings: Any,
 ) -> IngestReport:
     """Index videos into a library, as `kinodex ingest` does; run again, it does only what is new.
 
-    `sources` are files, folders, globs and fsspec URIs. `settings` are those of `kinodex ingest --print-config`, such
-    as `space="builtin"`, `fps=2.0`, `ray=True`; a library that exists gives the defaults of what its rows depend on.
-    The environment is not read. A video that cannot be read is an outcome in the report, not an exception.
+    `sources` are files, folders, globs and fsspec URIs, or lists of them. `settings` are those of `kinodex ingest
+    --print-config`, such as `space="builtin"`, `fps=2.0`, `ray=True`; a library that exists gives the defaults of what
+    its rows depend on. The environment is not read. A video that cannot be read is an outcome in the report, not an
+    exception.
 
     Raises `UsageError` for settings, `SourceError` for sources and `LibraryError` for a library that cannot be had.
     """
@@ -31,7 +32,8 @@ def ingest(
 
     if not sources:
         raise UsageError("got nothing to index; give files, folders, globs or URIs")
-    uri = str(library)
-    config = resolve(settings, {}, {}, None, held_settings(uri)).config
-    found = list_sources([str(source) for source in sources])
+    uri = str(Path(library).expanduser()) if str(library).startswith("~") else str(library)
+    config = resolve(settings, {}, {}, None, held_settings(uri), caller="ingest").config
+    places = [each for source in sources for each in ([source] if isinstance(source, str | Path) else source)]
+    found = list_sources([str(place) for place in places])
     return run_ingest(config, found, uri, on_progress or (lambda progress: None))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from index.rows import StoredFrame
+from index.rows import StoredFrame, VideoRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
         Scope,
         SegmentRow,
         TranscriptRow,
-        VideoRow,
     )
 
+VideoName = str | VideoRow
+"""A video's id, the first digits of one, its title or file name, or its row."""
 Table = Literal["all", "frames", "captions", "transcript"]
 FRAMES_A_READ = 64
 """Frames read at a time by `Library.all_frames`."""
@@ -44,6 +45,8 @@ FRAMES_A_READ = 64
 @dataclass(frozen=True, slots=True)
 class Frame(StoredFrame):
     """A stored frame: the picture on screen from `time_s` (seconds of the video's own clock) until the next one."""
+
+    jpeg: bytes = field(repr=False)
 
     @property
     def image(self) -> Image:
@@ -67,7 +70,7 @@ def open(uri: str | Path, *, space: str | None = None) -> Library:
     """
     from index.library import Library as Tables
 
-    reader = Tables.open(str(uri))
+    reader = Tables.open(_place(uri))
     reader.space(space)
     return Library(reader, space)
 
@@ -75,7 +78,7 @@ def open(uri: str | Path, *, space: str | None = None) -> Library:
 class Library:
     """A library that was opened by `kinodex.open`; it may be written by others meanwhile.
 
-    Videos are named by id, the first digits of one, title or file name. Time ranges are half-open seconds. Methods
+    Videos are named by id, the first digits of one, title, file name or row. Time ranges are half-open seconds. Methods
     raise a `KinodexError` that says what was got, what is allowed and what to do.
     """
 
@@ -99,9 +102,9 @@ class Library:
         """All complete videos."""
         return self._reader.videos()
 
-    def video(self, name: str) -> VideoRow:
+    def video(self, name: VideoName) -> VideoRow:
         """One video; raises `UnknownVideo`."""
-        return self._reader.video(name)
+        return self._reader.video(_name(name))
 
     # Searching
 
@@ -110,7 +113,7 @@ class Library:
         query: str | Image | NDArray[Any],
         *,
         k: int = 10,
-        videos: Sequence[str] = (),
+        videos: VideoName | Sequence[VideoName] = (),
         start_s: float | None = None,
         end_s: float | None = None,
         table: Table = "all",
@@ -176,8 +179,10 @@ class Library:
 
     # Reading
 
-    def frames(self, video: str, times_s: Sequence[float]) -> list[Frame]:
+    def frames(self, video: VideoName, times_s: Sequence[float]) -> list[Frame]:
         """The frames on screen at these times, in this order; raises `TimeOutside` for one that the video lacks."""
+        if isinstance(times_s, int | float):
+            raise _usage(f"got {times_s} for times_s; give a list of times, such as [{times_s}]")
         rows = self._reader.frames_at(self.video(video).video_id, list(times_s), mode="shown")
         return [_frame(row) for row in rows]
 
@@ -189,7 +194,7 @@ class Library:
             (row,) = self._reader.frames_at(hit.video_id, [hit.time_s], mode="nearest")
         return _frame(row)
 
-    def all_frames(self, video: str) -> Iterator[Frame]:
+    def all_frames(self, video: VideoName) -> Iterator[Frame]:
         """All stored frames of a video in time order, read a few at a time."""
         video_id = self.video(video).video_id
         numbers = self._reader.vectors(video_id).frame_no.tolist()
@@ -197,16 +202,16 @@ class Library:
             for row in self._reader.frames(video_id, numbers[first : first + FRAMES_A_READ]):
                 yield _frame(row)
 
-    def vectors(self, video: str) -> FrameVectors:
+    def vectors(self, video: VideoName) -> FrameVectors:
         """Numbers, times and vectors of a video's frames as numpy arrays, in time order."""
         return self._reader.vectors(self.video(video).video_id, self.space)
 
-    def vectors_table(self, *videos: str) -> pa.Table:
+    def vectors_table(self, *videos: VideoName) -> pa.Table:
         """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
         import pyarrow as pa
 
         parts = []
-        for row in self._reader.videos_named(videos) if videos else self.videos():
+        for row in self._reader.videos_named(_names(videos)) if videos else self.videos():
             stored = self._reader.vectors(row.video_id, self.space)
             flat = pa.array(stored.vectors.reshape(-1))
             columns = {
@@ -220,29 +225,31 @@ class Library:
             raise _usage(f"{self.uri} holds no video; ingest one first")
         return pa.concat_tables(parts)
 
-    def segments(self, video: str) -> list[SegmentRow]:
+    def segments(self, video: VideoName) -> list[SegmentRow]:
         """Shots and windows of a video, with their captions where there are any."""
         return self._reader.segments(self.video(video).video_id)
 
-    def captions(self, video: str) -> list[CaptionRow]:
+    def captions(self, video: VideoName) -> list[CaptionRow]:
         """Captions that `kinodex add captions` or `kinodex import captions` brought."""
         return self._reader.captions(self.video(video).video_id)
 
-    def transcript(self, video: str, start_s: float | None = None, end_s: float | None = None) -> list[TranscriptRow]:
+    def transcript(
+        self, video: VideoName, start_s: float | None = None, end_s: float | None = None
+    ) -> list[TranscriptRow]:
         """Lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
         return self._reader.transcript(self.video(video).video_id, start_s, end_s)
 
-    def detections(self, video: str, label: str | None = None) -> list[DetectionRow]:
+    def detections(self, video: VideoName, label: str | None = None) -> list[DetectionRow]:
         """Things found by `kinodex add detections`, of one label or of all."""
         return self._reader.detections(self.video(video).video_id, None, None, label)
 
     # Asking
 
-    def environment(self, *videos: str) -> Environment:
+    def environment(self, *videos: VideoName) -> Environment:
         """Give these videos, or all, as agents may see them: the environment that `kinodex.ask` takes."""
         from agent.environment import Environment
 
-        return Environment.open(self._reader, *videos, space=self.space)
+        return Environment.open(self._reader, *_names(videos), space=self.space)
 
     def ask(
         self,
@@ -253,7 +260,7 @@ class Library:
         base_url: str | None = None,
         agent: str | Variant = "eea",
         parameters: Mapping[str, Any] | None = None,
-        videos: Sequence[str] = (),
+        videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
         cache: bool = True,
         trace: str | Path | None = None,
@@ -283,7 +290,7 @@ class Library:
             _path(after),
             on_event or (lambda event: None),
         )
-        return answer_one(self.environment(*videos), _question(question, options), request)
+        return answer_one(self.environment(*_names(videos)), _question(question, options), request)
 
     def ask_many(
         self,
@@ -293,7 +300,7 @@ class Library:
         base_url: str | None = None,
         agent: str | Variant = "eea",
         parameters: Mapping[str, Any] | None = None,
-        videos: Sequence[str] = (),
+        videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
         cache: bool = True,
         together: int = 8,
@@ -305,13 +312,15 @@ class Library:
         from kinodex.answers import AskArguments, answer_many
 
         request = AskArguments(model, base_url, agent, parameters, budget, cache, None, None, lambda event: None)
+        if isinstance(questions, str):
+            raise _usage("got one text for questions; give a list of them, or use `ask`")
         asked = [_question(question, ()) for question in questions]
-        return answer_many(self.environment(*videos), asked, request, together)
+        return answer_many(self.environment(*_names(videos)), asked, request, together)
 
-    def _scope(self, videos: Sequence[str], start_s: float | None, end_s: float | None) -> Scope:
+    def _scope(self, videos: VideoName | Sequence[VideoName], start_s: float | None, end_s: float | None) -> Scope:
         from index.rows import Scope
 
-        names = (videos,) if isinstance(videos, str) else videos
+        names = _names(videos)
         ids = tuple(row.video_id for row in self._reader.videos_named(names)) if names else None
         return Scope(ids, start_s, end_s)
 
@@ -323,11 +332,27 @@ def _frame(row: StoredFrame) -> Frame:
 def _question(question: str | Question, options: Sequence[str]) -> Question:
     from agent.core.question import Question
 
+    if isinstance(options, str):
+        raise _usage(f"got the text {options!r} for options; give a list of 2 to 26 texts")
     if isinstance(question, str):
         return Question(question, tuple(options))
     if options:
         raise _usage("got options beside a Question, which has its own; give one of them")
     return question
+
+
+def _names(videos: VideoName | Sequence[VideoName]) -> Sequence[str]:
+    """The names of videos, one of which may be given without a list."""
+    return [_name(each) for each in ((videos,) if isinstance(videos, str | VideoRow) else videos)]
+
+
+def _name(video: VideoName) -> str:
+    return video if isinstance(video, str) else video.video_id
+
+
+def _place(uri: str | Path) -> str:
+    """The place of a library, with the home folder of `~` as a shell writes it."""
+    return str(Path(uri).expanduser()) if str(uri).startswith("~") else str(uri)
 
 
 def _path(path: str | Path | None) -> Path | None:

@@ -72,7 +72,7 @@ def evaluate(
     annotations: str | Path,
     out: str | Path,
     *,
-    agents: Sequence[str] = ("eea",),
+    agents: str | Sequence[str] = ("eea",),
     model: str = "builtin",
     base_url: str | None = None,
     budget: Budget | None = None,
@@ -98,7 +98,8 @@ def evaluate(
     from rich.console import Console
 
     choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True)
-    systems = parse_systems(agents, ablations=ablations, controls=controls, has_language=choice.has_language)
+    specs = (agents,) if isinstance(agents, str) else agents
+    systems = parse_systems(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
     request = RunRequest(benchmark, Path(annotations), systems, limit=limit, seed=seed)
     context = RunContext(str(library), choice, budget or Budget())
     console = Console(stderr=True, quiet=not verbose)

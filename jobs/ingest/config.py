@@ -181,8 +181,11 @@ def resolve(
     environment: Mapping[str, str],
     file: Path | None,
     held: Mapping[str, Any],
+    caller: str = "command line",
 ) -> Resolved:
-    """Merge the layers, `pairs` being those of --set; a flag of None and an empty variable do not count.
+    """Merge the layers: `pairs` are those of --set, `flags` those of the `caller`.
+
+    A flag of None and an empty variable do not count.
 
     Raises:
         UsageError: a file that cannot be read, an unknown name, or a value of the wrong type or out of range.
@@ -198,7 +201,7 @@ def resolve(
         *([(str(file), _checked(str(file), read_file(file)))] if file is not None else []),
         ("environment", _checked("environment", variables, as_text=True)),
         ("--set", _checked("--set", pairs, as_text=True)),
-        ("command line", _checked("command line", options)),
+        (caller, _checked(caller, options)),
     ]
     values = {name: value for _, layer in layers for name, value in layer.items()}
     origins = {name: origin for origin, layer in layers for name in layer}

@@ -97,7 +97,9 @@ def _json_rows(path: Path, manifest: str) -> Iterator[Mapping[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise UsageError(f"{manifest}: row {number} is not JSON ({error}); correct that line, or remove it") from error
+                raise UsageError(
+                    f"{manifest}: row {number} is not JSON ({error}); correct that line, or remove it"
+                ) from error
             if not isinstance(row, dict):
                 raise UsageError(f'{manifest}: row {number}: is no object; write {{"uri": ...}}')
             if not row.keys() <= seen:

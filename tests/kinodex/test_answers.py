@@ -73,3 +73,12 @@ def test_ask_and_ask_many_for_those_who_have_a_loop(opened: kinodex.Library) -> 
         return [one.text, other.text]
 
     assert asyncio.run(both()) == ["black", "black"]
+
+
+def test_one_text_where_a_list_is_meant_is_refused_or_understood(opened: kinodex.Library) -> None:
+    assert opened.ask(BIRD, videos="film-01").text == "black"
+    assert opened.ask(BIRD, videos=opened.video("film-01")).text == "black"
+    with pytest.raises(kinodex.UsageError, match="got the text 'black' for options"):
+        opened.ask(BIRD, "black")
+    with pytest.raises(kinodex.UsageError, match="got one text for questions"):
+        opened.ask_many(BIRD)

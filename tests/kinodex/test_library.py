@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -102,3 +103,11 @@ def test_the_other_tables_are_read_by_any_name_of_a_video(opened: kinodex.Librar
     assert opened.captions("film-01") == [] == opened.detections("film-01")
     assert opened.info().frames == sum(each.frames for each in opened.videos())
     assert repr(opened) == f"kinodex.open({opened.uri!r})"
+
+
+def test_one_time_is_refused_and_a_row_names_its_video(opened: kinodex.Library) -> None:
+    film = opened.videos()[0]
+    assert opened.frames(film, [0.0]) == opened.frames(film.title, [0.0])
+    assert "jpeg" not in repr(opened.frames(film, [0.0])[0])
+    with pytest.raises(kinodex.UsageError, match=r"got 3.0 for times_s; give a list of times, such as \[3.0\]"):
+        opened.frames(film, cast(Any, 3.0))

@@ -306,7 +306,7 @@ def open_fds() -> int:
 PARENT = """
 import os, sys, time
 from pathlib import Path
-from pipeline.sampling.sandbox import Limits, SandboxSampler
+from pipeline.sampling.sandbox import SandboxLimits, SandboxSampler
 from tests.support.ffmpeg import READING, whole
 from tests.pipeline.sampling.test_sandbox import children, with_subtitles
 reader = SandboxSampler(SandboxLimits())

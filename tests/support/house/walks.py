@@ -28,15 +28,11 @@ class Recorder:
         if event != "call" or code in self._codes or not code.co_flags & inspect.CO_OPTIMIZED:
             return
         path = code.co_filename
-        if not path.startswith(f"{ROOT}{os.sep}") or not path.endswith(".py"):
-            self._codes.add(code)
-            return
-        name = path.removeprefix(f"{ROOT}{os.sep}")
-        if name.partition(os.sep)[0] not in ROOMS:
+        if not path.endswith(".py") or not _room(path):
             self._codes.add(code)
         elif not _while_importing(frame):
             self._codes.add(code)
-            self.files.add(name)
+            self.files.add(path.removeprefix(f"{ROOT}{os.sep}"))
 
     def stop(self) -> None:
         sys.setprofile(None)
@@ -52,11 +48,17 @@ def _while_importing(frame: FrameType) -> bool:
     """True if the call comes from the body of a module of ours, which runs once, whenever it is first imported."""
     caller = frame.f_back
     while caller is not None:
-        if caller.f_code.co_name == "<module>" and caller.f_code.co_filename.startswith(str(ROOT)):
-            started = caller.f_globals.get("__name__") == "__main__"  # the module that a child was started with
-            return not started and not caller.f_code.co_filename.startswith(str(ROOT / "tests"))
+        if caller.f_code.co_name == "<module>" and _room(caller.f_code.co_filename):
+            return caller.f_globals.get("__name__") != "__main__"  # as which a child's own module runs
         caller = caller.f_back
     return False
+
+
+def _room(path: str) -> str:
+    """The room of a source file, or nothing if it is in none."""
+    name = path.removeprefix(f"{ROOT}{os.sep}")
+    room = name.partition(os.sep)[0]
+    return room if name != path and room in ROOMS else ""
 
 
 @contextmanager

@@ -209,7 +209,7 @@ def test_it_is_measured_and_a_run_of_other_code_is_refused(
     assert {(each.status, each.contender) for each in records} == {("answered", e.name) for e in plan.contenders}
     assert trace_file(out, plan.contenders[0].name, records[0].item_id).exists()
     own.write_text(OWN + "# changed\n")
-    bad(kinodex, *command, code=2, says="contenders was first-lines:lines=2 (code ")
+    bad(kinodex, *command, code=2, says="list of agents was first-lines:lines=2 (code ")
     assert kinodex(*(again if each == out else each for each in command)).code == 0
     assert "code of first-lines:lines=2" in kinodex("eval", "compare", out, again).out
     own.unlink()

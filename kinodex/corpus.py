@@ -28,11 +28,12 @@ def ingest(
     from jobs.errors import UsageError
     from jobs.ingest.config import held_settings, resolve
     from jobs.ingest.run import run_ingest
+    from kinodex.library import library_place
     from pipeline.sources.discover import list_sources
 
     if not sources:
         raise UsageError("got nothing to index; give files, folders, globs or URIs")
-    uri = str(Path(library).expanduser()) if str(library).startswith("~") else str(library)
+    uri = library_place(library)
     config = resolve(settings, {}, {}, None, held_settings(uri), caller="ingest").config
     places = [each for source in sources for each in ([source] if isinstance(source, str | Path) else source)]
     found = list_sources([str(place) for place in places])

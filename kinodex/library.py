@@ -70,7 +70,7 @@ def open(uri: str | Path, *, space: str | None = None) -> Library:
     """
     from index.library import Library as Tables
 
-    reader = Tables.open(_place(uri))
+    reader = Tables.open(library_place(uri))
     reader.space(space)
     return Library(reader, space)
 
@@ -350,7 +350,7 @@ def _name(video: VideoName) -> str:
     return video if isinstance(video, str) else video.video_id
 
 
-def _place(uri: str | Path) -> str:
+def library_place(uri: str | Path) -> str:
     """The place of a library, with the home folder of `~` as a shell writes it."""
     return str(Path(uri).expanduser()) if str(uri).startswith("~") else str(uri)
 

@@ -74,7 +74,7 @@ class OpenAIModel:
         """The completion, and True if it came from the cache."""
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
         wire_request = CompletionRequest(
-            self._messages(request), request.Reply, temperature, request.form, request.tools
+            wire_messages(request, self.role.image_side_px), request.Reply, temperature, request.form, request.tools
         )
         if self._cache is None:
             return await self._endpoint.complete(wire_request), False
@@ -86,18 +86,6 @@ class OpenAIModel:
             completion = await self._endpoint.complete(wire_request)
             self._cache.put(key, asdict(completion))
             return completion, False
-
-    def _messages(self, request: Request[R]) -> list[Message]:
-        """The request; after a reply that could not be used, also that reply and its problem."""
-        first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
-        messages = [user_message(render(first), request.frames, self._side_px(request)), *turn_messages(request.turns)]
-        if request.bad_reply:
-            messages += repair_messages(request)
-        return join_turns(messages)
-
-    def _side_px(self, request: Request[R]) -> int | None:
-        limit = self.role.image_side_px
-        return None if request.full_size else min(limit, request.image_side_px or limit)
 
     def _key(self, wire_request: CompletionRequest, attempt: int) -> str:
         """Content key of a request.
@@ -127,6 +115,19 @@ class OpenAIModel:
     def _usage(self, completion: Completion) -> Usage:
         tokens = completion.input_tokens, completion.output_tokens, completion.cached_tokens
         return self.role.price.usage(*tokens)
+
+
+def wire_messages(request: Request[R], side_px: int) -> list[Message]:
+    """Write a request as chat messages; after a reply that could not be used, also that reply and its problem.
+
+    `side_px` is the role's limit of a frame's longest side.
+    """
+    first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
+    limit = None if request.full_size else min(side_px, request.image_side_px or side_px)
+    messages = [user_message(render(first), request.frames, limit), *turn_messages(request.turns)]
+    if request.bad_reply:
+        messages += repair_messages(request)
+    return join_turns(messages)
 
 
 @asynccontextmanager

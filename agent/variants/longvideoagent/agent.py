@@ -6,9 +6,10 @@ models: the roles "policy" (the master), "grounding" and "vision".
 
 What the paper leaves open, and what was decided:
 
-- Its clips are TVQA's, of a minute or more; here they are the library's segments, numbered through all videos.
-- Where a video has no transcript, its captions are the subtitles, for the master and for the grounding agent. Where
-  words give no hint, or there are none, the clip whose frames match what is wanted best is located.
+- Its clips are TVQA's, of 60 to 90 s; here videos are cut into clips of about 60 s, where a segment of the library
+  ends if one does near by, and numbered through all videos.
+- Where nobody speaks, captions are the subtitles, for the master and for the grounding agent. Where words give no
+  hint, or there are none, the clip whose frames match what is wanted best is located.
 - What stands inside <request_grounding> (Table 5) is passed on, and which clips were located before, since the same
   question over the same subtitles would be answered with the same clip again.
 - A visual query before any clip was located is not done; the master is told so. It counts as a turn.
@@ -18,7 +19,9 @@ What the paper leaves open, and what was decided:
 - "insufficient_evidence" is an answer, so that an open question need not be guessed.
 - The master cites nothing. It goes on to another clip where the last one did not settle the question, so the evidence
   of its answer is what it was told of the clips located last; of an answer that it had to give, of all of them.
-- Of many videos, few are read, since all their words are: those whose lines and frames match the question best.
+- An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
+  are read whose lines and frames match the question best.
+- A prompt that is too long for a model is shortened by the rule of `agent.models.context_fit`.
 
 Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
 once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept
@@ -36,6 +39,7 @@ from agent.answer import Answer
 from agent.errors import BadSettings
 from agent.session import Session
 from agent.variants.base import Variant, check_at_least
+from agent.variants.longvideoagent.clips import CLIP_S
 from agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
 
 LARGEST_WINDOW = 3
@@ -49,12 +53,16 @@ class LongVideoAgentParameters:
     window: int = 1
     frames: int = 15
     """Frames of the located clips that a look shows."""
+    clip_s: float = CLIP_S
+    """The length of a clip in seconds, about; 0: the library's segments are the clips."""
+    clips: int = 240
+    """How many clips are read at most, of those videos that match the question best: four hours of 60 s."""
     videos: int = 4
-    """How many videos are read at most."""
+    """So many videos are read even if they have more clips."""
     vision: bool = True
 
     def __post_init__(self) -> None:
-        check_at_least(self, rounds=1, window=1, frames=1, videos=1)
+        check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)
         if self.window > LARGEST_WINDOW:
             raise BadSettings(f"got window={self.window}; it is 1 to {LARGEST_WINDOW} clips")
 
@@ -67,6 +75,8 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
         window=parameters.window,
         frames=parameters.frames,
         videos=parameters.videos,
+        clips=parameters.clips,
+        clip_s=parameters.clip_s,
         vision=parameters.vision,
     )
     session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None

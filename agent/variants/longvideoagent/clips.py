@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,42 +13,77 @@ from agent.environment import Environment
 from agent.variants.longvideoagent.requests import Clip
 
 if TYPE_CHECKING:
-    from index.rows import SegmentRow
+    from index.rows import SegmentRow, TranscriptRow
 
-LEAST_CLIP_S = 10.0
-"""Captions of a video without pictures may be of a second each: they are joined until a clip is so long."""
+CLIP_S = 60.0
+"""TVQA's clips last 60 to 90 s, and the paper's agents work on them."""
+SHORTEST_CLIP_S = 10.0
+"""Captions of a video without pictures may be of a second each: a clip of them is at least so long."""
+LARGEST_SHIFT = 1 / 3
+"""The share of a clip's length by which its border moves to the border of a segment."""
+SPOKEN_SHARE = 0.5
+"""A caption fills a gap of the transcript if people speak for less than this share of its time."""
 
 
-def tagged_clips(environment: Environment) -> Iterator[Clip]:
-    """The library's segments of all videos under consecutive numbers; a video without any is one clip.
+def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[Clip]:
+    """Clips of about `clip_s` of all videos under consecutive numbers; 0: the library's segments.
 
-    A line belongs to the clip in which it begins. Captions speak for videos that have no transcript.
+    A line belongs to the clip in which it begins. Captions stand in the place of a transcript where nobody speaks.
     """
     number = 0
     for video in environment.videos:
-        spans = _spans(environment, video)
+        spans = _spans(environment, video, clip_s)
+        starts_s = [start_s for start_s, _ in spans]
         lines = environment.transcript(video.video_id, video.start_s, video.end_s)
-        words = [(line.start_s, f"{line.speaker}: {line.text}" if line.speaker else line.text) for line in lines]
-        if not lines:
-            words = [(note.start_s, note.text) for note in environment.captions(video.video_id)]
-        texts = _shared_out(words, [start_s for start_s, _ in spans])
-        for (start_s, end_s), text in zip(spans, texts, strict=True):
+        silent = _in_gaps(environment.captions(video.video_id), lines)
+        said = _shared_out([(line.start_s, _spoken(line)) for line in lines], starts_s)
+        shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
+        for span, spoken, seen in zip(spans, said, shown, strict=True):
             number += 1
-            yield Clip(number, video.video_id, start_s, end_s, text, "transcript" if lines else "captions")
+            if spoken:
+                yield Clip(number, video.video_id, *span, spoken, "transcript", seen)
+            else:
+                yield Clip(number, video.video_id, *span, seen, "captions" if seen else "")
 
 
-def _spans(environment: Environment, video: Video) -> list[tuple[float, float]]:
+def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[float, float]]:
     """The ranges of a video's clips."""
-    spans: list[tuple[float, float]] = []
     rows: Sequence[SegmentRow | Note] = environment.segments(video.video_id)
     if not rows and not video.has_pictures:
         rows = environment.words(video.video_id)
-    for row in rows:
-        if spans and not video.has_pictures and spans[-1][1] - spans[-1][0] < LEAST_CLIP_S:
-            spans[-1] = spans[-1][0], max(spans[-1][1], row.end_s)
-        else:
-            spans.append((row.start_s, row.end_s))
-    return spans or [(video.start_s, video.end_s)]
+    if rows and not clip_s and video.has_pictures:
+        return [(row.start_s, row.end_s) for row in rows]
+    borders_s = [row.start_s for row in rows if video.start_s < row.start_s < video.end_s]
+    if not clip_s and video.has_pictures:
+        return [(video.start_s, video.end_s)]
+    cuts_s = [video.start_s, *_cuts(video, borders_s, max(clip_s, SHORTEST_CLIP_S)), video.end_s]
+    return list(pairwise(cuts_s))
+
+
+def _cuts(video: Video, borders_s: Sequence[float], clip_s: float) -> Iterator[float]:
+    """The times between equal clips of about `clip_s`, each moved to the border of a segment that is near enough."""
+    count = max(1, round(video.duration_s / clip_s))
+    length_s = video.duration_s / count
+    for number in range(1, count):
+        equal_s = video.start_s + number * length_s
+        near_s = min(borders_s, key=lambda border_s: abs(border_s - equal_s), default=equal_s)
+        yield near_s if abs(near_s - equal_s) <= LARGEST_SHIFT * length_s else equal_s
+
+
+def _in_gaps(captions: Sequence[Note], lines: Sequence[TranscriptRow]) -> list[Note]:
+    """The captions of those times in which few lines are spoken."""
+    starts_s = np.array([line.start_s for line in lines])
+    ends_s = np.array([line.end_s for line in lines])
+
+    def spoken_s(note: Note) -> float:
+        both_s = np.minimum(ends_s, note.end_s) - np.maximum(starts_s, note.start_s)
+        return float(np.maximum(both_s, 0.0).sum())
+
+    return [note for note in captions if spoken_s(note) < SPOKEN_SHARE * max(note.end_s - note.start_s, 1e-6)]
+
+
+def _spoken(line: TranscriptRow) -> str:
+    return f"{line.speaker}: {line.text}" if line.speaker else line.text
 
 
 def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float]) -> list[str]:
@@ -61,8 +97,11 @@ def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float]) -
 def best_matching_clips(
     environment: Environment, clips: Sequence[Clip], text: str, visited: Collection[int], window: int
 ) -> list[Clip]:
-    """The clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones."""
-    among = [video.video_id for video in environment.videos]
+    """The clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones.
+
+    None if all were visited, or nothing is stored of the others. Where a video has no frames, its words are matched.
+    """
+    among = [each.video_id for each in environment.videos if each.has_pictures or environment.words(each.video_id)]
     matches = {video_id: environment.deviations([text], video_id, among)[:, 0] for video_id in among}
 
     def match(clip: Clip) -> float:
@@ -72,7 +111,7 @@ def best_matching_clips(
         high = max(low + 1, int(np.searchsorted(times_s, clip.end_s, side="left")))
         return float(matches[clip.video_id][low:high].max())
 
-    left = [clip for clip in clips if clip.number not in visited]
+    left = [clip for clip in clips if clip.number not in visited and clip.video_id in matches]
     if not left:
         return []
     best = max(left, key=match)

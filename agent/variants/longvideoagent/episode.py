@@ -26,7 +26,7 @@ from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.session import Session
 from agent.trace.events import Acted
 from agent.variants.longvideoagent.action_parser import thought, until_action
-from agent.variants.longvideoagent.clips import best_matching_clips, tagged_clips
+from agent.variants.longvideoagent.clips import CLIP_S, best_matching_clips, tagged_clips
 from agent.variants.longvideoagent.requests import Action, AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
 
 LINES = 64
@@ -63,27 +63,45 @@ class Episode:
 
 
 def begin_episode(
-    session: Session, *, steps: int, window: int = 1, frames: int = 15, videos: int = 4, vision: bool = True
+    session: Session,
+    *,
+    steps: int,
+    window: int = 1,
+    frames: int = 15,
+    videos: int = 4,
+    clips: int = 240,
+    clip_s: float = CLIP_S,
+    vision: bool = True,
 ) -> Episode:
-    """An episode of at most `steps` turns about the session's question, in the `videos` that match it best.
+    """An episode of at most `steps` turns about the session's question, in the videos that match it best.
 
-    At most `window` consecutive clips are located at a time, and `frames` of their frames looked at; without
-    `vision` there is no vision agent, nor where no video has pictures. The session is narrowed to these videos.
+    All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
+    match best: `videos` of them, and more while there are no more than `clips`. At most `window` consecutive clips are
+    located at a time, and `frames` of their frames looked at; without `vision` there is no vision agent, nor where no
+    video has pictures. The session is narrowed to these videos.
     """
-    session.environment = environment = _narrowed(session, videos)
+    session.environment = environment = _narrowed(session, videos, clips, clip_s)
     vision = vision and any(video.has_pictures for video in environment.videos)
-    clips = tuple(tagged_clips(environment))
-    return Episode(session.question, environment.videos, clips, steps, window, frames, vision)
+    tagged = tuple(tagged_clips(environment, clip_s))
+    return Episode(session.question, environment.videos, tagged, steps, window, frames, vision)
 
 
-def _narrowed(session: Session, videos: int) -> Environment:
-    """Limit to `videos` videos, up to half by transcript, the rest by pictures, and those of prior evidence."""
+def _narrowed(session: Session, videos: int, clips: int, clip_s: float) -> Environment:
+    """Limit to the videos that match, up to half by transcript, the rest by pictures, and those of prior evidence."""
     environment, text = session.environment, session.question.text
-    if len(environment.videos) <= videos:
+    count = _videos_read(environment.videos, videos, clips, clip_s)
+    if len(environment.videos) <= count:
         return environment
     matching = dict.fromkeys(hit.video_id for hit in environment.search_transcript(text, LINES))
-    chosen = list(matching)[: videos // 2]
-    return environment.nearest([text], videos - len(chosen), {*chosen, *session.known_videos})
+    chosen = list(matching)[: count // 2]
+    return environment.nearest([text], count - len(chosen), {*chosen, *session.known_videos})
+
+
+def _videos_read(among: Sequence[Video], videos: int, clips: int, clip_s: float) -> int:
+    """How many of some videos are read: an episode may be one video, or one for each of its clips."""
+    length_s = clip_s or CLIP_S
+    clips_each = sum(max(1, round(video.duration_s / length_s)) for video in among) / len(among)
+    return max(videos, int(clips / clips_each))
 
 
 def next_action(episode: Episode) -> ChooseAction:

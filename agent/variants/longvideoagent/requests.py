@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, ValidationError, model_validator
 
 from agent.core.protocol import Reply, Request, ShownFrame, Turn, described
-from agent.core.question import Question, Video
+from agent.core.question import LATER, Question, Video
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
 from agent.variants.longvideoagent.action_parser import ENDS, action_values
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\d+")
 class Clip:
     """The range [start_s, end_s) of a video under a tag, <clip_N>, and its words.
 
-    `number` counts from 1 through all videos of a question; `source` is "transcript" or "captions".
+    `number` counts from 1 through all videos of a question; `source` of `text` is "transcript" or "captions".
     """
 
     number: int
@@ -34,13 +34,17 @@ class Clip:
     end_s: float
     text: str = ""
     source: str = ""
+    seen: str = field(default="", metadata=LATER)
+    """Captions of the times in which nobody speaks."""
 
     @property
     def words(self) -> str:
         """Its words with their source, said or seen."""
         if not self.text:
             return "no words are known of it"
-        return f'said: "{self.text}"' if self.source == "transcript" else f"seen: {self.text}"
+        if self.source != "transcript":
+            return f"seen: {self.text}"
+        return f'said: "{self.text}"' + (f" seen: {self.seen}" if self.seen else "")
 
 
 A = TypeVar("A", bound=Reply)

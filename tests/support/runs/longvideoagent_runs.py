@@ -76,7 +76,7 @@ def run(environment, script, budget=None, usage=None, question=QUESTION, **param
             environment,
             model,
             agent="longvideoagent",
-            parameters=LongVideoAgentParameters(**parameters),
+            parameters=LongVideoAgentParameters(**{"clip_s": 0.0, **parameters}),
             budget=budget or Budget(),
             on_event=events.append,
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from agent.core.question import Note, Video
 from agent.errors import NeedsPictures
+from index.clock import zero_s
 
 if TYPE_CHECKING:
     from index.library_reader import LibraryReader
@@ -60,7 +61,9 @@ class LibraryVideos:
         """
         self.uri = library.uri
         self.space = library.space(space)
-        self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0) for row in rows)
+        self.videos = tuple(
+            Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0, zero_s(row)) for row in rows
+        )
         self.index_frames = sum(row.frames for row in rows)
         self._library, self._rows, self._embed_text, self._subtitles = library, tuple(rows), embed_text, subtitles
         self._other_space = None if self.space.digest == library.fingerprint.digest else self.space.digest

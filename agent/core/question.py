@@ -70,7 +70,8 @@ def _check_whole(text: str) -> None:
 class Video:
     """A video as an agent sees it: it covers [start_s, start_s + duration_s).
 
-    Without pictures the library holds only words of it: captions or a transcript.
+    Without pictures the library holds only words of it: captions or a transcript. `zero_s` is the time that a player
+    shows as 0:00: a time in a question, "at 01:23", counts from there.
     """
 
     video_id: str
@@ -78,6 +79,7 @@ class Video:
     start_s: float
     duration_s: float
     has_pictures: bool = field(default=True, metadata=LATER)
+    zero_s: float = field(default=0.0, metadata=LATER)
 
     @property
     def end_s(self) -> float:
@@ -127,7 +129,8 @@ class Segment:
 class Note:
     """A finding about [start_s, end_s) of a video, in words; `source` is the tool or table that it is from.
 
-    `confidence` is 0 to 1, None if it has none.
+    `confidence` is 0 to 1, None if it has none. A look that `failed` found nothing out: its note says why, and is no
+    evidence for anything.
     """
 
     video_id: str
@@ -136,6 +139,7 @@ class Note:
     source: str
     text: str
     confidence: float | None = None
+    failed: bool = field(default=False, metadata=LATER)
 
     def __post_init__(self) -> None:
         # A line of a quotation must not look like a line of the prompt that quotes it.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from index.clock import player_s, presentation_s
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.captions import Caption, text_tower, text_vectors
@@ -38,8 +39,9 @@ class ImportedText:
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         text = self.texts[video.video_id]
         lines = _within(text.lines, video)
-        late = len(text.lines) - len(lines)
-        outside = f"{late} of {len(text.lines)} lines begin after its end at {video.duration_s:g} s" if late else None
+        left_out = len(text.lines) - len(lines)
+        ends_s = f"{player_s(video, video.start_s):g} s to {player_s(video, video.end_s):g} s"
+        outside = f"{left_out} of {len(text.lines)} lines lie outside it, {ends_s}" if left_out else None
         problem = "; ".join(filter(None, [text.problem, outside])) or None
         rows: Sequence[Any] = lines if self.name == "speech" else _captions(library, lines)
         return StageRows(rows, len(rows), problem)
@@ -60,9 +62,13 @@ def _captions(library: Library, lines: Sequence[TextLine]) -> list[Caption]:
 
 
 def _within(lines: Sequence[TextLine], video: VideoRow) -> list[TextLine]:
-    """Shift lines to the video's own time, without those after its end."""
-    return [
-        replace(line, start_s=video.start_s + line.start_s, end_s=min(video.start_s + line.end_s, video.end_s))
+    """Shift lines from a player's time to presentation time, and cut them to the video, without those outside it."""
+    shifted = [
+        replace(line, start_s=presentation_s(video, line.start_s), end_s=presentation_s(video, line.end_s))
         for line in lines
-        if line.start_s < video.duration_s
+    ]
+    return [
+        replace(each, start_s=max(each.start_s, video.start_s), end_s=min(each.end_s, video.end_s))
+        for each in shifted
+        if each.start_s < video.end_s and (video.start_s < each.end_s or video.start_s <= each.start_s)
     ]

@@ -12,7 +12,7 @@ PROBLEMS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """Caption or speech in `[start_s, end_s)`, counted from the video's beginning; `confidence` is 0 to 1."""
+    """Caption or speech in `[start_s, end_s)`, in the time that a player shows; `confidence` is 0 to 1."""
 
     start_s: float
     end_s: float

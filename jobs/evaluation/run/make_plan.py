@@ -16,6 +16,7 @@ from jobs.benchmarks.registry import annotation_files, read_benchmark
 from jobs.benchmarks.samples import Benchmark, Sample
 from jobs.benchmarks.select_samples import Subset, VideoMatches, draw_samples, match_videos, read_id_map, select_samples
 from jobs.errors import UsageError
+from jobs.evaluation.run.library_facts import complete_samples
 from jobs.evaluation.run.run_folder import IndexCost, RunPlan
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext
@@ -51,9 +52,8 @@ class RunRequest:
 def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Sample, ...]]:
     """Make the plan of a run, and select its samples, in the benchmark's order.
 
-    Where the benchmark publishes no `duration_s` it is the library's, and the clip of a target goes by the id of its
-    video there. Raises `UsageError` if no sample is left or the library lacks the space, `SpaceMismatch` if a video has
-    no vectors in it, and the error of an agent that cannot run with these settings.
+    Samples are completed as `complete_samples` does. Raises `UsageError` if no sample is left or the library lacks the
+    space, `SpaceMismatch` if a video has no vectors in it, and the error of an agent that cannot run like this.
     """
     benchmark = read_benchmark(request.benchmark, request.annotations)
     library = Library.open(context.library)
@@ -67,8 +67,9 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
         raise _no_samples(request, context.library, len(matches.missing))
     video_ids = {each.item_id: matches.videos[each.video] for each in samples}
     videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
-    plan = _plan(request, context, library, benchmark, matches, video_ids, videos)
-    return plan, _with_library_facts(samples, video_ids, rows, id_map)
+    completed, problems = complete_samples(samples, video_ids, rows, id_map)
+    benchmark = replace(benchmark, problems=(*benchmark.problems, *problems))
+    return _plan(request, context, library, benchmark, matches, video_ids, videos), completed
 
 
 def _plan(
@@ -145,26 +146,6 @@ def _no_samples(request: RunRequest, library: str, missing: int) -> UsageError:
         f"{library} holds none of the {missing} videos that {request.annotations} asks about; "
         f"`kinodex eval check {request.benchmark} {request.annotations} {library}` gives the reasons, and --map "
         "FILE can name the videos"
-    )
-
-
-def _with_library_facts(
-    samples: Sequence[Sample],
-    video_ids: Mapping[str, tuple[str, ...]],
-    rows: Mapping[str, VideoRow],
-    id_map: Mapping[str, str] | None,
-) -> tuple[Sample, ...]:
-    """Complete samples with the library's durations and video ids."""
-    clips = [replace(each, video=each.truth.clip) for each in samples if each.truth.clip is not None]
-    found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos
-    ids = {name: matched[0] for name, matched in found.items()}
-    return tuple(
-        replace(
-            each,
-            duration_s=each.duration_s or sum(rows[video_id].duration_s for video_id in video_ids[each.item_id]),
-            truth=replace(each.truth, clip=ids.get(each.truth.clip or "", each.truth.clip)),
-        )
-        for each in samples
     )
 
 

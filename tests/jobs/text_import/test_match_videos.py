@@ -34,7 +34,7 @@ def test_text_goes_to_the_videos_that_are_there(tmp_path):
     assert said(library, "one") == [(0.0, 1.0, "a"), (1.0, 2.0, "b"), (2.0, 3.0, "c")]
     assert said(library, "two") == [(0.0, 1.0, "z")]
     (late,) = [each.problem for each in done.report.outcomes if each.problem]
-    assert late == "2 of 5 lines begin after its end at 3 s"
+    assert late == "2 of 5 lines lie outside it, 0 s to 3 s"
     assert library.video("one").frames == 3
     assert audit(library).problems == ()
 

@@ -26,7 +26,8 @@ class Answer:
 
     `option` is the index of the chosen option. `budget_exhausted` marks the best answer so far when a
     budget (named in `reason`) ended the search; text and option are None if no budget was left to
-    ask for one.
+    ask for one. An `answered` one with a `reason` is the best so far too: the model could not
+    decide how to go on.
     """
 
     status: Status
@@ -36,6 +37,8 @@ class Answer:
     rounds: int
     ledger: Ledger
     reason: str = ""
+    senseless: bool = False
+    """True if the run ended because no reply of its models could be used (`reason` says which model and why)."""
 
     @property
     def letter(self) -> str | None:

@@ -10,11 +10,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agent.answer import Answer
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models, model_for
 from agent.core.question import Question
 from agent.environment import Environment
-from agent.errors import BadAnswer, BadSettings, OutOfBudget
+from agent.errors import BadAnswer, BadSettings, NoUsableReply, OutOfBudget
 from agent.session import Session, gather_all
 from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import PriorEvidence
@@ -40,6 +41,7 @@ async def ask(
     agent: str | Variant = "eea",
     parameters: Any = None,
     budget: Budget = UNLIMITED,
+    rules: AnswerRules = USUAL,
     seen: PriorEvidence | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Answer:
@@ -47,6 +49,7 @@ async def ask(
 
     `agent` is a name, a `Variant`, or a spec as `registry.find_variant` takes it; `parameters` are of its own class,
     or a mapping of those that are not the default. `question` without options may be a text.
+    `rules` say whether, and when, a model may find the evidence insufficient.
     A follow-up question, one with evidence `seen` before, is first tried on that alone.
 
     Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one with language,
@@ -63,7 +66,7 @@ async def ask(
     budget = replace(budget, rounds=limit)
     question = Question(question) if isinstance(question, str) else question
     question = question if seen is None else replace(question, earlier=seen.earlier)
-    session = Session(question, environment, models, budget, on_event)
+    session = Session(question, environment, models, budget, on_event, rules)
     if seen is not None and chosen.sees_video:
         session.prior_frames, session.prior_notes = seen.frames, seen.notes
     on_event(
@@ -76,12 +79,15 @@ async def ask(
             environment.space,
             environment.index_frames,
             _names(models),
+            rules,
         )
     )
     try:
         answer = await session.recall() or await chosen.run(session, parameters)
     except OutOfBudget as over:
-        answer = await session.best_so_far(str(over))
+        answer = await session.best_so_far(over=str(over))
+    except NoUsableReply as end:
+        answer = await session.best_so_far(reason=str(end))
     answer = validate_answer(answer, question, environment)
     on_event(Finished(answer))
     return answer
@@ -97,6 +103,7 @@ class Task:
     agent: str | Variant = "eea"
     parameters: Any = None
     budget: Budget = UNLIMITED
+    rules: AnswerRules = USUAL
     on_event: Callable[[Event], None] = lambda event: None
 
 
@@ -117,6 +124,7 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
                 agent=task.agent,
                 parameters=task.parameters,
                 budget=task.budget,
+                rules=task.rules,
                 on_event=task.on_event,
             )
 

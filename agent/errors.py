@@ -18,6 +18,7 @@ KinodexError
     NeedsLanguage     a request that needs language is put to the built-in model, which has none
     NeedsPictures     an agent, or a tool of one, that looks at frames is asked about a video without any
     OutOfBudget       inside a run only: `ask` turns it into the best answer so far
+    NoUsableReply     inside a run the same; it also ends an evaluation whose models never make sense
     TraceError
       NotATrace         the file is not a trace this version can read
       NotInTrace        a replayed run asked something that was never recorded
@@ -94,6 +95,13 @@ class NeedsPictures(AgentError):
 
 class OutOfBudget(AgentError):
     """A budget is spent (its name is the message); `ask` turns this into the best answer so far."""
+
+
+class NoUsableReply(AgentError):
+    """Models reply, but in several rounds in a row nothing that could be used; `ask` asks for the best answer so far.
+
+    An evaluation ends with it after several such questions.
+    """
 
 
 class TraceError(AgentError):

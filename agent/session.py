@@ -1,7 +1,9 @@
 """A session: one question while it is answered, with what all agents share.
 
 Every request passes through it, so that frames are counted, replies checked and budgets enforced in one place. After
-an invalid reply the request is repeated once, with the fault; the reply is never replaced by a guess.
+an invalid reply the request is repeated once, with the fault; the reply is never replaced by a guess. If that fails too,
+the best answer so far is asked for. A reply that gives up while there is more to look at is asked for again, as
+`agent.core.answer_rules` says; a run whose models make no sense for several rounds ends (`agent.core.usable_replies`).
 """
 
 from __future__ import annotations
@@ -10,14 +12,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeVar
 
 from agent.answer import Answer, Evidence, Status
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Account, Budget
-from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
+from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, citation_numbers, model_for
 from agent.core.question import Note, Question, ScoredSegment
+from agent.core.usable_replies import LOST_ROUNDS, UsableReplies
 from agent.environment import Environment
-from agent.errors import BadSettings, InvalidReply, OutOfBudget
+from agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
 from agent.requests.answer import Answered, AnswerFrames, AnswerNotes, AnswerRequest, Conclusion, Recall, chosen_option
 from agent.requests.tree import Decide, Decision, ScoreKind
 from agent.trace.events import Decided, Event, Exchanged
@@ -32,19 +37,31 @@ LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 
 ATTEMPTS = 2
+NO_DECISION = "the model gave no valid decision in two attempts; this is its best answer so far"
+NO_ANSWER = "no valid answer in two attempts"
+DOCTOR = "`kinodex doctor --base-url URL` finds out what the endpoint can do"
 
 
 class Session:
     """The environment, the models and the account of one question; `emit` receives every event."""
 
     def __init__(
-        self, question: Question, environment: Environment, models: Models, budget: Budget, emit: Emit
+        self,
+        question: Question,
+        environment: Environment,
+        models: Models,
+        budget: Budget,
+        emit: Emit,
+        rules: AnswerRules = USUAL,
     ) -> None:
         self.question = question
         self.environment = environment
         self.account = Account(budget, environment.index_frames)
         self.emit = emit
+        self.rules = rules
+        self.replies = UsableReplies()
         self._models = models
+        self._labels: dict[tuple[str, int], int] = {}
         self.prior_frames: tuple[ShownFrame, ...] = ()
         """In a follow-up question, the frames that the answers before it rest on, by video and in time order."""
         self.prior_notes: tuple[Note, ...] = ()
@@ -67,6 +84,31 @@ class Session:
             request = replace(request, attempt=attempt + 1, complaint=exchange.invalid or "", bad_reply=exchange.raw)
         return None
 
+    async def ask_to_search(self, request: Request[R]) -> R | None:
+        """Ask for the next step of a search as `ask` does, and again if the reply gives up and may not.
+
+        The reply is what was said at last: it may still give up, and then does not end the search.
+        """
+        reply = await self.ask(request)
+        return await self._insist(request, reply, final=False)
+
+    async def _insist(self, request: Request[R], reply: R | None, *, final: bool) -> R | None:
+        if reply is None or not reply.declines or request.declining == "allowed":
+            return reply
+        self.account.count_declined()
+        again = replace(
+            request,
+            attempt=request.attempt + ATTEMPTS,
+            complaint=request.refusal(),
+            bad_reply=reply.model_dump_json(),
+        )
+        second = await self.ask(again, final=final)
+        if second is None:
+            return reply
+        if second.declines:
+            self.account.count_declined()
+        return second
+
     async def ask_all(self, requests: Sequence[Request[R]]) -> list[R | None]:
         """Ask requests that do not depend on each other at once; the replies are those of `ask`."""
         return await gather_all([self.ask(request) for request in requests])
@@ -87,33 +129,63 @@ class Session:
             frames=frames,
             scores=scores,
             must_answer=over is not None or not any(candidate.explorable for candidate in candidates),
+            declining=self.rules.while_searching,
         )
         if request.must_answer:
             return await self.conclude(request, over or "")
-        decision = await self.ask(request)
-        if decision is not None and decision.action == "explore" and decision.segment is not None:
-            self.emit(Decided(self.account.rounds, decision.action, decision.segment, forced=False))
-            return decision.segment
-        return self._concluded(request, decision, "")
+        decision = await self.ask_to_search(request)
+        if decision is None:
+            return await self.conclude(replace(request, must_answer=True), reason=NO_DECISION)
+        if decision.declines and request.declining != "allowed":
+            return self._explore(_most_promising(candidates), forced=True)
+        if decision.action == "explore" and decision.segment is not None:
+            return self._explore(decision.segment, forced=False)
+        return self._concluded(request, decision)
+
+    def _explore(self, segment: int, *, forced: bool) -> int:
+        self.emit(Decided(self.account.rounds, "explore", segment, forced))
+        return segment
+
+    def label(self, frames: Sequence[ShownFrame]) -> tuple[ShownFrame, ...]:
+        """Number frames in the order of their arrival in this run; a frame keeps its number for good."""
+        for frame in frames:
+            self._labels.setdefault((frame.video_id, frame.frame_no), len(self._labels) + 1)
+        return tuple(replace(each, label=self._labels[each.video_id, each.frame_no]) for each in frames)
 
     def over(self) -> str | None:
         """The budget that would not last for another round like the present one, if one would not."""
         return self.account.exhausted_by_round()
 
-    async def conclude(self, request: LastWord, over: str = "") -> Answer:
-        """Ask for the answer; `over` is the budget that forces it, if one does."""
-        any_request: Request[Any] = request
-        return self._concluded(request, await self.ask(any_request, final=True), over, forced=True)
+    async def conclude(self, request: LastWord, over: str = "", reason: str = "") -> Answer:
+        """Ask for the answer. `over` is the budget that forces it, `reason` what else does, if anything."""
+        any_request: Request[Any] = replace(request, declining=self.rules.at_the_end)
+        reply = await self._insist(any_request, await self.ask(any_request, final=True), final=True)
+        return self._concluded(request, reply, over, reason, forced=True)
 
-    async def best_so_far(self, over: str) -> Answer:
-        """End the run because a budget is spent: one last request for an answer if that is still affordable."""
+    async def best_so_far(self, over: str = "", reason: str = "") -> Answer:
+        """End the run because a budget is spent or the models make no sense: one last request for an answer.
+
+        It is left out if it is not affordable any more; then, and if it fails, an answer is taken that the agent had
+        before.
+        """
         request = self.last_resort()
         if request is not None and not self.account.exhausted():
             with suppress(OutOfBudget):  # the time ran out, or a first reply that was invalid took the rest
-                return await self.conclude(request, over)
+                return await self.conclude(request, over, reason)
+        if self.tentative is None and over:
+            return self.answer(None, (), "budget_exhausted", over)
+        return self._answer_without_reply(over, reason)
+
+    def _answer_without_reply(self, over: str, reason: str) -> Answer:
+        """The answer that the agent had before the request for one failed, else none: the replies were invalid."""
         if self.tentative is not None:
-            return self.accept(*self.tentative, sufficient=True, over=over, forced=True)
-        return self.answer(None, (), "budget_exhausted", over)
+            return self.accept(*self.tentative, sufficient=True, over=over, forced=True, reason=reason or NO_ANSWER)
+        lost = self.replies.makes_no_sense(self.account.rounds + 1)
+        if not lost and not self.replies.none_usable:
+            return self.answer(None, (), "invalid", NO_ANSWER)
+        since = f" in {LOST_ROUNDS} rounds" if lost else ""
+        fault = f"no reply of {self.replies.model} could be used{since}, the last because: {self.replies.fault}"
+        return replace(self.answer(None, (), "invalid", f"{fault}; {DOCTOR}"), senseless=True)
 
     async def recall(self) -> Answer | None:
         """Answer a follow-up question from the evidence of the questions before it; None if that does not show it."""
@@ -128,25 +200,42 @@ class Session:
         reply = await self.ask(request)
         if reply is None or reply.action == "insufficient_evidence":
             return None
-        return self._concluded(request, reply, "")
+        return self._concluded(request, reply)
 
     def _concluded(
-        self, request: LastWord, reply: Conclusion | Decision | None, over: str, *, forced: bool = False
+        self,
+        request: LastWord,
+        reply: Conclusion | Decision | None,
+        over: str = "",
+        reason: str = "",
+        *,
+        forced: bool = False,
     ) -> Answer:
         notes = request.notes if isinstance(request, AnswerFrames | AnswerNotes | Recall) else ()
         shown: Shown = (*request.frames, *notes)
         if reply is None:
-            return self.answer(None, (), "invalid", "no valid answer in two attempts")
-        return self.accept(reply, shown, sufficient=reply.action == "answer", over=over, forced=forced)
+            return self._answer_without_reply(over, reason)
+        sufficient = reply.action == "answer"
+        return self.accept(reply, shown, sufficient=sufficient, over=over, forced=forced, reason=reason)
 
     def accept(
-        self, reply: Answered, shown: Shown, *, sufficient: bool, over: str = "", forced: bool = False
+        self,
+        reply: Answered,
+        shown: Shown,
+        *,
+        sufficient: bool,
+        over: str = "",
+        forced: bool = False,
+        reason: str = "",
     ) -> Answer:
-        """Make the answer of a checked reply, or of evidence that is not `sufficient` for one."""
+        """Make the answer of a checked reply, or of evidence that is not `sufficient` for one.
+
+        `over` is the budget that ended the search, `reason` what else did.
+        """
         self.emit(Decided(self.account.rounds, "answer" if sufficient else "insufficient_evidence", None, forced))
         if not sufficient:
-            return self.answer(None, shown, "insufficient_evidence", over)
-        return self.answer(reply, shown, "budget_exhausted" if over else "answered", over)
+            return self.answer(None, shown, "insufficient_evidence", over or reason)
+        return self.answer(reply, shown, "budget_exhausted" if over else "answered", over or reason)
 
     def answer(self, reply: Answered | None, shown: Shown, status: Status, reason: str = "") -> Answer:
         """Make the answer of a checked reply, with evidence among what was shown and the final bill."""
@@ -155,10 +244,15 @@ class Session:
         return Answer(status, text, option, evidence, self.account.rounds, self.account.ledger, reason)
 
     async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:
-        """Ask once, for agents that read invalid replies too; raises `OutOfBudget` as `ask` does."""
+        """Ask once, for agents that read invalid replies too; raises `OutOfBudget` as `ask` does.
+
+        Raises `NoUsableReply` if the rounds before this one had invalid replies alone.
+        """
         over = self.account.exhausted() if final else self.account.exhausted_by_call()
         if over:
             raise OutOfBudget(over)
+        if not final and self.replies.makes_no_sense(self.account.rounds):
+            raise NoUsableReply(f"no reply could be used in {LOST_ROUNDS} rounds; this is the best answer so far")
         model = self._model(request.role)
         self.account.begin_call(request.frames)
         try:
@@ -168,6 +262,8 @@ class Session:
         self.account.charge(
             exchange.usage, cached=exchange.cached, invalid=exchange.reply is None, seconds=exchange.seconds
         )
+        if not request.any_text:
+            self.replies.count(self.account.rounds, model.name, exchange.invalid)
         self.emit(Exchanged(self.account.rounds, model.name, request, exchange))
         return exchange
 
@@ -205,6 +301,12 @@ class Session:
         return model
 
 
+def _most_promising(candidates: Sequence[ScoredSegment]) -> int:
+    """The number of the segment with the highest score that can be explored; of equals, one not explored before."""
+    open_ones = [each for each in candidates if each.explorable]
+    return max(open_ones, key=lambda each: (each.score or 0.0, not each.divided)).segment.number
+
+
 def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | None]:
     """The text and option index of a checked reply."""
     option = chosen_option(question, reply)
@@ -212,19 +314,26 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
 
 
 def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
-    """Time ranges of the cited frames or notes (1 is the first shown), of all if none is cited; neighbours joined.
+    """Time ranges of the frames, then notes, cited by their numbers; of all if none is cited; neighbours joined.
 
     A citation of something that was never shown is no evidence and is left out.
     """
-    cited_items = [shown[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(shown)] or shown
     ranges: list[Evidence] = []
-    for video_id, start_s, end_s in sorted(_range(environment, each) for each in cited_items):
+    for video_id, start_s, end_s in sorted(_range(environment, each) for each in cited_items(shown, cited)):
         last = ranges[-1] if ranges else None
         if last and last.video_id == video_id and start_s <= last.end_s:
             ranges[-1] = Evidence(video_id, last.start_s, max(end_s, last.end_s))
         else:
             ranges.append(Evidence(video_id, start_s, end_s))
     return tuple(ranges)
+
+
+def cited_items(shown: Shown, cited: Sequence[int]) -> Shown:
+    """The frames, then notes, cited by their numbers, all if none is cited; a look that failed is never among them."""
+    frames = [each for each in shown if isinstance(each, ShownFrame)]
+    numbers = chain(*citation_numbers(frames, shown[len(frames) :]))
+    named = [each for number, each in zip(numbers, shown, strict=True) if number in cited] or shown
+    return [each for each in named if isinstance(each, ShownFrame) or not each.failed]
 
 
 def _range(environment: Environment, shown: ShownFrame | Note) -> tuple[str, float, float]:

@@ -22,7 +22,7 @@ class Ledger:
     of the videos in question. `frames_with_kept` are `frames` and those behind captions that an earlier run paid for
     and this one read: the number to compare with papers that caption again. In a video without pictures, captions that
     stand in the place of frames count there. Tokens are those of the calls; `cached_tokens` are
-    among `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
+    among `input_tokens`. `declined` replies gave up where that was not accepted. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
     the clock.
     """
 
@@ -39,6 +39,7 @@ class Ledger:
     cost: float = 0.0
     seconds: float = 0.0
     model_seconds: float = 0.0
+    declined: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,10 @@ class Account:
     def count_captioned(self, video_id: str, frame_nos: Iterable[int]) -> None:
         """Count frames of a video behind captions that are read instead of the frames."""
         self._captioned |= {(video_id, frame_no) for frame_no in frame_nos}
+
+    def count_declined(self) -> None:
+        """Count a reply that gave up and was not accepted."""
+        self._spent = replace(self._spent, declined=self._spent.declined + 1)
 
     def end_call(self) -> None:
         self._in_flight -= 1

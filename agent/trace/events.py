@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.answer import Answer
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Exchange, Request, ShownFrame
 from agent.core.question import Anchor, Note, Question, Segment, Video
@@ -27,6 +28,7 @@ class RunStarted:
     space: str
     index_frames: int
     models: Mapping[str, str]
+    rules: AnswerRules = USUAL
 
 
 @dataclass(frozen=True, slots=True)

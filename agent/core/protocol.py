@@ -1,6 +1,6 @@
 """Requests and replies: the border between agents and the models that answer them.
 
-The JSON schemas of replies fit strict mode: every key is required, none is free, extra ones are forbidden.
+A reply's class, its JSON schema, the words about it in the prompt and its example have one order (`reply_schema`).
 """
 
 from __future__ import annotations
@@ -8,15 +8,27 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from agent.core.answer_rules import Declining
 from agent.core.question import LATER
+from agent.core.reply_schema import (
+    REASONING,
+    Bounds,
+    Schema,
+    bound_schema,
+    plainest,
+    strict_schema,
+    without_reasoning,
+)
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+REASONING_NAMES = (REASONING, "thought", "thoughts", "explanation", "reason", "rationale", "analysis")
+"""Names under which reasons are read: older traces have "thought", papers' prompts "explanation"."""
 
 
 def _number(value: object) -> object:
@@ -40,6 +52,11 @@ class Reply(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra={"additionalProperties": False})
 
+    @property
+    def declines(self) -> bool:
+        """True if it gives up: the evidence is insufficient."""
+        return getattr(self, "action", None) == "insufficient_evidence"
+
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Read the reply from a text with its thoughts, for requests of form "text"; raises `InvalidReply`."""
@@ -51,7 +68,37 @@ def described(text: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"additionalProperties": False, "description": text})
 
 
+class Reasoned(Reply):
+    """A reply that begins with its reasons: a model that writes its choice first has not thought about it.
+
+    They are read under other names too ("thought", "explanation"), and never make a reply invalid.
+    """
+
+    reasoning: str = Field(default="", description="your reasoning, in one to three short sentences")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_reasoning(cls, value: object) -> object:
+        return with_reasoning(value)
+
+
+def with_reasoning(value: object) -> object:
+    """A JSON object with its reasons, under whatever name, as the text `reasoning`; anything else as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    named = {str(key).casefold(): key for key in value}
+    found = [value[named[name]] for name in REASONING_NAMES if name in named]
+    return {**value, REASONING: _as_text(next((each for each in found if each is not None), ""))}
+
+
+def _as_text(thoughts: object) -> str:
+    if isinstance(thoughts, list):
+        return " ".join(map(_as_text, thoughts))
+    return thoughts if isinstance(thoughts, str) else json.dumps(thoughts, ensure_ascii=False)
+
+
 R = TypeVar("R", bound=Reply)
+Detail = Literal["auto", "low", "high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +111,10 @@ class ShownFrame:
     width_px: int
     height_px: int
     jpeg: bytes = field(repr=False)
+    label: int = 0
+    """The number under which a run shows the frame, from 1 in the order of arrival; 0: its place in the request."""
+    detail: Detail = "auto"
+    """The resolution at which a server reads it (OpenAI's `image_url.detail`); "auto": the request's or the role's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +154,17 @@ class Turn:
     text: str
 
 
+def citation_numbers(frames: Sequence[ShownFrame], notes: Sequence[object] = ()) -> tuple[list[int], list[int]]:
+    """The numbers under which replies cite frames and notes as evidence; notes are numbered on from the frames.
+
+    Frames have their labels if all have one, else their places, from 1.
+    """
+    labels = [frame.label for frame in frames]
+    numbers = labels if all(labels) else list(range(1, len(frames) + 1))
+    first = max(numbers, default=0) + 1
+    return numbers, list(range(first, first + len(notes)))
+
+
 class Request(Attempt, Generic[R]):
     """A typed request: a frozen dataclass of inputs, which a model answers in its own way."""
 
@@ -121,15 +183,45 @@ class Request(Attempt, Generic[R]):
     """Frames with a longer side are scaled down to it; None: to the role's limit."""
     full_size: ClassVar[bool] = False
     """True if frames are sent as they are stored, without the role's limit."""
+    detail: ClassVar[Detail] = "auto"
+    """The `ShownFrame.detail` of frames that have none of their own; "auto": the role's."""
+    any_text: ClassVar[bool] = False
+    """True if any text is a valid reply, which then does not show that the model makes sense."""
+    declining: Declining = "allowed"
+    """A field of requests that may be answered by "insufficient_evidence"."""
     stop: ClassVar[tuple[str, ...]] = ()
     """Texts that end a reply of form "text": a model that is sampled in this process stops after one."""
     frames: tuple[ShownFrame, ...] = ()
-    """Shown with the request, by video and in time order."""
+    """Shown with the request: by video and in time order, or in that of their labels."""
     turns: tuple[Turn, ...] = ()
     """The conversation since the first message, which is the rendered template."""
 
+    def schema(self, *, reasoning: bool = True) -> Schema:
+        """The JSON schema of this request's reply in strict mode, in the order in which it is to be written."""
+        schema = bound_schema(strict_schema(self.Reply), self.bounds())
+        return schema if reasoning else without_reasoning(schema)
+
+    def bounds(self) -> Bounds:
+        """Bounds of the reply's schema by these inputs; what would change with each request, `check` refuses."""
+        return {}
+
+    def example(self) -> Mapping[str, Any]:
+        """A reply as JSON values that fits the schema: the prompt shows it."""
+        example: Mapping[str, Any] = plainest(self.schema())
+        return example
+
     def check(self, reply: R) -> None:
         """Raise `InvalidReply` if a well-formed reply is impossible for these inputs."""
+
+    @property
+    def instead(self) -> str:
+        """What to do instead of "insufficient_evidence" where that is not allowed."""
+        return "give the answer that the evidence supports best"
+
+    def refusal(self) -> str:
+        """Complain about a reply that gives up where `declining` does not allow it."""
+        yet = " yet: there is more to look at" if self.declining == "later" else ""
+        return f"insufficient_evidence is not accepted{yet}; {self.instead}"
 
     def in_words(self, text: str) -> R | None:
         """The reply in a text without a JSON object, if it is unambiguous."""
@@ -189,7 +281,9 @@ def plain(value: object) -> object:
     if isinstance(value, ShownFrame):
         digest = hashlib.sha256(value.jpeg).hexdigest()[:16]
         frame = {"video_id": value.video_id, "frame_no": value.frame_no, "time_s": value.time_s}
-        return {**frame, "jpeg": digest}
+        detail = {} if value.detail == "auto" else {"detail": value.detail}
+        label = {"label": value.label} if value.label else {}
+        return {**frame, "jpeg": digest, **detail, **label}
     if isinstance(value, tuple):
         return [plain(each) for each in value]
     if isinstance(value, Mapping):

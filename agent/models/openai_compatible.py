@@ -19,7 +19,7 @@ from agent.models.endpoint import CompletionRequest, Endpoint
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
 from agent.models.structured_output import Completion, parse_reply, repair_messages, strict_schema, tool_parameters
-from agent.prompts.render import Message, hash_pictures, join_turns, render, turn_messages, user_message
+from agent.prompts.render import Message, hash_pictures, join_turns, request_message, turn_messages
 
 
 class OpenAIModel:
@@ -124,7 +124,7 @@ def wire_messages(request: Request[R], side_px: int) -> list[Message]:
     """
     first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
     limit = None if request.full_size else min(side_px, request.image_side_px or side_px)
-    messages = [user_message(render(first), request.frames, limit), *turn_messages(request.turns)]
+    messages = [request_message(first, limit), *turn_messages(request.turns)]
     if request.bad_reply:
         messages += repair_messages(request)
     return join_turns(messages)

@@ -1,6 +1,8 @@
 """Prompts of requests: the text, rendered from a template of agent/prompts/templates, and the chat messages with it.
 
-Frames follow the text as JPEG data URLs, each after its time.
+Frames stand as JPEG data URLs, each after its label, where the template includes `_frames.jinja`; else after the text.
+Conversations are laid out for the prefix caches of servers: a template begins with what no request of a run changes,
+then come the frames in the order of their arrival, then what varies.
 """
 
 from __future__ import annotations
@@ -8,12 +10,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.core.protocol import R, Request, ShownFrame, Turn
+from agent.core.protocol import Detail, R, Request, ShownFrame, Turn, citation_numbers
+from agent.core.question import Note, Segment, Video
+from agent.prompts.times import beside, range_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -25,11 +30,46 @@ FOLDER = Path(__file__).parent / "templates"
 VIDEO_ID_LENGTH = 12
 """The number of characters of a video's id that name it to a model."""
 JPEG_QUALITY = 85
+_PICTURES = f"\0{secrets.token_hex(8)}\0"
+"""The place of the frames in a rendered template; no text of a question can hold it, since it is of this process."""
 
 
 def render(request: Request[R]) -> str:
-    """Render the prompt of a request. It names frames by number and time; their pictures follow it in that order."""
-    return _template(request.template).render(request=request).strip()
+    """Render the prompt of a request as one text, with the labels of the frames in the place of their pictures."""
+    before, after = _texts_around_frames(request)
+    labels = "\n".join(f"[{label}]" for label in _labels(request))
+    return "\n\n".join(part for part in (before, labels, after) if part)
+
+
+def request_message(request: Request[R], side_px: int | None, detail: Detail = "auto") -> Message:
+    """The first message of a request: the text before the frames, each frame after its label, and the text after.
+
+    Plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
+    """
+    detail = detail if request.detail == "auto" else request.detail
+    before, after = _texts_around_frames(request)
+    if not request.frames:
+        return {"role": "user", "content": "\n\n".join(part for part in (before, after) if part)}
+    parts = [_text_part(before), *_frame_parts(_labels(request), request.frames, side_px, detail)]
+    return {"role": "user", "content": [*parts, _text_part(after)] if after else parts}
+
+
+def _texts_around_frames(request: Request[R]) -> tuple[str, str]:
+    """The text before the frames and the one after them, which is empty if the template does not say their place."""
+    text = _template(request.template).render(request=request, pictures=_PICTURES)
+    before, _, after = text.partition(_PICTURES)
+    return before.strip(), after.strip()
+
+
+def _labels(request: Request[R]) -> list[str]:
+    """The labels of a request's frames; they name the video if the request is about several, whichever is shown."""
+    return frame_labels(request.frames, getattr(request, "videos", ()))
+
+
+def _range_text(request: Request[R], part: Segment | Note) -> str:
+    """A range of one of the request's videos, with its clock times."""
+    zero_s = next((each.zero_s for each in getattr(request, "videos", ()) if each.video_id == part.video_id), 0.0)
+    return range_text(part, zero_s)
 
 
 @cache
@@ -53,28 +93,52 @@ def _templates() -> Environment:
     )
     templates.filters["one_line"] = lambda text: " ".join(text.split())
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
+    templates.globals["range_text"] = _range_text
+    templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]
     return templates
 
 
-def user_message(text: str, frames: Sequence[ShownFrame], side_px: int | None) -> Message:
-    """One user message; plain text if there are no frames. Frames are scaled down to `side_px`, unless None."""
+def user_message(text: str, frames: Sequence[ShownFrame], side_px: int | None, detail: Detail = "auto") -> Message:
+    """One user message; plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
+
+    `detail` is for frames that have none of their own; "auto" is left off the wire.
+    """
     if not frames:
         return {"role": "user", "content": text}
-    parts: list[Part] = [{"type": "text", "text": text}]
-    for label, frame in zip(frame_labels(frames), frames, strict=True):
-        url = data_url(scaled_jpeg(frame, side_px))
-        parts += [{"type": "text", "text": label}, {"type": "image_url", "image_url": {"url": url}}]
-    return {"role": "user", "content": parts}
+    return {"role": "user", "content": [_text_part(text), *_frame_parts(frame_labels(frames), frames, side_px, detail)]}
 
 
-def frame_labels(frames: Sequence[ShownFrame]) -> list[str]:
-    """The text before each frame: its number among those shown (as evidence cites it), time and video."""
-    labels = [f"frame {number} at {frame.time_s:.2f} s" for number, frame in enumerate(frames, start=1)]
-    if len({frame.video_id for frame in frames}) <= 1:
+def _text_part(text: str) -> Part:
+    return {"type": "text", "text": text}
+
+
+def _frame_parts(
+    labels: Sequence[str], frames: Sequence[ShownFrame], side_px: int | None, detail: Detail
+) -> list[Part]:
+    parts: list[Part] = []
+    for label, frame in zip(labels, frames, strict=True):
+        level = detail if frame.detail == "auto" else frame.detail
+        picture = {"url": data_url(scaled_jpeg(frame, side_px))} | ({} if level == "auto" else {"detail": level})
+        parts += [_text_part(label), {"type": "image_url", "image_url": picture}]
+    return parts
+
+
+def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> list[str]:
+    """The text before each frame: its number (as evidence cites it), its time and, of several videos, its video.
+
+    `videos` are those that a request is about: a label then stays the same whichever frames stand beside it.
+    """
+    numbers, _ = citation_numbers(frames)
+    zeros_s = {video.video_id: video.zero_s for video in videos}
+    labels = [
+        f"frame {number} at {frame.time_s:.2f} s{beside(frame.time_s, zeros_s.get(frame.video_id, 0.0))}"
+        for number, frame in zip(numbers, frames, strict=True)
+    ]
+    if len(zeros_s.keys() | {frame.video_id for frame in frames}) <= 1:
         return labels
-    videos = [frame.video_id[:VIDEO_ID_LENGTH] for frame in frames]
-    return [f"{label} of video {video}" for label, video in zip(labels, videos, strict=True)]
+    ids = [frame.video_id[:VIDEO_ID_LENGTH] for frame in frames]
+    return [f"{label} of video {video_id}" for label, video_id in zip(labels, ids, strict=True)]
 
 
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
@@ -123,10 +187,12 @@ def hash_pictures(messages: Sequence[Message]) -> list[Message]:
 def _hash_parts(content: object) -> object:
     if not isinstance(content, list):
         return content
-    return [
-        {"picture": hashlib.sha256(part["image_url"]["url"].encode()).hexdigest()} if "image_url" in part else part
-        for part in content
-    ]
+    return [_hash_picture(part["image_url"]) if "image_url" in part else part for part in content]
+
+
+def _hash_picture(image: Mapping[str, str]) -> dict[str, str]:
+    others = {name: value for name, value in image.items() if name != "url"}
+    return {"picture": hashlib.sha256(image["url"].encode()).hexdigest(), **others}
 
 
 def data_url(jpeg: bytes) -> str:

@@ -63,7 +63,8 @@ def _inputs(records: Iterable[Record], name: str) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         for each in record.get("inputs", {}).get(name, ()):
-            found.setdefault(str(sorted(each.items())), each)
+            same = {key: value for key, value in each.items() if key not in ("label", "detail")}
+            found.setdefault(str(sorted(same.items())), each)
     return list(found.values())
 
 

@@ -200,7 +200,7 @@ def _remember(step: Step, added: list[Frame], evicted: list[Frame]) -> None:
 
 
 def _frames(records: Iterable[Record]) -> list[Frame]:
-    return [Frame(**each) for each in records]
+    return [Frame(each["video_id"], each["frame_no"], each["time_s"], each["jpeg"]) for each in records]
 
 
 def _fields(event: Record) -> dict[str, Any]:

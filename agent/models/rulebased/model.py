@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from itertools import cycle, pairwise
+from itertools import chain, cycle, pairwise
 from typing import Any
 
 import numpy as np
 
-from agent.core.protocol import Exchange, R, Request, ShownFrame
+from agent.core.protocol import Exchange, R, Request, ShownFrame, citation_numbers
 from agent.core.question import Note, Question, ScoredSegment
 from agent.environment import Environment, Floats, calibrate
 from agent.errors import NeedsLanguage
@@ -57,7 +57,7 @@ class RuleBasedModel:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
-        reply = request.Reply.model_validate(self._reply(request))
+        reply = request.Reply.model_validate(_cite_by_number(request, self._reply(request)))
         return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
 
     def _reply(self, request: Request[Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class RuleBasedModel:
                 levels = judge_notes.relevances(question, notes)
                 return {"clusters": [{"cluster": at + 1, "relevance": level} for at, level in enumerate(levels)]}
             case LocateClips():
-                return {"clips": judge_notes.locate_clip(request), "reason": ""}
+                return {"clips": judge_notes.locate_clip(request)}
         raise NeedsLanguage(
             f"the built-in model compares pictures with words and has no language for {type(request).__name__}; "
             "this agent needs a language model; give --model and --base-url"
@@ -113,7 +113,7 @@ class RuleBasedModel:
             )
             score = round(100 * float(calibrate(matches[at, text])))
             explanation = f"{queries[text]!r}, perhaps" if score else ""
-            scores.append({"segment": part.number, "score": score, "explanation": explanation})
+            scores.append({"segment": part.number, "reasoning": explanation, "score": score})
         return scores
 
     def _decide(self, request: Decide) -> dict[str, Any]:
@@ -169,6 +169,14 @@ class RuleBasedModel:
             return to_reply(request.question, Verdict(), ())
         reply = to_reply(request.question, verdict, [each.start_s for each in request.notes])
         return reply | {"evidence": [len(request.frames) + number for number in verdict.evidence]}
+
+
+def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply with evidence by the numbers that frames and notes have in the request, not by their places."""
+    numbers = list(chain(*citation_numbers(request.frames, getattr(request, "notes", ()))))
+    if not reply.get("evidence") or not numbers:
+        return reply
+    return reply | {"evidence": [numbers[place - 1] for place in reply["evidence"]]}
 
 
 def _answer_notes(question: Question, notes: Sequence[Note]) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class _Search:
         by_number = {score.segment: score for score in scores.segments} if scores else {}
         for part in parts:
             if score := by_number.get(part.segment.number):
-                part.reward, part.explanation = score.score, score.explanation
+                part.reward, part.explanation = score.score, score.reasoning
         self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
 
     def _search(self, queries: Sequence[str]) -> None:

@@ -157,7 +157,7 @@ class _Search:
         by_number = {score.segment: score for score in reply.segments} if reply else {}
         for part in parts:
             if score := by_number.get(part.segment.number):
-                part.reward, part.explanation = score.score, score.explanation
+                part.reward, part.explanation = score.score, score.reasoning
 
     def _compare_borders(self, parts: list[Candidate]) -> None:
         environment = self.session.environment

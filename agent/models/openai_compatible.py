@@ -14,11 +14,11 @@ from types import TracebackType
 
 from pydantic import TypeAdapter
 
-from agent.core.protocol import Exchange, R, Request, Usage
+from agent.core.protocol import Detail, Exchange, R, Request, Usage
 from agent.models.endpoint import CompletionRequest, Endpoint
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
-from agent.models.structured_output import Completion, parse_reply, repair_messages, strict_schema, tool_parameters
+from agent.models.structured_output import Completion, parse_reply, repair_messages, tool_parameters
 from agent.prompts.render import Message, hash_pictures, join_turns, request_message, turn_messages
 
 
@@ -73,8 +73,14 @@ class OpenAIModel:
     async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
         """The completion, and True if it came from the cache."""
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
+        reasoning = self.role.reasoning
         wire_request = CompletionRequest(
-            wire_messages(request, self.role.image_side_px), request.Reply, temperature, request.form, request.tools
+            wire_messages(request, self.role.image_side_px, reasoning),
+            request.Reply,
+            temperature,
+            request.form,
+            request.tools,
+            request.schema(reasoning=reasoning),
         )
         if self._cache is None:
             return await self._endpoint.complete(wire_request), False
@@ -95,7 +101,7 @@ class OpenAIModel:
         """
         settings = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
         messages = hash_pictures(wire_request.messages)
-        content: dict[str, object] = {"messages": messages, "schema": strict_schema(wire_request.reply)}
+        content: dict[str, object] = {"messages": messages, "schema": wire_request.reply_schema}
         content |= {"temperature": wire_request.temperature, "form": wire_request.form}
         if wire_request.tools:
             content["tools"] = tool_parameters(wire_request.tools)
@@ -117,16 +123,16 @@ class OpenAIModel:
         return self.role.price.usage(*tokens)
 
 
-def wire_messages(request: Request[R], side_px: int) -> list[Message]:
+def wire_messages(request: Request[R], side_px: int, reasoning: bool = True) -> list[Message]:
     """Write a request as chat messages; after a reply that could not be used, also that reply and its problem.
 
-    `side_px` is the role's limit of a frame's longest side.
+    `side_px` is the role's limit of a frame's longest side, `reasoning` if the model is to write down its reasons.
     """
     first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
     limit = None if request.full_size else min(side_px, request.image_side_px or side_px)
-    messages = [request_message(first, limit), *turn_messages(request.turns)]
+    messages = [request_message(first, limit, reasoning=reasoning), *turn_messages(request.turns)]
     if request.bad_reply:
-        messages += repair_messages(request)
+        messages += repair_messages(request, reasoning)
     return join_turns(messages)
 
 

@@ -19,7 +19,7 @@ from pydantic import (
     field_validator,
 )
 
-from agent.core.protocol import Usage
+from agent.core.protocol import Detail, Usage
 from agent.errors import BadSettings, KeyMissing
 
 DEFAULT_ROLE = "default"
@@ -61,11 +61,15 @@ class Role(BaseModel):
     temperature: NonNegativeFloat | None = None
     """None: the temperature of each kind of request."""
     max_tokens: PositiveInt = 4096
+    reasoning: bool = True
+    """If a reply begins with its reasons, in a short field; models that think before they write do without."""
     seed: int | None = None
     extra: dict[str, JsonValue] = {}
     """Further body fields, sent as they are (`{"reasoning_effort": "low"}`)."""
     image_side_px: PositiveInt = 512
     """Frames with a longer side are scaled down to it before they are sent."""
+    detail: Detail = "auto"
+    """The resolution at which the server reads frames, where neither the frame nor the request says it."""
     price: Price = Price()
     at_once: PositiveInt = 8
     """Requests in flight at the same time."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from agent.core.reply_schema import Schema, strict_schema
 from agent.models import provider_errors
 from agent.models.role_config import Role, api_key
 from agent.models.structured_output import (
@@ -59,6 +60,13 @@ class CompletionRequest:
     temperature: float
     form: Literal["json", "text", "tools"] = "json"
     tools: tuple[type[BaseModel], ...] = ()
+    schema: Schema | None = None
+    """That of the reply, bound by a request's inputs; None: that of its class."""
+
+    @property
+    def reply_schema(self) -> Schema:
+        """The schema that a reply has to fit."""
+        return strict_schema(self.reply) if self.schema is None else self.schema
 
 
 class Endpoint:
@@ -136,7 +144,7 @@ class Endpoint:
     def _messages(self, request: CompletionRequest) -> list[Message]:
         if self.rung == "json_schema" or request.form == "text" or self._offers_tools(request):
             return request.messages
-        return [append_text(request.messages[0], schema_request(request.reply)), *request.messages[1:]]
+        return [append_text(request.messages[0], schema_request(request.reply_schema)), *request.messages[1:]]
 
     def _offers_tools(self, request: CompletionRequest) -> bool:
         return request.form == "tools" and self.supports_tools
@@ -153,7 +161,7 @@ class Endpoint:
         if self._offers_tools(request):
             parameters |= tool_parameters(request.tools)
         elif request.form != "text":
-            parameters["response_format"] = response_format(self.rung, request.reply)
+            parameters["response_format"] = response_format(self.rung, request.reply.__name__, request.reply_schema)
         dropped = self._dropped
         sent = {name: value for name, value in parameters.items() if value is not None and name not in dropped}
         return {**sent, **role.extra}

@@ -66,7 +66,7 @@ def conversation(request: Request[R]) -> list[Message]:
     """Messages of a request and its conversation; after an unusable reply, also that reply and the complaint."""
     first = render(replace(request, complaint="", bad_reply="") if request.bad_reply else request)
     if request.form != "text":
-        first += f"\n\n{schema_request(request.Reply)}"
+        first += f"\n\n{schema_request(request.schema())}"
     messages = [user_message(first, (), None), *turn_messages(request.turns)]
     return join_turns(messages + repair_messages(request) if request.bad_reply else messages)
 

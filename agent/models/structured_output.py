@@ -13,29 +13,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
 from agent.core.protocol import R, Request, after_thought
+from agent.core.reply_schema import Schema, strict_schema
 from agent.errors import InvalidReply
 from agent.prompts.render import Message
 
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
 
-NAMED = {"properties", "$defs"}
-UNSUPPORTED = {"default", "title", "discriminator"}
 SHOWN_PROBLEMS = 3
 REPEAT_FORMS = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
 
 
-def response_format(rung: Rung, reply: type[BaseModel]) -> dict[str, object] | None:
+def response_format(rung: Rung, name: str, schema: Schema) -> dict[str, object] | None:
     """The parameter `response_format` of a request; None on the lowest rung."""
     if rung == "json_schema":
-        schema = {"name": reply.__name__, "strict": True, "schema": strict_schema(reply)}
-        return {"type": "json_schema", "json_schema": schema}
+        return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
     return {"type": "json_object"} if rung == "json_object" else None
 
 
@@ -59,40 +56,18 @@ def _function_schema(tool: type[BaseModel]) -> dict[str, object]:
     return {"type": "function", "function": function}
 
 
-@cache
-def strict_schema(reply: type[BaseModel]) -> dict[str, Any]:
-    """The reply's JSON schema in strict mode: every key required, no others, no defaults."""
-    strict = _strict(reply.model_json_schema())
-    assert isinstance(strict, dict)
-    return strict
-
-
-def _strict(node: object) -> object:
-    if isinstance(node, list):
-        return [_strict(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    strict: dict[str, object] = {}
-    for key, value in node.items():
-        if key in NAMED:  # the keys are names of the reply, not words of the schema language
-            strict[key] = {name: _strict(each) for name, each in value.items()}
-        elif key not in UNSUPPORTED:
-            strict["anyOf" if key == "oneOf" else key] = _strict(value)
-    if "properties" in node:
-        strict |= {"required": list(node["properties"]), "additionalProperties": False}
-    return strict
-
-
-def schema_request(reply: type[BaseModel]) -> str:
+def schema_request(schema: Schema) -> str:
     """The schema in words, for servers that cannot be bound to it."""
-    schema = json.dumps(strict_schema(reply), separators=(",", ":"))
-    return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
+    written = json.dumps(schema, separators=(",", ":"))
+    return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{written}"
 
 
-def repair_messages(request: Request[R]) -> list[Message]:
+def repair_messages(request: Request[R], reasoning: bool = True) -> list[Message]:
     """Messages that show a model its own reply and its problem."""
     demand = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
-    demand += REPEAT_FORMS[request.form] + ("" if request.form == "text" else schema_request(request.Reply))
+    demand += REPEAT_FORMS[request.form]
+    if request.form != "text":
+        demand += schema_request(request.schema(reasoning=reasoning))
     return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": demand}]
 
 

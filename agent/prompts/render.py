@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.protocol import Detail, R, Request, ShownFrame, Turn, citation_numbers
 from agent.core.question import Note, Segment, Video
+from agent.prompts.reply_line import reply_line
 from agent.prompts.times import beside, range_text
 
 if TYPE_CHECKING:
@@ -34,29 +35,34 @@ _PICTURES = f"\0{secrets.token_hex(8)}\0"
 """The place of the frames in a rendered template; no text of a question can hold it, since it is of this process."""
 
 
-def render(request: Request[R]) -> str:
-    """Render the prompt of a request as one text, with the labels of the frames in the place of their pictures."""
-    before, after = _texts_around_frames(request)
+def render(request: Request[R], *, reasoning: bool = True) -> str:
+    """Render the prompt of a request as one text, with the labels of the frames in the place of their pictures.
+
+    Without `reasoning` the model is not asked to write down its reasons.
+    """
+    before, after = _texts_around_frames(request, reasoning)
     labels = "\n".join(f"[{label}]" for label in _labels(request))
     return "\n\n".join(part for part in (before, labels, after) if part)
 
 
-def request_message(request: Request[R], side_px: int | None, detail: Detail = "auto") -> Message:
+def request_message(
+    request: Request[R], side_px: int | None, detail: Detail = "auto", *, reasoning: bool = True
+) -> Message:
     """The first message of a request: the text before the frames, each frame after its label, and the text after.
 
     Plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
     """
     detail = detail if request.detail == "auto" else request.detail
-    before, after = _texts_around_frames(request)
+    before, after = _texts_around_frames(request, reasoning)
     if not request.frames:
         return {"role": "user", "content": "\n\n".join(part for part in (before, after) if part)}
     parts = [_text_part(before), *_frame_parts(_labels(request), request.frames, side_px, detail)]
     return {"role": "user", "content": [*parts, _text_part(after)] if after else parts}
 
 
-def _texts_around_frames(request: Request[R]) -> tuple[str, str]:
+def _texts_around_frames(request: Request[R], reasoning: bool) -> tuple[str, str]:
     """The text before the frames and the one after them, which is empty if the template does not say their place."""
-    text = _template(request.template).render(request=request, pictures=_PICTURES)
+    text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning)
     before, _, after = text.partition(_PICTURES)
     return before.strip(), after.strip()
 
@@ -93,6 +99,7 @@ def _templates() -> Environment:
     )
     templates.filters["one_line"] = lambda text: " ".join(text.split())
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
+    templates.globals["reply_line"] = reply_line
     templates.globals["range_text"] = _range_text
     templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import re
 import string
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from agent.core.protocol import Reply, Request, ShownFrame
+from agent.core.answer_rules import Declining, allowed_actions
+from agent.core.protocol import Reasoned, Reply, Request, ShownFrame
 from agent.core.question import LATER, Note, Question, Video
+from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.errors import InvalidReply
 
 WORDS = "\0"
@@ -53,16 +56,18 @@ _DOUBTFUL = re.compile(
 class Answered(Reply):
     """An answer: the option's letter if there are options, else a text; and the frames it rests on."""
 
-    option: str | None
-    answer: str | None
-    evidence: list[int]
+    option: str | None = Field(description="letter of the chosen option, else null")
+    answer: str | None = Field(description="the answer in words, else null")
+    evidence: list[int] = Field(description="numbers of the frames or notes that show the answer")
     """Numbers of the shown frames (1 is the first) that the answer rests on."""
 
 
-class Conclusion(Answered):
-    """An answer from the frames at hand, or that they do not show enough."""
+class _Verdict(Reasoned):
+    action: Literal["answer", "insufficient_evidence"] = Field(description="answer, or say that it cannot be seen")
 
-    action: Literal["answer", "insufficient_evidence"]
+
+class Conclusion(Answered, _Verdict):
+    """An answer from the frames at hand, or that they do not show enough."""
 
     @model_validator(mode="before")
     @classmethod
@@ -90,6 +95,18 @@ class AnswerRequest(Request[Conclusion]):
     Reply = Conclusion
     question: Question
     videos: tuple[Video, ...]
+    declining: Declining = field(default="allowed", metadata=LATER)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What may be done now."""
+        return allowed_actions(("answer", "insufficient_evidence"), self.declining)
+
+    def bounds(self) -> Bounds:
+        return {"action": one_of(self.actions), **letters(self.question)}
+
+    def example(self) -> Mapping[str, Any]:
+        return {"action": "answer", **example_answer(self.question, len(self.frames) + len(getattr(self, "notes", ())))}
 
     def check(self, reply: Conclusion) -> None:
         if reply.action == "answer":
@@ -141,6 +158,30 @@ class Guess(AnswerRequest):
 
     template: ClassVar[str] = "guess"
     role: ClassVar[str] = "policy"
+
+
+def letters(question: Question) -> Bounds:
+    """Bind `option` to the letters of a question, which are the same for most questions of a benchmark."""
+    if not question.options:
+        return {"option": NULL}
+    return {"option": one_of([letter for letter, _ in question.lettered], or_null=True)}
+
+
+def cited_frames() -> Mapping[str, object]:
+    """Say that evidence cites frames alone."""
+    return {"description": "numbers of the frames that show the answer"}
+
+
+def example_answer(question: Question, count: int) -> Mapping[str, Any]:
+    """An example of an answer of which `count` frames or notes are the basis.
+
+    Its letter differs from question to question: one that were always the same would draw a weak model's answers.
+    """
+    why = "The ball lies behind the goal in the last frames, and it was in front of it before."
+    option, answer = None, "the ball rolls behind the goal"
+    if question.options:
+        option, answer = question.lettered[zlib.crc32(question.text.encode()) % len(question.options)][0], None
+    return {"reasoning": why, "option": option, "answer": answer, "evidence": [min(2, count)] if count else []}
 
 
 def check_answer(question: Question, reply: Answered) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from agent.core.protocol import Reply, Request, Score, ShownFrame
 from agent.core.question import Note, Segment, Video
@@ -18,12 +19,15 @@ SHOWN = "What a video shows as a whole."
 
 
 class Description(Reply):
-    """A caption of frames, and the model's confidence in it, from 0 to 100."""
+    """A caption of frames, and the model's confidence in it, from 0 to 100.
+
+    Descriptions begin with their text: it is what there is to say before the number, and reasons would double the cost.
+    """
 
     model_config = ConfigDict(json_schema_extra={**CLOSED, "description": SEEN})
 
-    caption: str
-    confidence: Score
+    caption: str = Field(description="the sentences")
+    confidence: Score = Field(description="how sure you are that every word is right, a whole number from 0 to 100")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,9 @@ class DescribeSegment(Request[Description]):
     segment: Segment
     frames: tuple[ShownFrame, ...]
 
+    def example(self) -> Mapping[str, Any]:
+        return {"caption": "A boy in a red shirt kicks a ball on a meadow; a dog runs after it.", "confidence": 80}
+
     def check(self, reply: Description) -> None:
         if not reply.caption.strip():
             raise InvalidReply("the caption is empty; say in a sentence or two what is seen")
@@ -47,7 +54,7 @@ class Summary(Reply):
 
     model_config = ConfigDict(json_schema_extra={**CLOSED, "description": SHOWN})
 
-    summary: str
+    summary: str = Field(description="the sentences")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +67,10 @@ class Summarize(Request[Summary]):
     temperature: ClassVar[float] = 0.0
     videos: tuple[Video, ...]
     notes: tuple[Note, ...]
+
+    def example(self) -> Mapping[str, Any]:
+        first = "At first boys play football on a meadow; at about 40 s it begins to rain."
+        return {"summary": f"{first} From 60 s on they sit in a tent and eat."}
 
     def check(self, reply: Summary) -> None:
         if not reply.summary.strip():

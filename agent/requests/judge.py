@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from agent.core.protocol import Reply, Request, SegmentNumber
+from agent.core.protocol import Reasoned, Request, SegmentNumber
 
 Grade = Annotated[SegmentNumber, Field(ge=0, le=3)]
 
 
-class Verdict(Reply):
+class Verdict(Reasoned):
     """A score from 0 to 3, after the reason for it."""
 
-    reason: str
-    score: Grade
+    score: Grade = Field(description="a whole number")
 
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
-        return {"reason": "", **value} if isinstance(value, Mapping) else {"reason": "", "score": value}
+        return value if isinstance(value, Mapping) else {"score": value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,3 +35,6 @@ class JudgeAnswer(Request[Verdict]):
     question: str
     reference: str
     answer: str
+
+    def example(self) -> Mapping[str, Any]:
+        return {"reasoning": "The place is right, but the answer leaves out that it was raining.", "score": 2}

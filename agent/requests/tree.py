@@ -7,18 +7,41 @@ Replies are accepted in the shapes that the papers' prompts ask for too, such as
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from agent.core.protocol import Reply, Request, Score, SegmentNumber, ShownFrame, described
-from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.core.answer_rules import Declining, allowed_actions
+from agent.core.protocol import (
+    REASONING_NAMES,
+    Reasoned,
+    Reply,
+    Request,
+    Score,
+    SegmentNumber,
+    ShownFrame,
+    described,
+    with_reasoning,
+)
+from agent.core.question import LATER, Question, ScoredSegment, Segment, Video
+from agent.core.reply_schema import NULL, Bounds, exactly, one_of
 from agent.errors import InvalidReply
-from agent.requests.answer import Answered, answer_in_words, check_answer, read_decision
+from agent.requests.answer import (
+    Answered,
+    answer_in_words,
+    check_answer,
+    cited_frames,
+    example_answer,
+    letters,
+    read_decision,
+)
 
 MAX_QUERY_CHARACTERS = 300
+MAX_QUERIES = 5
+EXAMPLE_SCORES = (("the ball is in play at its start", 70), ("only spectators at both ends", 15))
 ScoreKind = Literal["fused", "reward", "none"]
+ACTIONS = ("explore", "answer", "insufficient_evidence")
 
 
 class SegmentScore(Reply):
@@ -26,20 +49,21 @@ class SegmentScore(Reply):
 
     model_config = described("How much one segment promises for the question, from 0 to 100, and why.")
 
-    segment: SegmentNumber
-    explanation: str
-    score: Score
+    segment: SegmentNumber = Field(description="its number")
+    reasoning: str = Field(default="", description="what its frames suggest about it, in a sentence or two")
+    """Shown to the policy too, so that models that think before they write give it as well."""
+    score: Score = Field(description="how much it promises, a whole number from 0 to 100 (not 0 to 1)")
 
     @model_validator(mode="before")
     @classmethod
-    def _complete(cls, value: object) -> object:
-        return {"explanation": "", **value} if isinstance(value, dict) else value
+    def _read_reasoning(cls, value: object) -> object:
+        return with_reasoning(value)
 
 
 class SegmentScores(Reply):
     """One score for each segment."""
 
-    segments: list[SegmentScore]
+    segments: list[SegmentScore] = Field(description="one for each segment to be scored")
 
     @model_validator(mode="before")
     @classmethod
@@ -47,39 +71,44 @@ class SegmentScores(Reply):
         if isinstance(value, list):
             return {"segments": value}
         if isinstance(value, Mapping) and "segments" not in value:
-            return {"segments": [_keyed_score(str(name), each) for name, each in value.items()]}
+            keyed = [(str(name), each) for name, each in value.items()]
+            return {"segments": [_keyed_score(*each) for each in keyed if each[0].casefold() not in REASONING_NAMES]}
         return value
 
 
 def _keyed_score(name: str, value: object) -> dict[str, object]:
     inner = value if isinstance(value, Mapping) else {"score": value}
-    return {"segment": name, "explanation": "", **inner}
+    return {"segment": name, **inner}
 
 
-class Queries(Reply):
+class Queries(Reasoned):
     """Short texts to look for in the video; the list may be empty."""
 
-    queries: list[str]
+    queries: list[str] = Field(description="the search texts")
 
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
         if isinstance(value, list):
             return {"queries": value}
-        if isinstance(value, Mapping) and all(str(name).casefold().startswith("query") for name in value):
-            return {"queries": list(value.values())}
+        if isinstance(value, Mapping):
+            named = [name for name in value if str(name).casefold() not in REASONING_NAMES]
+            if named and all(str(name).casefold().startswith("query") for name in named):
+                return {**value, "queries": [value[name] for name in named]}
         return value
 
 
-class Decision(Answered):
+class _NextStep(Reasoned):
+    action: Literal["explore", "answer", "insufficient_evidence"] = Field(description="what to do next")
+    segment: SegmentNumber | None = Field(description="number of the segment to explore, else null")
+
+
+class Decision(Answered, _NextStep):
     """The next step: explore one segment, answer, or report that the evidence is missing."""
 
     model_config = described(
         "What to do next: look closer at one segment, answer, or say that the evidence is not there."
     )
-
-    action: Literal["explore", "answer", "insufficient_evidence"]
-    segment: SegmentNumber | None
 
     @model_validator(mode="before")
     @classmethod
@@ -96,9 +125,16 @@ class DiscoverQueries(Request[Queries]):
     role: ClassVar[str] = "policy"
     question: Question
 
+    def bounds(self) -> Bounds:
+        return {"queries": {"minItems": 1, "maxItems": MAX_QUERIES}}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "The ball is seen in play and after the goal, so both moments are worth a search."
+        return {"reasoning": why, "queries": ["a boy kicks a ball on a meadow", "the ball lies behind the goal"]}
+
     def check(self, reply: Queries) -> None:
         if not reply.queries:
-            raise InvalidReply("no query at all; give 1 to 5")
+            raise InvalidReply(f"no query at all; give 1 to {MAX_QUERIES}")
         _check_queries(reply)
 
 
@@ -112,6 +148,13 @@ class ProposeQueries(Request[Queries]):
     question: Question
     known: tuple[str, ...]
     frames: tuple[ShownFrame, ...]
+
+    def bounds(self) -> Bounds:
+        return {"queries": {"maxItems": MAX_QUERIES}}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "A scoreboard and a torn net are in view, and neither was searched for."
+        return {"reasoning": why, "queries": ["scoreboard beside the meadow", "torn net of a goal"]}
 
     def check(self, reply: Queries) -> None:
         _check_queries(reply)
@@ -133,6 +176,16 @@ class ScoreSegments(Request[SegmentScores]):
     frames: tuple[ShownFrame, ...]
     history: tuple[ScoredSegment, ...] = ()
     parent: int | None = None
+
+    def bounds(self) -> Bounds:
+        return {"segments": exactly(len(self.segments))}
+
+    def example(self) -> Mapping[str, Any]:
+        said = [EXAMPLE_SCORES[at % len(EXAMPLE_SCORES)] for at in range(len(self.segments))]
+        scored = zip(self.segments, said, strict=True)
+        return {
+            "segments": [{"segment": each.number, "reasoning": why, "score": score} for each, (why, score) in scored]
+        }
 
     def check(self, reply: SegmentScores) -> None:
         """Check that at least one segment is scored, none twice, and no unknown one."""
@@ -164,6 +217,28 @@ class Decide(Request[Decision]):
     frames: tuple[ShownFrame, ...]
     scores: ScoreKind = "fused"
     must_answer: bool = False
+    declining: Declining = field(default="allowed", metadata=LATER)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What may be done now."""
+        return allowed_actions(ACTIONS[1:] if self.must_answer else ACTIONS, self.declining)
+
+    @property
+    def instead(self) -> str:
+        return super().instead if self.must_answer else "choose a segment to explore, or answer"
+
+    def bounds(self) -> Bounds:
+        bounds = {"action": one_of(self.actions), **letters(self.question), "evidence": cited_frames()}
+        return bounds | {"segment": NULL} if self.must_answer else bounds
+
+    def example(self) -> Mapping[str, Any]:
+        open_ones = [each for each in self.candidates if each.explorable]
+        if self.must_answer or not open_ones:
+            return {"action": "answer", "segment": None, **example_answer(self.question, len(self.frames))}
+        best = max(open_ones, key=lambda each: each.score or 0.0)
+        why = "The ball is in play in the earlier frames and gone in the later ones; what happened lies in between."
+        return {"reasoning": why, "action": "explore", "segment": best.segment.number, "evidence": []}
 
     def check(self, reply: Decision) -> None:
         if reply.action == "explore":

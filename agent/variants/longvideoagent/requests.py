@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BeforeValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from agent.core.protocol import Reply, Request, ShownFrame, Turn, described
+from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, Turn, described
 from agent.core.question import LATER, Question, Video
+from agent.core.reply_schema import Bounds
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
 from agent.variants.longvideoagent.action_parser import ENDS, action_values
@@ -50,11 +51,13 @@ class Clip:
 A = TypeVar("A", bound=Reply)
 
 
-class Action(Answered):
-    """One turn of the master; `query` is what to look for, or what to find."""
-
+class _Turn(Reasoned):
     action: Literal["visual_query", "request_grounding", "answer", "insufficient_evidence"]
     query: str
+
+
+class Action(Answered, _Turn):
+    """One turn of the master; `query` is what to look for, or what to find."""
 
     @property
     def acts(self) -> bool:
@@ -146,16 +149,15 @@ def _clip_numbers(value: object) -> object:
     return [value] if isinstance(value, int) else value
 
 
-class Located(Reply):
+class Located(Reasoned):
     """The clips that a question is about, in order; none if the words do not tell."""
 
-    clips: Annotated[list[int], BeforeValidator(_clip_numbers)]
-    reason: str
+    clips: Annotated[list[int], BeforeValidator(_clip_numbers)] = Field(description="numbers of the chosen clips")
 
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
-        return {"reason": "", **value} if isinstance(value, dict) else {"clips": value, "reason": ""}
+        return value if isinstance(value, dict) else {"clips": value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +178,13 @@ class LocateClips(Request[Located]):
     wish: str = ""
     visited: tuple[int, ...] = ()
 
+    def bounds(self) -> Bounds:
+        return {"clips": {"maxItems": self.window}}
+
+    def example(self) -> Mapping[str, Any]:
+        clips = [self.clips[0].number] if self.clips else []
+        return {"reasoning": "There the commentator shouts that the ball went past the goal.", "clips": clips}
+
     def check(self, reply: Located) -> None:
         known = {clip.number: clip.video_id for clip in self.clips}
         for number in reply.clips:
@@ -193,7 +202,7 @@ class Observation(Reply):
 
     model_config = described("What was looked for, as far as the frames show it.")
 
-    observation: str
+    observation: str = Field(description="the sentences")
 
     @model_validator(mode="before")
     @classmethod
@@ -212,6 +221,9 @@ class ReadFrames(Request[Observation]):
     query: str
     clips: tuple[Clip, ...]
     frames: tuple[ShownFrame, ...]
+
+    def example(self) -> Mapping[str, Any]:
+        return {"observation": "A boy in a red shirt kicks the ball. It is not seen where the ball comes to lie."}
 
     def check(self, reply: Observation) -> None:
         if not reply.observation.strip():

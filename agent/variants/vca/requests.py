@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from agent.core.protocol import Request, ShownFrame
-from agent.core.question import Question, Video, named_video
+from agent.core.answer_rules import Declining, allowed_actions
+from agent.core.protocol import Reasoned, Request, ShownFrame
+from agent.core.question import LATER, Question, Video, named_video
+from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.errors import InvalidReply
-from agent.requests.answer import Answered, check_answer
+from agent.prompts.render import VIDEO_ID_LENGTH
+from agent.requests.answer import Answered, check_answer, cited_frames, letters
+
+ACTIONS = ("look", "answer", "insufficient_evidence")
 
 
-class FrameChoice(Answered):
+class _Look(Reasoned):
+    action: Literal["look", "answer", "insufficient_evidence"] = Field(description="what to do next")
+    video: str | None = Field(description="id of the video to look at, else null")
+    times_s: list[float] = Field(description="times in seconds, if you look")
+
+
+class FrameChoice(Answered, _Look):
     """See the frames nearest to `times_s` of one video (None: the only one), answer, or give up."""
-
-    action: Literal["look", "answer", "insufficient_evidence"]
-    video: str | None
-    times_s: list[float]
 
     @model_validator(mode="before")
     @classmethod
@@ -53,6 +60,23 @@ class ChooseFrames(Request[FrameChoice]):
     frames: tuple[ShownFrame, ...]
     seen: tuple[tuple[str, float], ...]
     count: int
+    declining: Declining = field(default="allowed", metadata=LATER)
+
+    @property
+    def instead(self) -> str:
+        return "name times to look at, or answer"
+
+    def bounds(self) -> Bounds:
+        actions = allowed_actions(ACTIONS, self.declining)
+        bounds = {"action": one_of(actions), "times_s": {"maxItems": self.count}, "evidence": cited_frames()}
+        return {**bounds, **letters(self.question), **({"video": NULL} if len(self.videos) == 1 else {})}
+
+    def example(self) -> Mapping[str, Any]:
+        video = self.videos[0]
+        named = video.video_id[:VIDEO_ID_LENGTH] if len(self.videos) > 1 else None
+        why = "The ball is in play in the first frame and gone in the second; half way between may show where it went."
+        times_s = [round(video.start_s + video.duration_s / 2, 1)]
+        return {"reasoning": why, "action": "look", "video": named, "times_s": times_s, "evidence": []}
 
     def check(self, reply: FrameChoice) -> None:
         if reply.action == "look":

@@ -131,7 +131,7 @@ class _Rounds:
         )
         if reflection is None:
             return 1
-        self.session.emit(Assessed(self.session.account.rounds, reflection.confidence, SURE, reflection.thought))
+        self.session.emit(Assessed(self.session.account.rounds, reflection.confidence, SURE, reflection.reasoning))
         return reflection.confidence
 
     async def _retrieve(self) -> list[FrameTime]:

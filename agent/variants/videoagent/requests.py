@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from agent.core.protocol import Reply, Request, SegmentNumber, described
+from agent.core.protocol import Reasoned, Reply, Request, SegmentNumber, described
 from agent.core.question import Note, Question, Segment, Video
+from agent.core.reply_schema import Bounds
 from agent.errors import InvalidReply
 
 SURE = 3
@@ -17,18 +18,17 @@ SURE = 3
 Confidence = Annotated[SegmentNumber, Field(ge=1, le=SURE)]
 
 
-class Reflection(Reply):
+class Reflection(Reasoned):
     """The confidence in an answer, from 1 to 3, after some reasoning."""
 
     model_config = described("Whether an answer has enough to rest on, from 1 to 3, after some reasoning.")
 
-    thought: str
-    confidence: Confidence
+    confidence: Confidence = Field(description="a whole number")
 
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
-        return {"thought": "", **value} if isinstance(value, Mapping) else {"thought": "", "confidence": value}
+        return value if isinstance(value, Mapping) else {"confidence": value}
 
 
 class Wanted(Reply):
@@ -36,14 +36,14 @@ class Wanted(Reply):
 
     model_config = described("What a frame should show, and the segment in which to look for it.")
 
-    segment: SegmentNumber
-    description: str
+    segment: SegmentNumber = Field(description="number of the segment in which to look")
+    description: str = Field(description="what is to be seen in the frame")
 
 
-class Missing(Reply):
+class Missing(Reasoned):
     """Frames to be looked for."""
 
-    frames: list[Wanted]
+    frames: list[Wanted] = Field(description="the frames to look for")
 
     @model_validator(mode="before")
     @classmethod
@@ -63,6 +63,9 @@ class ReflectOnAnswer(Request[Reflection]):
     notes: tuple[Note, ...]
     answer: str
 
+    def example(self) -> Mapping[str, Any]:
+        return {"reasoning": "The notes say that the ball was kicked, but not where it came to lie.", "confidence": 2}
+
 
 @dataclass(frozen=True, kw_only=True)
 class FindMissing(Request[Missing]):
@@ -76,6 +79,14 @@ class FindMissing(Request[Missing]):
     notes: tuple[Note, ...]
     segments: tuple[Segment, ...]
     most: int
+
+    def bounds(self) -> Bounds:
+        return {"frames": {"minItems": 1, "maxItems": self.most}}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "Where the ball came to lie is missing; it must show after the kick."
+        frame = {"segment": self.segments[-1].number, "description": "a ball lying behind a goal"}
+        return {"reasoning": why, "frames": [frame]}
 
     def check(self, reply: Missing) -> None:
         known = {segment.number for segment in self.segments}

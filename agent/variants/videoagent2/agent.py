@@ -129,13 +129,13 @@ class _Search:
         reply = await self.session.ask(request)
         if reply is not None:
             self.session.tentative = (reply, self.notes) if reply.confidence else None
-            self.session.emit(Assessed(number, reply.confidence, MOST_CONFIDENT, reply.thought))
+            self.session.emit(Assessed(number, reply.confidence, MOST_CONFIDENT, reply.reasoning))
         return reply
 
     async def _next_call(self, number: int, assessment: Assessment | None) -> ToolCall | None:
         """Create the plan, or adjust it, and name its first tool call (section 3.3); None without a valid one."""
         given = {**self._bank(), "toolbox": self._toolbox(number)}
-        confidence, doubt = (assessment.confidence, assessment.thought) if assessment else (0.0, "")
+        confidence, doubt = (assessment.confidence, assessment.reasoning) if assessment else (0.0, "")
         if not self.parameters.plan or (self.plan and not self.parameters.adjust_plan):
             self.step += 1
             action = await self.session.ask(CallTool(**given, plan=self.plan, step=self.step))
@@ -147,7 +147,7 @@ class _Search:
             plan = await self.session.ask(AdjustPlan(**given, plan=self.plan, doubt=doubt, confidence=confidence))
         if plan is None:
             return None
-        self.plan, self.step, self.thought = tuple(plan.steps), 1, plan.thought
+        self.plan, self.step, self.thought = tuple(plan.steps), 1, plan.reasoning
         return plan.action
 
     async def _retrieve(self, number: int, call: ToolCall | None) -> None:

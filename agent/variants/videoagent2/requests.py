@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from agent.core.protocol import Reply, Request, ShownFrame, described
+from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, described
 from agent.core.question import Note, Question, Video, named_video
+from agent.core.reply_schema import NULL, Bounds, Schema, exactly, one_of, without_reasoning
 from agent.errors import InvalidReply
-from agent.requests.answer import Answered, check_answer
+from agent.prompts.render import VIDEO_ID_LENGTH
+from agent.requests.answer import Answered, check_answer, example_answer, letters
 
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
 MOST_CONFIDENT = 5
@@ -37,24 +39,12 @@ def _listed(value: object) -> object:
         return value
 
 
-class Thinking(Reply):
-    """Reasoning before a decision."""
-
-    thought: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        if not isinstance(value, Mapping):
-            return value
-        values = _lower(value)
-        return {**values, "thought": values.get("thought") or ""}
-
-
-class Assessment(Answered, Thinking):
+class Assessment(Answered, Reasoned):
     """The answer A_t that the bank gives, and its confidence cf_t from 1 to 5; 0: the bank does not hold enough."""
 
-    confidence: Annotated[float, Field(ge=0, le=MOST_CONFIDENT), BeforeValidator(_number)]
+    confidence: Annotated[float, Field(ge=0, le=MOST_CONFIDENT), BeforeValidator(_number)] = Field(
+        description="how sure you are of the answer, 0 if there is none"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -66,12 +56,12 @@ class Assessment(Answered, Thinking):
 class ToolCall(Reply):
     """One tool and what it is to look at; `box` is x0, y0, x1, y1 as parts of a frame's width and height."""
 
-    tool: Tool
-    video: str | None
-    start_s: float
-    end_s: float | None
-    box: Annotated[list[float] | None, BeforeValidator(_listed)]
-    label: str | None
+    tool: Tool = Field(description="the tool to call")
+    video: str | None = Field(description="id of the video")
+    start_s: float = Field(description="seconds")
+    end_s: float | None = Field(description="seconds, or null for one frame")
+    box: Annotated[list[float] | None, BeforeValidator(_listed)] = Field(description="[x0, y0, x1, y1], or null")
+    label: str | None = Field(description="the thing, or null")
 
     @model_validator(mode="before")
     @classmethod
@@ -80,17 +70,22 @@ class ToolCall(Reply):
         return blank | _given(value) if isinstance(value, Mapping) else value
 
 
-class Plan(Thinking):
+class Plan(Reasoned):
     """The steps P_t, in words, and the tool call of the first one."""
 
-    steps: list[str]
-    action: ToolCall
+    steps: list[str] = Field(description="what to find out and how, one tool call a step")
+    action: ToolCall = Field(description="the tool call of the first step")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return _lower(value) if isinstance(value, Mapping) else value
 
 
-class Action(Reply):
+class Action(Reasoned):
     """A tool call without a plan of its own."""
 
-    action: ToolCall
+    action: ToolCall = Field(description="the tool call")
 
     @model_validator(mode="before")
     @classmethod
@@ -101,8 +96,8 @@ class Action(Reply):
 class Clause(Reply):
     """A part of a caption that can be right or wrong by itself, and how sure the model is of it, 0 to 1."""
 
-    text: str
-    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    text: str = Field(description="what is seen")
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description="how sure you are of it")
 
 
 class FrameCaption(Reply):
@@ -110,14 +105,14 @@ class FrameCaption(Reply):
 
     model_config = described("What one of the shown frames (1 is the first) shows.")
 
-    frame: int
-    clauses: list[Clause]
+    frame: int = Field(description="its number")
+    clauses: list[Clause] = Field(description="short, each about one thing")
 
 
 class FrameCaptions(Reply):
     """A caption for each frame."""
 
-    captions: list[FrameCaption]
+    captions: list[FrameCaption] = Field(description="one for each frame")
 
     @model_validator(mode="before")
     @classmethod
@@ -158,6 +153,16 @@ class Assess(Request[Assessment]):
     most: int
     reasoning: bool = True
 
+    def schema(self, *, reasoning: bool = True) -> Schema:
+        schema = super().schema(reasoning=reasoning)
+        return schema if self.reasoning else without_reasoning(schema)
+
+    def bounds(self) -> Bounds:
+        return {**letters(self.question), "evidence": {"description": "numbers of the notes that it rests on"}}
+
+    def example(self) -> Mapping[str, Any]:
+        return {**example_answer(self.question, len(self.notes)), "confidence": 3}
+
     def check(self, reply: Assessment) -> None:
         if reply.confidence > 0:
             check_answer(self.question, reply)
@@ -177,6 +182,13 @@ class CreatePlan(Request[Plan]):
     doubt: str
     """What the assessment thought."""
     toolbox: Toolbox
+
+    def bounds(self) -> Bounds:
+        return {"steps": {"minItems": 1}, **call_bounds(self.videos)}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "The ball is kicked in the first part; where it comes to lie must show right after."
+        return {"reasoning": why, "steps": ["caption the seconds after the kick"], "action": example_call(self.videos)}
 
     def check(self, reply: Plan) -> None:
         check_plan(reply.steps)
@@ -200,6 +212,13 @@ class AdjustPlan(Request[Plan]):
     """That of the answer so far, 0 to 5."""
     toolbox: Toolbox
 
+    def bounds(self) -> Bounds:
+        return {"steps": {"minItems": 1}, **call_bounds(self.videos)}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "The ball is kicked in the first part; where it comes to lie must show right after."
+        return {"reasoning": why, "steps": ["caption the seconds after the kick"], "action": example_call(self.videos)}
+
     def check(self, reply: Plan) -> None:
         check_plan(reply.steps)
         check_call(reply.action, self.videos)
@@ -221,6 +240,13 @@ class CallTool(Request[Action]):
     """Which of the plan, from 1."""
     toolbox: Toolbox
 
+    def bounds(self) -> Bounds:
+        return call_bounds(self.videos)
+
+    def example(self) -> Mapping[str, Any]:
+        why = "Where the ball comes to lie must show right after the kick."
+        return {"reasoning": why, "action": example_call(self.videos)}
+
     def check(self, reply: Action) -> None:
         check_call(reply.action, self.videos)
 
@@ -239,6 +265,17 @@ class CaptionFrames(Request[FrameCaptions]):
     box: tuple[float, float, float, float] | None = None
     confidence: bool = True
 
+    def bounds(self) -> Bounds:
+        sure = {"type": "number", "minimum": 0, "maximum": 1} if self.confidence else NULL
+        count = exactly(len(self.frames))
+        return {"captions": count, "captions.clauses": {"minItems": 1}, "captions.clauses.confidence": sure}
+
+    def example(self) -> Mapping[str, Any]:
+        said = [("a boy in a red shirt kicks a ball", 0.9), ("an empty meadow", 0.95), ("perhaps a dog", 0.4)]
+        clauses = [{"text": text, "confidence": sure if self.confidence else None} for text, sure in said]
+        numbers = range(1, len(self.frames) + 1)
+        return {"captions": [{"frame": number, "clauses": [clauses[number % len(said) - 1]]} for number in numbers]}
+
     def check(self, reply: FrameCaptions) -> None:
         numbers = [each.frame for each in reply.captions]
         known = range(1, len(self.frames) + 1)
@@ -250,6 +287,22 @@ class CaptionFrames(Request[FrameCaptions]):
             raise InvalidReply("a caption or a clause is empty; say what is seen")
         if self.confidence and any(clause.confidence is None for clause in clauses):
             raise InvalidReply("a clause has no confidence; give each one a number from 0 to 1")
+
+
+def call_bounds(videos: Sequence[Video]) -> Bounds:
+    """Bind a tool call to the tools that see something of these videos, and to the only video."""
+    pictured = any(video.has_pictures for video in videos)
+    tools = {"action.tool": one_of(get_args(Tool) if pictured else ("caption",))}
+    return {**tools, "action.video": NULL} if len(videos) == 1 else tools
+
+
+def example_call(videos: Sequence[Video]) -> Mapping[str, Any]:
+    """An example of a tool call: to caption some seconds from the middle of a video."""
+    video = videos[0]
+    named = video.video_id[:VIDEO_ID_LENGTH] if len(videos) > 1 else None
+    start_s = round(video.start_s + video.duration_s / 2, 1)
+    end_s = round(min(video.end_s, start_s + 8), 1)
+    return {"tool": "caption", "video": named, "start_s": start_s, "end_s": end_s, "box": None, "label": None}
 
 
 def check_plan(steps: Sequence[str]) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
-from agent.core.protocol import Reply, Request, ShownFrame, Turn, after_thought, described
+from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, Turn, after_thought, described
 from agent.core.question import Note, Question, Segment, Video
+from agent.core.reply_schema import Bounds, Schema, bound_schema, exactly, strict_schema
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
-from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
+from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, example_answer, letters
 
 STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
 ACT = (
@@ -106,9 +107,7 @@ class Thought(Reply):
         return cls(text=after_thought(text))
 
 
-class Action(Answered):
-    """A call of one of the four tools; what the tool does not take is null."""
-
+class _Call(Reply):
     tool: Literal["overview", "skim", "focus", "answer"]
     video: str | None
     start_s: Seconds | None
@@ -116,6 +115,10 @@ class Action(Answered):
     query: str | None
     sufficient: bool
     """True if the evidence suffices for the answer."""
+
+
+class Action(Answered, _Call):
+    """A call of one of the four tools; what the tool does not take is null."""
 
     @model_validator(mode="before")
     @classmethod
@@ -176,6 +179,12 @@ class AnswerNow(AnswerNotes):
     steps: int
     turns: tuple[Turn, ...]
 
+    def schema(self, *, reasoning: bool = True) -> Schema:
+        return bound_schema(strict_schema(Finish), letters(self.question))
+
+    def example(self) -> Mapping[str, Any]:
+        return {"tool": "answer", "sufficient": True, **example_answer(self.question, len(self.notes))}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Act(Request[Action]):
@@ -197,6 +206,13 @@ class Act(Request[Action]):
     steps: int
     turns: tuple[Turn, ...]
 
+    def bounds(self) -> Bounds:
+        return letters(self.question)
+
+    def example(self) -> Mapping[str, Any]:
+        blank = dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer"))
+        return {"tool": "overview", **blank, "sufficient": False, "evidence": []}
+
     def check(self, reply: Action) -> None:
         if reply.tool == "answer" and reply.sufficient:
             check_answer(self.question, reply)
@@ -212,9 +228,9 @@ class DescribedFrame(Reply):
 
     model_config = described("What one frame shows.")
 
-    frame: int
+    frame: int = Field(description="its number")
     """Its number among those shown, from 1."""
-    description: str
+    description: str = Field(description="what it shows")
 
 
 class SkimmedFrame(DescribedFrame):
@@ -222,7 +238,7 @@ class SkimmedFrame(DescribedFrame):
 
     model_config = described("What one frame shows, and why that bears on the query (null: it does not).")
 
-    relevant: str | None
+    relevant: str | None = Field(description="what bears on what is looked for and why, else null")
 
     @model_validator(mode="before")
     @classmethod
@@ -233,21 +249,21 @@ class SkimmedFrame(DescribedFrame):
 class DescribedFrames(Reply):
     """One description for each frame."""
 
-    frames: list[DescribedFrame]
+    frames: list[DescribedFrame] = Field(description="one for each frame")
 
 
 class SkimmedFrames(Reply):
     """One description for each frame, with what bears on the query."""
 
-    frames: list[SkimmedFrame]
+    frames: list[SkimmedFrame] = Field(description="one for each frame")
 
 
-class Finding(Reply):
+class Finding(Reasoned):
     """The answer to the query that a clip gives, and the numbers of the frames that show it."""
 
-    found: bool
-    answer: str
-    frames: list[int]
+    found: bool = Field(description="true if the clip shows it")
+    answer: str = Field(description="the answer in few words, else empty")
+    frames: list[int] = Field(description="numbers of the frames that show it")
 
     @model_validator(mode="before")
     @classmethod
@@ -269,6 +285,12 @@ class OverviewVideo(Request[DescribedFrames]):
     subtitles: tuple[Note, ...]
     frames: tuple[ShownFrame, ...]
 
+    def bounds(self) -> Bounds:
+        return {"frames": exactly(len(self.frames))}
+
+    def example(self) -> Mapping[str, Any]:
+        return {"frames": _example_frames(len(self.frames))}
+
     def check(self, reply: DescribedFrames) -> None:
         _check_described(self.frames, reply.frames)
 
@@ -287,6 +309,14 @@ class SkimRange(Request[SkimmedFrames]):
     query: str
     subtitles: tuple[Note, ...]
     frames: tuple[ShownFrame, ...]
+
+    def bounds(self) -> Bounds:
+        return {"frames": exactly(len(self.frames))}
+
+    def example(self) -> Mapping[str, Any]:
+        relevant = ("the ball is in play, so it has not gone yet", None)
+        frames = _example_frames(len(self.frames))
+        return {"frames": [{**each, "relevant": relevant[at % len(relevant)]} for at, each in enumerate(frames)]}
 
     def check(self, reply: SkimmedFrames) -> None:
         _check_described(self.frames, reply.frames)
@@ -307,10 +337,19 @@ class FocusClip(Request[Finding]):
     subtitles: tuple[Note, ...]
     frames: tuple[ShownFrame, ...]
 
+    def example(self) -> Mapping[str, Any]:
+        why = "The ball is on the grass behind the net in the last frame."
+        return {"reasoning": why, "found": True, "answer": "behind the goal", "frames": [len(self.frames)]}
+
     def check(self, reply: Finding) -> None:
         if reply.found and not reply.answer.strip():
             raise InvalidReply("the answer is empty; say what was found, or that nothing was")
         _check_numbers(self.frames, reply.frames)
+
+
+def _example_frames(count: int) -> list[dict[str, object]]:
+    said = ("A boy in a red shirt kicks a ball on a meadow.", "Spectators stand under umbrellas in front of a tent.")
+    return [{"frame": at + 1, "description": said[at % len(said)]} for at in range(count)]
 
 
 def _check_described(shown: Sequence[ShownFrame], described: Sequence[DescribedFrame]) -> None:

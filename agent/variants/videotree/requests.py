@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from agent.core.protocol import Reply, Request, SegmentNumber, described
+from agent.core.protocol import REASONING_NAMES, Reasoned, Reply, Request, SegmentNumber, described
 from agent.core.question import Note, Question, Video
+from agent.core.reply_schema import Bounds, exactly
 from agent.errors import InvalidReply
 
 HIGHLY_RELEVANT = 3
@@ -22,14 +23,14 @@ class Relevance(Reply):
 
     model_config = described("How relevant one cluster is, from 1 to 3.")
 
-    cluster: SegmentNumber
-    relevance: Level
+    cluster: SegmentNumber = Field(description="its number")
+    relevance: Level = Field(description="a whole number")
 
 
-class Relevances(Reply):
+class Relevances(Reasoned):
     """One relevance for each cluster, by its number."""
 
-    clusters: list[Relevance]
+    clusters: list[Relevance] = Field(description="one for each cluster")
 
     @model_validator(mode="before")
     @classmethod
@@ -37,7 +38,8 @@ class Relevances(Reply):
         if isinstance(value, list):
             return {"clusters": value}
         if isinstance(value, Mapping) and "clusters" not in value:
-            return {"clusters": [{"cluster": name, "relevance": each} for name, each in value.items()]}
+            named = {name: each for name, each in value.items() if str(name).casefold() not in REASONING_NAMES}
+            return {**value, "clusters": [{"cluster": name, "relevance": each} for name, each in named.items()]}
         return value
 
 
@@ -54,6 +56,15 @@ class JudgeRelevance(Request[Relevances]):
     question: Question
     videos: tuple[Video, ...]
     notes: tuple[Note, ...]
+
+    def bounds(self) -> Bounds:
+        return {"clusters": exactly(len(self.notes))}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "Only the second one speaks of the meadow; the others are indoors."
+        levels = [HIGHLY_RELEVANT if at == 1 else 1 for at in range(len(self.notes))]
+        clusters = [{"cluster": number, "relevance": level} for number, level in enumerate(levels, start=1)]
+        return {"reasoning": why, "clusters": clusters}
 
     def check(self, reply: Relevances) -> None:
         """A reply may leave clusters out, but not judge unknown ones, one twice, or none."""

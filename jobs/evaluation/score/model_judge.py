@@ -112,7 +112,7 @@ async def judge_one(model: Model, request: JudgeAnswer) -> tuple[int | None, str
     for attempt in range(ATTEMPTS):
         exchange = await model.ask(request)
         if exchange.reply is not None:
-            return exchange.reply.score, exchange.reply.reason
+            return exchange.reply.score, exchange.reply.reasoning
         problem = exchange.invalid or ""
         request = replace(request, attempt=attempt + 1, complaint=problem, bad_reply=exchange.raw)
     return None, f"no valid score in {ATTEMPTS} attempts: {problem}"

@@ -93,7 +93,7 @@ class SimulatedModel:
         if self.noise.step:
             points = self.noise.step * round(points / self.noise.step)
         points = 0.0 if points < self.noise.floor else min(points, 100.0)
-        return {"segment": segment.number, "score": points, "explanation": ""}
+        return {"segment": segment.number, "score": points}
 
     def _decide(self, request: Decide) -> dict[str, Any]:
         open_ones = [each for each in request.candidates if each.explorable]

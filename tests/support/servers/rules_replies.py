@@ -139,7 +139,7 @@ def score_segments(sight: Eyes, asked: Asked) -> Reply:
         at, text = np.unravel_index(int(matches[beside].argmax()), (len(beside), len(texts))) if beside else (0, 0)
         best = float(matches[beside][at, text]) if beside else 0.0
         told = f"somewhat like {texts[int(text)]!r}" if best >= 0.5 else ""
-        scores.append({"segment": part.number, "explanation": told, "score": round(100 * best)})
+        scores.append({"segment": part.number, "reasoning": told, "score": round(100 * best)})
     return {"segments": scores}
 
 
@@ -229,7 +229,7 @@ def reflect(sight: Eyes, asked: Asked) -> Reply:
     """Sure if the notes settle the question."""
     verdict = read_notes(asked.question, asked.notes)
     level = 3 if verdict.settled or (verdict.strength > 0.9 and verdict.lead > 0) else 2 if verdict.believable else 1
-    return {"thought": f"best: {verdict.text} ({verdict.strength:.2f})", "confidence": level}
+    return {"reasoning": f"best: {verdict.text} ({verdict.strength:.2f})", "confidence": level}
 
 
 def find_missing(sight: Eyes, asked: Asked) -> Reply:

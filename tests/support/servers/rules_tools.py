@@ -139,7 +139,7 @@ def assess(sight: Eyes, asked: Asked) -> Reply:
     said = conclusion(question, verdict)
     names = ("option", "answer", "evidence")
     return {
-        "thought": f"{verdict.text}: {verdict.strength:.2f}",
+        "reasoning": f"{verdict.text}: {verdict.strength:.2f}",
         **{name: said[name] for name in names},
         "confidence": level,
     }
@@ -149,7 +149,7 @@ def plan(sight: Eyes, asked: Asked) -> Reply:
     """One step: caption what is promising, frame by frame, else what no tool has looked at."""
     call = tool_call(sight, asked)["action"]
     where = f"{call['start_s']:.0f} s" if call["end_s"] is None else f"{call['start_s']:.0f} to {call['end_s']:.0f} s"
-    return {"thought": "", "steps": [f"{call['tool']} {where}"], "action": call}
+    return {"reasoning": "", "steps": [f"{call['tool']} {where}"], "action": call}
 
 
 def tool_call(sight: Eyes, asked: Asked) -> Reply:
@@ -240,8 +240,8 @@ def locate(sight: Eyes, asked: Asked) -> Reply:
     rest = [part for part in clips(asked) if str(part.number) not in before]
     matches = likeness(asked.question, rest)
     if not rest or matches.max() < PARTLY:
-        return {"clips": [], "reason": "no words give a hint"}
-    return {"clips": [rest[int(matches.argmax())].number], "reason": "its words match"}
+        return {"clips": [], "reasoning": "no words give a hint"}
+    return {"clips": [rest[int(matches.argmax())].number], "reasoning": "its words match"}
 
 
 def observe(sight: Eyes, asked: Asked) -> Reply:

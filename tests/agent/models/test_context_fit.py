@@ -1,0 +1,106 @@
+"""Long requests in short contexts: which quoted words are shortened, in which order, and what never changes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from agent.core.protocol import Turn
+from agent.core.question import Note, Question, Video
+from agent.models.context_fit import fit_context, fit_request, quotes_words, shorten_request, shorten_texts
+from agent.prompts.render import render
+from agent.requests.answer import AnswerNotes, Guess
+from agent.variants.longvideoagent.requests import ChooseAction, Clip
+
+FILM = Video("a" * 32, "Film", 0.0, 600.0)
+QUESTION = Question("Who opens the door?", ("he", "she"))
+LINE = "one two three four five six seven eight nine ten "
+
+
+def clip(number: int, words: int, seen: str = "") -> Clip:
+    start_s = 60.0 * number
+    return Clip(number, FILM.video_id, start_s, start_s + 60.0, (LINE * 100)[:words].strip(), "transcript", seen)
+
+
+def choosing(*clips: Clip, turns: tuple[Turn, ...] = ()) -> ChooseAction:
+    return ChooseAction(question=QUESTION, videos=(FILM,), clips=clips, steps=5, turns=turns)
+
+
+def count(request) -> int:
+    """Tokens as a tokenizer would count them that needs one for three characters."""
+    return math.ceil((len(render(request)) + sum(len(turn.text) for turn in request.turns)) / 3)
+
+
+def test_the_longest_texts_lose_first_and_keep_their_beginning_and_end():
+    short, long = "it is short", "it begins " + LINE * 20 + "and ends"
+    kept, cut = shorten_texts([short, long], 80)
+    assert kept == short
+    assert cut.startswith("it begins one") and cut.endswith("and ends")
+    assert " … " in cut
+    assert len(kept) + len(cut) <= 80
+
+
+@pytest.mark.parametrize("characters", [0, 1, 5, 50, 500, 5000])
+def test_texts_are_never_longer_than_allowed_nor_lost(characters):
+    texts = [LINE * 3, "", "door", LINE * 30]
+    shorter = shorten_texts(texts, characters)
+    assert sum(map(len, shorter)) <= max(characters, 3)
+    assert [bool(text) for text in shorter] == [True, False, True, True]
+    assert shorter == texts or sum(map(len, texts)) > characters
+
+
+def test_captions_in_gaps_go_before_words_and_words_before_the_conversation():
+    located = Turn("user", "Located: " + LINE * 10)
+    request = choosing(clip(1, 900, "a red kite " * 30), clip(2, 400), turns=(Turn("assistant", "<answer>"), located))
+    first = shorten_request(request, 200)
+    assert len(first.clips[0].seen) <= 130
+    assert [each.text for each in first.clips] == [each.text for each in request.clips]
+    second = shorten_request(request, 800)
+    assert second.clips[0].seen == "…"
+    assert len(second.clips[0].text) < 450
+    assert second.clips[1] == request.clips[1]
+    assert second.turns == request.turns
+    last = shorten_request(request, 2_000)
+    assert last.turns[0] == request.turns[0]
+    assert len(last.turns[1].text) < len(located.text)
+
+
+@pytest.mark.parametrize("tokens", [400, 600, 1200, 2400])
+def test_a_request_is_fitted_and_its_question_stays(tokens):
+    request = choosing(*(clip(number, 300 + 40 * number) for number in range(1, 41)))
+    assert count(request) > 3_500
+    fitted = fit_request(request, tokens, count)
+    assert tokens * 0.6 < count(fitted) <= tokens or len(fitted.clips) < 40
+    assert count(fitted) <= max(tokens, 500)
+    assert QUESTION.text in render(fitted)
+    assert {each.number for each in fitted.clips} <= {each.number for each in request.clips}
+
+
+def test_what_fits_is_left_as_it_is():
+    request = choosing(clip(1, 300))
+    assert fit_request(request, 10_000, count) is request
+    assert fit_request(Guess(question=QUESTION, videos=(FILM,)), 1, count) == Guess(question=QUESTION, videos=(FILM,))
+
+
+def test_notes_keep_their_numbers():
+    notes = tuple(Note(FILM.video_id, 10.0 * n, 10.0 * n + 10, "caption", LINE * (n + 1)) for n in range(9))
+    request = AnswerNotes(question=QUESTION, videos=(FILM,), notes=notes)
+    fitted = fit_request(request, 500, count)
+    assert count(fitted) <= 500
+    assert [note.start_s for note in fitted.notes] == [note.start_s for note in notes]
+    assert all(note.text for note in fitted.notes)
+    assert quotes_words(request) and not quotes_words(Guess(question=QUESTION, videos=(FILM,)))
+
+
+def test_the_first_message_of_a_conversation_stays_the_same_from_turn_to_turn():
+    request = choosing(*(clip(number, 500) for number in range(1, 21)))
+    turns = (Turn("assistant", "<request_grounding>"), Turn("user", "Located: " + LINE * 6))
+    first = fit_context(request, 2_000, 200, count)
+    later = fit_context(replace(request, turns=turns), 2_000, 200, count)
+    assert render(first) == render(later) != render(request)
+    assert later.turns == turns
+    full = fit_context(replace(request, turns=turns * 8), 2_000, 200, count)
+    assert count(full) <= 1_800
+    assert len(render(full)) < len(render(first))

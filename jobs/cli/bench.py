@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from jobs.cli.options import models as model_options
 from jobs.cli.options.library import JsonOption
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
@@ -101,6 +102,52 @@ def evaluation(
         print_json([asdict(each) for each in figures])
     else:
         print(table(figures, load))
+
+
+@app.command()
+def prefix(
+    directory: Annotated[
+        Path | None, typer.Argument(help="Folder for the film and its library; existing ones are used.")
+    ] = None,
+    agent: Annotated[list[str] | None, typer.Option(help="An agent of `kinodex agents`; may be repeated.")] = None,
+    trace: Annotated[
+        list[Path] | None, typer.Option(exists=True, help="Count this trace instead of a run; may be repeated.")
+    ] = None,
+    rules: Annotated[str, typer.Option(help="The cache: vllm or openai.")] = "vllm",
+    pictures: Annotated[
+        str, typer.Option(help="Tokens of a picture: openai (tiles) or qwen (28-px patches).")
+    ] = "openai",
+    tokenizer: Annotated[
+        Path | None, typer.Option(exists=True, help="Folder of a tokenizer. Default: 4 characters a token.")
+    ] = None,
+    questions: Annotated[int, typer.Option(min=1, help="Questions that an agent answers, with one cache.")] = 1,
+    hours: Annotated[float, typer.Option(min=0.01, help="Length of the film, if it is made now.")] = 1.0,
+    explore: Annotated[bool, typer.Option(help="Make eea and vca use all their rounds.")] = True,
+    size: Annotated[str, typer.Option(help="Width and height of the pictures of a trace.")] = "512x288",
+    model: model_options.ModelOption = "builtin",
+    base_url: model_options.BaseUrlOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Count the input tokens that a warm prefix cache serves over a run, by the published rules of servers."""
+    from jobs.bench.prefix import LiveRun, as_json, bench_prefix, count_traces, table
+    from jobs.bench.prefix_prompts import parse_size, parse_tokens
+    from jobs.console.output import print_json
+    from jobs.errors import UsageError
+    from jobs.model_choice import ModelChoice
+
+    counting = parse_tokens(rules, pictures, tokenizer)
+    if trace:
+        figures = count_traces(trace, parse_size(size), counting)
+    elif directory is None:
+        raise UsageError("got no folder and no --trace; name a folder for the film, or a trace to count")
+    else:
+        choice = ModelChoice(model, base_url, cache=False)
+        live = LiveRun(directory, agent or ["eea"], questions, hours, choice, explore)
+        figures = bench_prefix(live, counting, _tell)
+    if json:
+        print_json([as_json(each) for each in figures])
+    else:
+        print(table(figures, counting))
 
 
 @app.command()

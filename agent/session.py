@@ -1,8 +1,8 @@
 """A session: one question while it is answered, with what all agents share.
 
 Every request passes through it, so that frames are counted, replies checked and budgets enforced in one place. After
-an invalid reply the request is repeated once, with the fault; the reply is never replaced by a guess. If that fails too,
-the best answer so far is asked for. A reply that gives up while there is more to look at is asked for again, as
+an invalid reply the request is repeated once, with the fault; the reply is never replaced by a guess. If that fails
+too, the best answer so far is asked for. A reply that gives up while there is more to look at is asked for again, as
 `agent.core.answer_rules` says; a run whose models make no sense for several rounds ends (`agent.core.usable_replies`).
 """
 
@@ -241,7 +241,9 @@ class Session:
         """Make the answer of a checked reply, with evidence among what was shown and the final bill."""
         text, option = (None, None) if reply is None else answer_text(self.question, reply)
         evidence = () if reply is None else evidence_ranges(self.environment, shown, reply.evidence)
-        return Answer(status, text, option, evidence, self.account.rounds, self.account.ledger, reason)
+        is_cited = reply is not None and any(number in reply.evidence for number in shown_numbers(shown))
+        bill = (self.account.rounds, self.account.ledger)
+        return Answer(status, text, option, evidence, *bill, reason, evidence_cited=is_cited)
 
     async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:
         """Ask once, for agents that read invalid replies too; raises `OutOfBudget` as `ask` does.
@@ -330,10 +332,14 @@ def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]
 
 def cited_items(shown: Shown, cited: Sequence[int]) -> Shown:
     """The frames, then notes, cited by their numbers, all if none is cited; a look that failed is never among them."""
-    frames = [each for each in shown if isinstance(each, ShownFrame)]
-    numbers = chain(*citation_numbers(frames, shown[len(frames) :]))
-    named = [each for number, each in zip(numbers, shown, strict=True) if number in cited] or shown
+    named = [each for number, each in zip(shown_numbers(shown), shown, strict=True) if number in cited] or shown
     return [each for each in named if isinstance(each, ShownFrame) or not each.failed]
+
+
+def shown_numbers(shown: Shown) -> list[int]:
+    """The numbers by which frames, then notes are cited, in their order."""
+    frames = [each for each in shown if isinstance(each, ShownFrame)]
+    return list(chain(*citation_numbers(frames, shown[len(frames) :])))
 
 
 def _range(environment: Environment, shown: ShownFrame | Note) -> tuple[str, float, float]:

@@ -22,8 +22,8 @@ class Ledger:
     of the videos in question. `frames_with_kept` are `frames` and those behind captions that an earlier run paid for
     and this one read: the number to compare with papers that caption again. In a video without pictures, captions that
     stand in the place of frames count there. Tokens are those of the calls; `cached_tokens` are
-    among `input_tokens`. `declined` replies gave up where that was not accepted. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
-    the clock.
+    among `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
+    the clock. `declined` replies gave up where that was not accepted.
     """
 
     frames: int = 0

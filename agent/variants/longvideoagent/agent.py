@@ -16,7 +16,8 @@ What the paper leaves open, and what was decided:
 - The turn K can only be an answer: the master is told so and has, as everywhere, a second attempt. Then it is over.
 - Frames a look: 15, spread over the located clips (the published evaluation's number). Temperature 0.6 for master
   and grounding agent (as published), 0 for the vision agent. Subtitles of a clip do not go to the vision agent.
-- "insufficient_evidence" is an answer, so that an open question need not be guessed.
+- "insufficient_evidence" is an answer, so that an open question need not be guessed; before the last turn it costs the
+  turn, and the master is told to go on.
 - The master cites nothing. It goes on to another clip where the last one did not settle the question, so the evidence
   of its answer is what it was told of the clips located last; of an answer that it had to give, of all of them.
 - An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
@@ -33,7 +34,7 @@ vision agent's prompt; grounding results are stored under the question's words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.answer import Answer
 from agent.errors import BadSettings
@@ -84,7 +85,11 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
         session.account.begin_round()
         if over := session.over():
             return await session.conclude(answer_now(episode), over)
-        exchange = await session.exchange(next_action(episode))  # lines 4 to 11
+        request = next_action(episode)
+        exchange = await session.exchange(request)  # lines 4 to 11
+        if exchange.reply is not None and exchange.reply.declines and request.declining != "allowed":
+            session.account.count_declined()
+            exchange = replace(exchange, reply=None, invalid=request.refusal())
         if exchange.reply is not None and not exchange.reply.acts:  # lines 20 to 23
             sufficient = exchange.reply.action == "answer"
             return session.accept(exchange.reply, episode.basis, sufficient=sufficient)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agent.core.answer_rules import Declining
 from agent.core.protocol import Exchange, Turn
 from agent.core.question import Note, Question, Video
 from agent.environment import Environment
@@ -45,6 +46,7 @@ class Episode:
     window: int
     frames: int
     vision: bool
+    declining: Declining = "later"
     turns: tuple[Turn, ...] = ()
     current: tuple[Clip, ...] = ()
     visited: tuple[int, ...] = ()
@@ -83,7 +85,8 @@ def begin_episode(
     session.environment = environment = _narrowed(session, videos, clips, clip_s)
     vision = vision and any(video.has_pictures for video in environment.videos)
     tagged = tuple(tagged_clips(environment, clip_s))
-    return Episode(session.question, environment.videos, tagged, steps, window, frames, vision)
+    declining = session.rules.while_searching
+    return Episode(session.question, environment.videos, tagged, steps, window, frames, vision, declining)
 
 
 def _narrowed(session: Session, videos: int, clips: int, clip_s: float) -> Environment:
@@ -113,6 +116,7 @@ def next_action(episode: Episode) -> ChooseAction:
         steps=episode.steps,
         vision=episode.vision,
         turns=episode.turns,
+        declining=episode.declining,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from agent.core.answer_rules import Declining
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, Turn, described
 from agent.core.question import LATER, Question, Video
 from agent.core.reply_schema import Bounds
@@ -115,6 +116,11 @@ class ChooseAction(Request[Action]):
     vision: bool = True
     """True if there is a vision agent (Table 4a)."""
     turns: tuple[Turn, ...] = ()
+    declining: Declining = field(default="allowed", metadata=LATER)
+
+    @property
+    def instead(self) -> str:
+        return "have another clip located, have the present one looked at, or answer"
 
     def check(self, reply: Action) -> None:
         if reply.action == "answer":

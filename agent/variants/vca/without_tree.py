@@ -2,17 +2,18 @@
 
 The paper says no more than that. Decided here: the first frames are equally spaced, as in VCA; each later round shows
 the unseen frames nearest to the times that the policy names; the oldest frames leave the memory, since without
-segments there are no rewards.
+segments there are no rewards. A model that twice gives up while frames are unseen is shown frames spread over the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from agent.answer import Answer
-from agent.session import Session
+from agent.session import NO_DECISION, Session
 from agent.trace.events import Acted, Decided
 from agent.tree_search.frame_choice import Times, nearest, spread, start_multi_video
 from agent.tree_search.search_state import Memory, Tree, affordable, final_request, remember, start_memory
@@ -51,9 +52,14 @@ async def _choose(
     if over or not any(len(times_s) for times_s in unseen_s.values()):
         return await session.conclude(final_request(session, memory), over or "")
     request = ChooseFrames(question=session.question, videos=environment.videos, frames=frames, seen=seen, count=count)
-    reply = await session.ask(request)
+    request = replace(request, declining=session.rules.while_searching)
+    reply = await session.ask_to_search(request)
     if reply is None:
-        return session.answer(None, (), "invalid", "no valid choice in two attempts")
+        return await session.conclude(final_request(session, memory), reason=NO_DECISION)
+    if reply.declines and request.declining != "allowed":
+        video_id = max(unseen_s, key=lambda each: len(unseen_s[each]))
+        left_s = unseen_s[video_id]
+        return video_id, spread(float(left_s[0]), float(left_s[-1]), left_s, count)
     if reply.action == "look":
         session.emit(Decided(session.account.rounds, reply.action, None, forced=False))
         video_id = environment.video(reply.video).video_id

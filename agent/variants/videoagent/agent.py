@@ -25,7 +25,7 @@ more in every round, whatever is known.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -92,7 +92,8 @@ class _Rounds:
                 return await self.session.conclude(self._answering(), over)
             predicted = None
             if self.parameters.self_evaluation:
-                predicted = await self.session.ask(self._answering())  # line 3
+                request = replace(self._answering(), declining=self.session.rules.at_the_end)
+                predicted = await self.session.ask(request)  # line 3
                 if predicted and predicted.action == "answer":
                     self.session.tentative = predicted, self.notes
                 if predicted and await self._confidence(predicted) >= self.parameters.sure:  # lines 4 to 6

@@ -42,6 +42,7 @@ from agent.variants.base import Variant, check_at_least
 from agent.variants.videoseek.requests import (
     ACT,
     LAST,
+    OR_NOTHING,
     STEP,
     Act,
     Action,
@@ -100,6 +101,7 @@ class _Seeker:
             "known": tuple(self.notes),
             "limits": limits,
             "steps": self.account.budget.rounds or parameters.rounds,
+            "declining": session.rules.while_searching,
         }
         session.last_resort = lambda: self._last_word() if self.notes else None
 
@@ -111,7 +113,7 @@ class _Seeker:
                 return await self.session.conclude(self._last_word(), over)
             thought = await self._think(step)
             action = await self._act()
-            if action is not None and action.tool == "answer":
+            if action is not None and action.tool == "answer" and not self._gives_up_early(action):
                 return self._answer(action, thought)
             await self._observe(action, thought)
 
@@ -123,9 +125,12 @@ class _Seeker:
         self._say("assistant", reply.text)
         return reply.text
 
+    def _gives_up_early(self, action: Action) -> bool:
+        return action.declines and self.task["declining"] != "allowed"
+
     async def _act(self) -> Action | None:
         self._say("user", ACT)
-        action = await self.session.ask(Act(**self.task, turns=tuple(self.turns)))
+        action = await self.session.ask_to_search(Act(**self.task, turns=tuple(self.turns)))
         if action is not None:
             self._say("assistant", json.dumps({"tool": action.tool, **arguments(action)}, ensure_ascii=False))
         return action
@@ -135,6 +140,8 @@ class _Seeker:
         found: tuple[Note, ...] = ()
         problem = "" if action else "there was no call that could be read"
         try:
+            if action and action.declines:
+                raise InvalidReply("the search goes on until the last step")
             found = await self.tools.use(action) if action else ()
         except InvalidReply as error:
             problem = str(error)
@@ -149,7 +156,10 @@ class _Seeker:
         return self.session.accept(action, self.notes, sufficient=action.sufficient)
 
     def _last_word(self) -> LastWord:
-        return AnswerNow(**self.task, notes=tuple(self.notes), turns=(*self.turns, Turn("user", LAST)))
+        declining = self.session.rules.at_the_end
+        last = Turn("user", f"{LAST}{OR_NOTHING if declining == 'allowed' else ''}.")
+        task = {**self.task, "declining": declining}
+        return AnswerNow(**task, notes=tuple(self.notes), turns=(*self.turns, last))
 
     def _say(self, speaker: Literal["assistant", "user"], text: str) -> None:
         self.turns.append(Turn(speaker, text))

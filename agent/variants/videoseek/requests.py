@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
+from agent.core.answer_rules import Declining
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, Turn, after_thought, described
-from agent.core.question import Note, Question, Segment, Video
+from agent.core.question import LATER, Note, Question, Segment, Video
 from agent.core.reply_schema import Bounds, Schema, bound_schema, exactly, strict_schema
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
@@ -20,10 +21,8 @@ ACT = (
     "Now carry that out: call exactly one tool. If you have no tools that you can call, write the call as JSON only: "
     '{"tool": <its name>, <its arguments>}'
 )
-LAST = (
-    "The search is over, this is the last step. Call the tool answer now, with what the notes support; "
-    "if they show nothing that bears on the question, the evidence is not sufficient."
-)
+LAST = "The search is over, this is the last step. Call the tool answer now, with what the notes support"
+OR_NOTHING = "; if they show nothing that bears on the question, the evidence is not sufficient"
 SMALL_SIDE_PX = 455
 """The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
 BLANK: Mapping[str, object] = {
@@ -120,6 +119,10 @@ class _Call(Reply):
 class Action(Answered, _Call):
     """A call of one of the four tools; what the tool does not take is null."""
 
+    @property
+    def declines(self) -> bool:
+        return self.tool == "answer" and not self.sufficient
+
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
@@ -159,6 +162,8 @@ class Think(Request[Thought]):
     limits: Limits
     steps: int
     turns: tuple[Turn, ...] = ()
+    declining: Declining = field(default="allowed", metadata=LATER)
+    any_text: ClassVar[bool] = True
 
     def check(self, reply: Thought) -> None:
         if not reply.text.strip():
@@ -180,7 +185,8 @@ class AnswerNow(AnswerNotes):
     turns: tuple[Turn, ...]
 
     def schema(self, *, reasoning: bool = True) -> Schema:
-        return bound_schema(strict_schema(Finish), letters(self.question))
+        sufficient = {} if self.declining == "allowed" else {"sufficient": {"type": "boolean", "enum": [True]}}
+        return bound_schema(strict_schema(Finish), {**letters(self.question), **sufficient})
 
     def example(self) -> Mapping[str, Any]:
         return {"tool": "answer", "sufficient": True, **example_answer(self.question, len(self.notes))}
@@ -205,6 +211,11 @@ class Act(Request[Action]):
     limits: Limits
     steps: int
     turns: tuple[Turn, ...]
+    declining: Declining = field(default="allowed", metadata=LATER)
+
+    @property
+    def instead(self) -> str:
+        return "call overview, skim or focus, or answer with what the notes support best"
 
     def bounds(self) -> Bounds:
         return letters(self.question)

@@ -39,6 +39,8 @@ class Answer:
     reason: str = ""
     senseless: bool = False
     """True if the run ended because no reply of its models could be used (`reason` says which model and why)."""
+    evidence_cited: bool = True
+    """False if the reply named nothing that was shown: then `evidence` is all that the model had before it."""
 
     @property
     def letter(self) -> str | None:

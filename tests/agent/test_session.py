@@ -165,7 +165,15 @@ def test_evidence_that_was_never_shown_is_left_out(environment):
     answer, model = run(environment, but(Decide, {"option": "B", "evidence": [2, 99, -3]}))
     second = model.asked(Decide)[0].frames[1]
     assert [(each.start_s, each.end_s) for each in answer.evidence] == [(second.time_s, second.time_s + 1)]
-    assert answer.status == "answered"
+    assert (answer.status, answer.evidence_cited) == ("answered", True)
+
+
+@pytest.mark.parametrize("evidence", [[], [99]])
+def test_an_answer_that_names_nothing_that_was_shown_cites_no_evidence(environment, evidence):
+    answer, model = run(environment, but(Decide, {"option": "B", "evidence": evidence}))
+    shown = model.asked(Decide)[0].frames
+    assert (answer.status, answer.evidence_cited) == ("answered", False)
+    assert sum(each.end_s - each.start_s for each in answer.evidence) == len(shown), "all that was shown stands for it"
 
 
 def test_hostile_options_and_questions_are_only_words(environment):

@@ -29,7 +29,8 @@ class _Call:
 class Generator:
     """Sampler of `model` itself, without the top-p, top-k and penalties that its folder may set.
 
-    Training needs samples from the model's own distribution. `prepare_model` makes the model ready for a batch, for a
+    Training needs samples from the model's own distribution. `context_tokens` is the length of a prompt and its reply
+    that the model can hold. `prepare_model` makes the model ready for a batch, for a
     model that is trained between batches.
     """
 
@@ -42,7 +43,7 @@ class Generator:
     ) -> None:
         self.tokenizer, self.max_new_tokens = tokenizer, max_new_tokens
         self._prepare_model = prepare_model or (lambda: nullcontext(model))
-        self._room_tokens = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
+        self.context_tokens = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
         ends = model.generation_config.eos_token_id
         ends = [] if ends is None else ends if isinstance(ends, list) else [ends]
         self._ends = sorted({*ends, tokenizer.eos_token_id} - {None})
@@ -55,9 +56,9 @@ class Generator:
         Temperature 0 takes the likeliest token each time. Raises `ModelRejected` if the prompt is too long for the
         model.
         """
-        if len(prompt) + self.max_new_tokens > self._room_tokens:
+        if not self.has_room(len(prompt)):
             raise ModelRejected(
-                f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self._room_tokens} that "
+                f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self.context_tokens} that "
                 "the model can hold; ask about a shorter video, or take another model"
             )
         call = _Call(list(prompt), temperature, stop)
@@ -68,6 +69,10 @@ class Generator:
                 await self._run(self._batch_with(call))
         assert call.generated is not None
         return call.generated
+
+    def has_room(self, prompt_tokens: int) -> bool:
+        """True if the model can hold a prompt of so many tokens and a reply."""
+        return prompt_tokens + self.max_new_tokens <= self.context_tokens
 
     def _batch_with(self, call: _Call) -> list[_Call]:
         same = [each for each in self._waiting if (each.temperature, each.stop) == (call.temperature, call.stop)]

@@ -15,6 +15,7 @@ from typing import Any
 from agent.core.protocol import Exchange, R, Request, Usage
 from agent.errors import ModelRejected, ModelUnknown
 from agent.models.chat_template import conversation_tokens
+from agent.models.context_fit import fit_context
 from agent.models.generation import Generator
 from agent.models.structured_output import parse_reply, repair_messages, schema_request
 from agent.prompts.render import Message, join_turns, render, turn_messages, user_message
@@ -27,8 +28,9 @@ MAX_NEW_TOKENS = 1024
 class LocalModel:
     """A causal language model that answers requests without frames; one `ask` is one sampled reply.
 
-    `temperature` overrides what requests ask for. `ask` raises `ModelRejected` for frames and for prompts that are
-    too long; a reply that cannot be used is an `Exchange` with `invalid`.
+    `temperature` overrides what requests ask for. What a request quotes is shortened to the model's context
+    (`context_fit`). `ask` raises `ModelRejected` for frames, and where a prompt is too long without any quotation; a
+    reply that cannot be used is an `Exchange` with `invalid`.
     """
 
     has_language = True
@@ -44,10 +46,17 @@ class LocalModel:
                 f"{self.name} reads text only, and {type(request).__name__} shows frames; "
                 "give the roles that see a model of their own"
             )
-        prompt = conversation_tokens(self.generator.tokenizer, conversation(request))
+        generator = self.generator
+        prompt = self._prompt(fit_context(request, generator.context_tokens, generator.max_new_tokens, self._count))
         temperature = request.temperature if self.temperature is None else self.temperature
-        _, exchange = await generate_reply(self.generator, prompt, temperature, request)
+        _, exchange = await generate_reply(generator, prompt, temperature, request)
         return exchange
+
+    def _prompt(self, request: Request[R]) -> list[int]:
+        return conversation_tokens(self.generator.tokenizer, conversation(request))
+
+    def _count(self, request: Request[R]) -> int:
+        return len(self._prompt(request))
 
 
 async def generate_reply(

@@ -16,6 +16,7 @@ from agent.ask_questions import Task, ask_many
 from agent.core.protocol import Exchange, Models, R, Request
 from agent.environment import Environment
 from agent.models.chat_template import first_tokens, message_tokens
+from agent.models.context_fit import fit_context
 from agent.models.generation import Generator
 from agent.models.local import generate_reply
 from agent.prompts.render import render
@@ -43,12 +44,25 @@ class MasterInTraining:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         if type(request).__name__ not in MASTER_REQUESTS or request.attempt:
             return Exchange(None, "a rollout is the master's turns, each requested once")
-        tokenizer = self.generator.tokenizer
-        self._append_message(self._next_message(request) if self.tokens else first_tokens(tokenizer, render(request)))
+        message = self._next_message(request) if self.tokens else self._first_message(request)
+        if not self.generator.has_room(len(self.tokens) + len(message)):
+            return Exchange(None, "the conversation is as long as the model can hold")
+        self._append_message(message)
         reply_tokens, exchange = await generate_reply(self.generator, self.tokens, self.temperature, request)
         self.tokens += reply_tokens
         self.own += [1] * len(reply_tokens)
         return exchange
+
+    def _first_message(self, request: Request[Any]) -> list[int]:
+        """Tokens of the prompt, with its quotations shortened as in `kinodex ask`."""
+
+        def tokens(fitted: Request[Any]) -> list[int]:
+            return first_tokens(self.generator.tokenizer, render(fitted))
+
+        context_tokens = self.generator.context_tokens
+        steps = getattr(request, "steps", 1)  # each is a reply that stays in the sequence
+        reply_tokens = min(steps * self.generator.max_new_tokens, context_tokens // 2)
+        return tokens(fit_context(request, context_tokens, reply_tokens, lambda fitted: len(tokens(fitted))))
 
     def _next_message(self, request: Request[Any]) -> list[int]:
         """Tokens of the message after the master's last turn."""

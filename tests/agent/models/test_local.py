@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from agent.core.question import Question, Video
 from agent.errors import ModelRejected, ModelUnknown
 from agent.models.local import conversation, load_local_model
 from agent.requests.answer import AnswerFrames, Guess
-from agent.variants.longvideoagent.requests import ChooseAction
+from agent.variants.longvideoagent.requests import ChooseAction, Clip
 from jobs.model_choice import ModelChoice, chosen_models
 
 QUESTION, VIDEO = Question("What is it?", ("a kite", "a crow")), Video("0" * 32, "film", 0.0, 60.0)
@@ -46,9 +47,18 @@ def test_what_it_cannot_read_is_said(model, tokenizer, tmp_path):
     with pytest.raises(ModelRejected, match="reads text only"):
         asyncio.run(model.ask(AnswerFrames(question=QUESTION, videos=(VIDEO,), frames=(frame,))))
     with pytest.raises(ModelRejected, match="more than the 4096"):
-        asyncio.run(model.ask(choose(Turn("assistant", "a"), Turn("user", "it " * 4096))))
+        asyncio.run(model.ask(Guess(question=Question("it " * 4096), videos=(VIDEO,))))
     with pytest.raises(ModelUnknown, match=r"holds no config\.json"):
         load_local_model(str(tmp_path))
+
+
+def test_long_words_are_shortened_to_what_the_model_holds(model):
+    clips = tuple(Clip(number, VIDEO.video_id, 0.0, 60.0, "it is " * 200, "transcript") for number in range(1, 41))
+    located = Turn("assistant", "a"), Turn("user", "it " * 4096)
+    for turns in ((), located):
+        exchange = asyncio.run(model.ask(replace(choose(*turns), clips=clips)))
+        assert 2_000 < exchange.usage.input_tokens <= 4096 - model.generator.max_new_tokens
+        assert exchange.usage.output_tokens
 
 
 def test_a_role_may_be_a_folder(folder, tmp_path):

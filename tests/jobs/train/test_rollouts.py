@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+from agent.core.question import Question
+from agent.environment import Environment
 from agent.models.chat_template import first_tokens
 from agent.models.local import load_local_model
+from index.embedding.space import load_space
 from jobs.model_choice import ModelChoice, chosen_models
-from jobs.synthetic.known_answers import read_known
+from jobs.synthetic.known_answers import KnownQuestion, read_known
 from jobs.train.grpo import film_environments
 from jobs.train.rollouts import RolloutContext, sample_rollouts
 from jobs.train.settings import MasterSettings
+from tests.support.libraries.text_library import text_library
 from tests.support.models.training_model import ACTIONS
 
 
@@ -36,3 +40,22 @@ def test_only_what_the_master_said_is_its_own(home):
     assert any(0 in run.own for run in runs)
     valid = [turn for run in runs for turn in run.rollout.messages if turn.text in ACTIONS]
     assert valid
+
+
+def test_long_transcripts_are_shortened_to_the_context_of_the_master(home, tmp_path):
+    model = load_local_model(str(home / "model"), max_new_tokens=4)
+    words = "word " * 60
+    lines = {f"s05e06_seg01_clip_{number:02d}": [(0.0, 60.0, words)] for number in range(40)}
+    library = text_library(tmp_path / "episode", {}, lines, space="builtin")
+    episode = Environment.of(library, library.videos(), load_space("builtin", towers="text").embed_text)
+    known = [KnownQuestion("episode", "said", Question("Who opens the door?", ("he", "she")), 0, 0.0, 1.0)]
+
+    async def sampled():
+        async with chosen_models(ModelChoice()) as frozen:
+            context = RolloutContext(known, {"episode": episode}, frozen)
+            return await sample_rollouts([0] * 4, context, MasterSettings.read(), model.generator)
+
+    for run in asyncio.run(sampled()):
+        assert 2_000 < len(run.prompt) <= 4096 * 3 // 4
+        assert len(run.prompt) + len(run.completion) <= 4096
+        assert sum(run.own)

@@ -20,7 +20,7 @@ from agent.core.protocol import Models
 from agent.trace.events import Event, Exchanged
 from agent.trace.trace import read_trace
 from jobs.bench.evaluation import prepare
-from jobs.bench.prefix_cache import open_cache
+from jobs.bench.prefix_cache import PrefixCache, open_cache
 from jobs.bench.prefix_prompts import Prompt, Tokens, prompt_of_request, prompts_of_trace
 from jobs.bench.restless_model import RestlessModel
 from jobs.model_choice import ModelChoice, chosen_models
@@ -84,7 +84,7 @@ def count_traces(paths: Sequence[Path], size: tuple[int, int], rules: Tokens) ->
 
 def count(run: str, prompts: Iterable[Prompt], rules: Tokens) -> list[PrefixFigures]:
     """Count the tokens of prompts in the order in which they were sent: a row for each kind, then one for all."""
-    caches = defaultdict(lambda: open_cache(rules.rules))
+    caches: defaultdict[str, PrefixCache] = defaultdict(lambda: open_cache(rules.rules))
     rows: dict[str, PrefixFigures] = {}
     for prompt in prompts:
         served = caches[prompt.model].serve(prompt.tokens)

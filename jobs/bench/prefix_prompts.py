@@ -30,6 +30,8 @@ LABEL = re.compile(r"^\[(frame \d+ at [^\n]*)\]$", re.MULTILINE)
 """A line of a trace's prompt that stands for a picture."""
 
 Tokenize = Callable[[str], Sequence[Token]]
+Parts = Sequence[str | Picture]
+"""One message."""
 
 
 def split_text(text: str) -> list[Token]:
@@ -55,7 +57,7 @@ class Tokens:
     pictures: PictureRule = "openai"
     tokenize: Tokenize = split_text
 
-    def of(self, head: str, messages: Sequence[Sequence[str | Picture]], speakers: Sequence[str]) -> list[Token]:
+    def of(self, head: str, messages: Sequence[Parts], speakers: Sequence[str]) -> list[Token]:
         """List the tokens of a head and messages, each message a list of texts and pictures."""
         tokens = list(self.tokenize(head))
         for speaker, parts in zip(speakers, messages, strict=True):
@@ -73,14 +75,13 @@ class Tokens:
 
 def load_tokenizer(folder: Path) -> Tokenize:
     """Load the tokenizer of a folder of transformers. Raises `UsageError` if there is none."""
-    from transformers import AutoTokenizer
+    from tokenizers import Tokenizer
 
-    library: Any = AutoTokenizer
-    try:
-        tokenizer = library.from_pretrained(str(folder))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"got --tokenizer {folder}: {error}; give a folder with tokenizer.json") from error
-    return lambda text: tokenizer.encode(text, add_special_tokens=False) if text else []
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        raise UsageError(f"got --tokenizer {folder}, which holds no tokenizer.json; give the folder of a model")
+    tokenizer = Tokenizer.from_file(str(file))
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 
 
 def parse_tokens(rules: str, pictures: str, tokenizer: Path | None) -> Tokens:
@@ -123,7 +124,7 @@ def prompts_of_trace(records: Sequence[Record], size: tuple[int, int], rules: To
     for record in records:
         if record["event"] == "Exchanged":
             head = record["request"] if rules.rules == "openai" else ""
-            parts = [list(_recorded_parts(record, size)), *_recorded_turns(record["inputs"])]
+            parts: list[Parts] = [list(_recorded_parts(record, size)), *_recorded_turns(record["inputs"])]
             speakers = ["user", *_speakers(record["inputs"])]
             tokens = rules.of(head, parts, speakers)
             yield Prompt(record["request"], record["model"], tuple(tokens), _count_pictures(parts))
@@ -144,7 +145,7 @@ def _picture(picture: Picture, rule: PictureRule) -> list[Token]:
     return [(digest, place) for place in range(count)]
 
 
-def _count_pictures(messages: Sequence[Sequence[str | Picture]]) -> int:
+def _count_pictures(messages: Sequence[Parts]) -> int:
     return sum(isinstance(part, Picture) for parts in messages for part in parts)
 
 

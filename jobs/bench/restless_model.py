@@ -34,13 +34,19 @@ class RestlessModel:
         return self.model.has_language
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
-        if isinstance(request, Decide) and not request.must_answer:
-            open_ones = [each for each in request.candidates if each.explorable]
-            if open_ones:
-                best = max(open_ones, key=lambda each: each.score or 0.0)
-                return Exchange(request.Reply.model_validate(_exploring(best.segment.number)), None)
+        number = _best_open(request)
+        if number is not None:
+            return Exchange(request.Reply.model_validate(_exploring(number)), None)
         exchange = await self.model.ask(request)
         return exchange if exchange.reply is None else replace(exchange, reply=_with_reasons(exchange.reply))
+
+
+def _best_open(request: Request[Any]) -> int | None:
+    """The segment to explore next; None if the request is not for a decision, or none can be explored."""
+    if not isinstance(request, Decide) or request.must_answer:
+        return None
+    open_ones = [each for each in request.candidates if each.explorable]
+    return max(open_ones, key=lambda each: each.score or 0.0).segment.number if open_ones else None
 
 
 def _exploring(number: int) -> dict[str, Any]:

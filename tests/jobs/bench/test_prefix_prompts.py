@@ -72,8 +72,19 @@ def test_options_that_are_no_rules() -> None:
 
 
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="give a folder with tokenizer"):
+    with pytest.raises(UsageError, match="holds no tokenizer"):
         parse_tokens("vllm", "openai", tmp_path)
+
+
+def test_the_tokenizer_of_a_folder(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {word: number for number, word in enumerate(["?", "Look", "<", "|"])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    rules = parse_tokens("vllm", "openai", tmp_path)
+    assert list(rules.tokenize("Look Look away")) == [1, 1, 0]
 
 
 def _prompt(colour: str | None):

@@ -20,6 +20,7 @@ class Scorer:
     has_language: bool = True
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
+        reply: dict[str, object]
         if isinstance(request, Decide):
             reply = {"action": "insufficient_evidence", "segment": None, "option": None, "answer": None, "evidence": []}
         else:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from agent.core.answer_rules import Declining, allowed_actions
-from agent.core.protocol import Reasoned, Reply, Request, ShownFrame
+from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers
 from agent.core.question import LATER, Note, Question, Video
 from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.errors import InvalidReply
@@ -103,10 +103,11 @@ class AnswerRequest(Request[Conclusion]):
         return allowed_actions(("answer", "insufficient_evidence"), self.declining)
 
     def bounds(self) -> Bounds:
-        return {"action": one_of(self.actions), **letters(self.question)}
+        return {"action": one_of(self.actions), **letters(self.question, or_null=len(self.actions) > 1)}
 
     def example(self) -> Mapping[str, Any]:
-        return {"action": "answer", **example_answer(self.question, len(self.frames) + len(getattr(self, "notes", ())))}
+        frames, notes = citation_numbers(self.frames, getattr(self, "notes", ()))
+        return {"action": "answer", **example_answer(self.question, [*frames, *notes])}
 
     def check(self, reply: Conclusion) -> None:
         if reply.action == "answer":
@@ -160,11 +161,11 @@ class Guess(AnswerRequest):
     role: ClassVar[str] = "policy"
 
 
-def letters(question: Question) -> Bounds:
+def letters(question: Question, *, or_null: bool = True) -> Bounds:
     """Bind `option` to the letters of a question, which are the same for most questions of a benchmark."""
     if not question.options:
         return {"option": NULL}
-    return {"option": one_of([letter for letter, _ in question.lettered], or_null=True)}
+    return {"option": one_of([letter for letter, _ in question.lettered], or_null=or_null)}
 
 
 def cited_frames() -> Mapping[str, object]:
@@ -172,8 +173,8 @@ def cited_frames() -> Mapping[str, object]:
     return {"description": "numbers of the frames that show the answer"}
 
 
-def example_answer(question: Question, count: int) -> Mapping[str, Any]:
-    """An example of an answer of which `count` frames or notes are the basis.
+def example_answer(question: Question, numbers: Sequence[int]) -> Mapping[str, Any]:
+    """An example of an answer that cites one of the frames or notes with these numbers.
 
     Its letter differs from question to question: one that were always the same would draw a weak model's answers.
     """
@@ -181,7 +182,7 @@ def example_answer(question: Question, count: int) -> Mapping[str, Any]:
     option, answer = None, "the ball rolls behind the goal"
     if question.options:
         option, answer = question.lettered[zlib.crc32(question.text.encode()) % len(question.options)][0], None
-    return {"reasoning": why, "option": option, "answer": answer, "evidence": [min(2, count)] if count else []}
+    return {"reasoning": why, "option": option, "answer": answer, "evidence": [*numbers[:1]]}
 
 
 def check_answer(question: Question, reply: Answered) -> None:

@@ -21,6 +21,7 @@ from agent.core.protocol import (
     Score,
     SegmentNumber,
     ShownFrame,
+    citation_numbers,
     described,
     with_reasoning,
 )
@@ -229,13 +230,14 @@ class Decide(Request[Decision]):
         return super().instead if self.must_answer else "choose a segment to explore, or answer"
 
     def bounds(self) -> Bounds:
-        bounds = {"action": one_of(self.actions), **letters(self.question), "evidence": cited_frames()}
+        option = letters(self.question, or_null=len(self.actions) > 1)
+        bounds = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
         return bounds | {"segment": NULL} if self.must_answer else bounds
 
     def example(self) -> Mapping[str, Any]:
         open_ones = [each for each in self.candidates if each.explorable]
         if self.must_answer or not open_ones:
-            return {"action": "answer", "segment": None, **example_answer(self.question, len(self.frames))}
+            return {"action": "answer", "segment": None, **example_answer(self.question, citation_numbers(self.frames)[0])}
         best = max(open_ones, key=lambda each: each.score or 0.0)
         why = "The ball is in play in the earlier frames and gone in the later ones; what happened lies in between."
         return {"reasoning": why, "action": "explore", "segment": best.segment.number, "evidence": []}

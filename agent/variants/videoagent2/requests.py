@@ -161,7 +161,7 @@ class Assess(Request[Assessment]):
         return {**letters(self.question), "evidence": {"description": "numbers of the notes that it rests on"}}
 
     def example(self) -> Mapping[str, Any]:
-        return {**example_answer(self.question, len(self.notes)), "confidence": 3}
+        return {**example_answer(self.question, range(1, len(self.notes) + 1)), "confidence": 3}
 
     def check(self, reply: Assessment) -> None:
         if reply.confidence > 0:

@@ -189,7 +189,7 @@ class AnswerNow(AnswerNotes):
         return bound_schema(strict_schema(Finish), {**letters(self.question), **sufficient})
 
     def example(self) -> Mapping[str, Any]:
-        return {"tool": "answer", "sufficient": True, **example_answer(self.question, len(self.notes))}
+        return {"tool": "answer", "sufficient": True, **example_answer(self.question, range(1, len(self.notes) + 1))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +222,7 @@ class Act(Request[Action]):
 
     def example(self) -> Mapping[str, Any]:
         blank = dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer"))
-        return {"tool": "overview", **blank, "sufficient": False, "evidence": []}
+        return {"tool": "overview", **blank, "sufficient": True, "evidence": []}
 
     def check(self, reply: Action) -> None:
         if reply.tool == "answer" and reply.sufficient:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agent.core.answer_rules import Declining
 from agent.core.question import LATER
@@ -26,20 +25,8 @@ from agent.core.reply_schema import (
     without_reasoning,
 )
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 REASONING_NAMES = (REASONING, "thought", "thoughts", "explanation", "reason", "rationale", "analysis")
 """Names under which reasons are read: older traces have "thought", papers' prompts "explanation"."""
-
-
-def _number(value: object) -> object:
-    """The number in "85%", "85/100" or "Segment 3"; anything else as it is."""
-    if isinstance(value, str) and (found := _NUMBER.search(value)):
-        return found[0]
-    return value
-
-
-Score = Annotated[float, Field(ge=0, le=100), BeforeValidator(_number)]
-SegmentNumber = Annotated[int, BeforeValidator(_number)]
 
 
 def after_thought(text: str) -> str:
@@ -119,20 +106,24 @@ class ShownFrame:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Costs of an exchange. `cached_tokens` are those of `input_tokens` that the server had cached."""
+    """Costs of an exchange. `cached_tokens` are those of `input_tokens` that the server had cached.
+
+    A server that does not say how many tokens it read makes an exchange one of `unknown_calls`: its tokens are
+    `estimated_tokens`, in and out, and its cost is an estimate too. `sheets` and `left_out_frames` count what was sent
+    to a server that takes few pictures.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
+    unknown_calls: int = 0
+    estimated_tokens: int = 0
+    sheets: int = 0
+    left_out_frames: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.cost + other.cost,
-        )
+        return Usage(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 @dataclass(frozen=True, kw_only=True)

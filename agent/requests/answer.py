@@ -24,6 +24,7 @@ from agent.core.answer_rules import Declining, allowed_actions
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers
 from agent.core.question import LATER, Note, Question, Video
 from agent.core.reply_schema import NULL, Bounds, one_of
+from agent.core.reply_values import Numbers
 from agent.errors import InvalidReply
 
 WORDS = "\0"
@@ -58,7 +59,7 @@ class Answered(Reply):
 
     option: str | None = Field(description="letter of the chosen option, else null")
     answer: str | None = Field(description="the answer in words, else null")
-    evidence: list[int] = Field(description="numbers of the frames or notes that show the answer")
+    evidence: Numbers = Field(description="numbers of the frames or notes that show the answer")
     """Numbers of the shown frames (1 is the first) that the answer rests on."""
 
 

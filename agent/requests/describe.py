@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from agent.core.protocol import Reply, Request, Score, ShownFrame
+from agent.core.protocol import Reply, Request, ShownFrame
 from agent.core.question import Note, Segment, Video
+from agent.core.reply_values import Score
 from agent.errors import InvalidReply
 
 CLOSED = {"additionalProperties": False}

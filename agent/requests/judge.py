@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from agent.core.protocol import Reasoned, Request, SegmentNumber
+from agent.core.protocol import Reasoned, Request
+from agent.core.reply_values import whole_number
 
-Grade = Annotated[SegmentNumber, Field(ge=0, le=3)]
+Grade = Annotated[int, Field(ge=0, le=3), BeforeValidator(whole_number)]
 
 
 class Verdict(Reasoned):

@@ -6,7 +6,7 @@ Replies are accepted in the shapes that the papers' prompts ask for too, such as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -18,8 +18,6 @@ from agent.core.protocol import (
     Reasoned,
     Reply,
     Request,
-    Score,
-    SegmentNumber,
     ShownFrame,
     citation_numbers,
     described,
@@ -27,6 +25,7 @@ from agent.core.protocol import (
 )
 from agent.core.question import LATER, Question, ScoredSegment, Segment, Video
 from agent.core.reply_schema import NULL, Bounds, exactly, one_of
+from agent.core.reply_values import Score, WholeNumber
 from agent.errors import InvalidReply
 from agent.requests.answer import (
     Answered,
@@ -40,7 +39,7 @@ from agent.requests.answer import (
 
 MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
-EXAMPLE_SCORES = (("the ball is in play at its start", 70), ("only spectators at both ends", 15))
+EXAMPLE_SCORES = (("ball in play", 70), ("spectators only", 15))
 ScoreKind = Literal["fused", "reward", "none"]
 ACTIONS = ("explore", "answer", "insufficient_evidence")
 
@@ -50,8 +49,8 @@ class SegmentScore(Reply):
 
     model_config = described("How much one segment promises for the question, from 0 to 100, and why.")
 
-    segment: SegmentNumber = Field(description="its number")
-    reasoning: str = Field(default="", description="what its frames suggest about it, in a sentence or two")
+    segment: WholeNumber = Field(description="its number")
+    reasoning: str = Field(default="", description="what its frames suggest about it, in at most 15 words")
     """Shown to the policy too, so that models that think before they write give it as well."""
     score: Score = Field(description="how much it promises, a whole number from 0 to 100 (not 0 to 1)")
 
@@ -101,7 +100,7 @@ class Queries(Reasoned):
 
 class _NextStep(Reasoned):
     action: Literal["explore", "answer", "insufficient_evidence"] = Field(description="what to do next")
-    segment: SegmentNumber | None = Field(description="number of the segment to explore, else null")
+    segment: WholeNumber | None = Field(description="number of the segment to explore, else null")
 
 
 class Decision(Answered, _NextStep):
@@ -136,7 +135,7 @@ class DiscoverQueries(Request[Queries]):
     def check(self, reply: Queries) -> None:
         if not reply.queries:
             raise InvalidReply(f"no query at all; give 1 to {MAX_QUERIES}")
-        _check_queries(reply)
+        check_queries(reply.queries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +157,7 @@ class ProposeQueries(Request[Queries]):
         return {"reasoning": why, "queries": ["scoreboard beside the meadow", "torn net of a goal"]}
 
     def check(self, reply: Queries) -> None:
-        _check_queries(reply)
+        check_queries(reply.queries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +236,11 @@ class Decide(Request[Decision]):
     def example(self) -> Mapping[str, Any]:
         open_ones = [each for each in self.candidates if each.explorable]
         if self.must_answer or not open_ones:
-            return {"action": "answer", "segment": None, **example_answer(self.question, citation_numbers(self.frames)[0])}
+            return {
+                "action": "answer",
+                "segment": None,
+                **example_answer(self.question, citation_numbers(self.frames)[0]),
+            }
         best = max(open_ones, key=lambda each: each.score or 0.0)
         why = "The ball is in play in the earlier frames and gone in the later ones; what happened lies in between."
         return {"reasoning": why, "action": "explore", "segment": best.segment.number, "evidence": []}
@@ -261,7 +264,8 @@ class Decide(Request[Decision]):
             raise InvalidReply(f"segment {number} cannot be explored; choose one of {open_ones}, or answer")
 
 
-def _check_queries(reply: Queries) -> None:
-    for query in reply.queries:
+def check_queries(queries: Sequence[str]) -> None:
+    """Raise `InvalidReply` for a search text that is empty or too long."""
+    for query in queries:
         if not query.strip() or len(query) > MAX_QUERY_CHARACTERS:
             raise InvalidReply(f"a query is empty or over {MAX_QUERY_CHARACTERS} characters; use a few words")

@@ -5,22 +5,20 @@ How the master writes its turns is in `agent.variants.longvideoagent.action_pars
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from agent.core.answer_rules import Declining
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, Turn, described
 from agent.core.question import LATER, Question, Video
 from agent.core.reply_schema import Bounds
+from agent.core.reply_values import Numbers
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
 from agent.variants.longvideoagent.action_parser import ENDS, action_values
-
-_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +144,10 @@ class AnswerNow(AnswerNotes):
     turns: tuple[Turn, ...] = ()
 
 
-def _clip_numbers(value: object) -> object:
-    """The numbers in "<clip_3>, <clip_4>" or ["<clip_3>", 4]; anything else as it is."""
-    if isinstance(value, str):
-        return _NUMBER.findall(value)
-    if isinstance(value, list):
-        return [found[0] if isinstance(each, str) and (found := _NUMBER.search(each)) else each for each in value]
-    return [value] if isinstance(value, int) else value
-
-
 class Located(Reasoned):
     """The clips that a question is about, in order; none if the words do not tell."""
 
-    clips: Annotated[list[int], BeforeValidator(_clip_numbers)] = Field(description="numbers of the chosen clips")
+    clips: Numbers = Field(description="numbers of the chosen clips")
 
     @model_validator(mode="before")
     @classmethod

@@ -12,6 +12,7 @@ from agent.core.answer_rules import Declining, allowed_actions
 from agent.core.protocol import Reasoned, Request, ShownFrame
 from agent.core.question import LATER, Question, Video, named_video
 from agent.core.reply_schema import NULL, Bounds, one_of
+from agent.core.reply_values import Seconds
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, check_answer, cited_frames, letters
@@ -22,7 +23,7 @@ ACTIONS = ("look", "answer", "insufficient_evidence")
 class _Look(Reasoned):
     action: Literal["look", "answer", "insufficient_evidence"] = Field(description="what to do next")
     video: str | None = Field(description="id of the video to look at, else null")
-    times_s: list[float] = Field(description="times in seconds, if you look")
+    times_s: list[Seconds] = Field(description="times in seconds, if you look")
 
 
 class FrameChoice(Answered, _Look):

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from agent.core.protocol import Reasoned, Reply, Request, SegmentNumber, described
+from agent.core.protocol import Reasoned, Reply, Request, described
 from agent.core.question import Note, Question, Segment, Video
 from agent.core.reply_schema import Bounds
+from agent.core.reply_values import WholeNumber, whole_number
 from agent.errors import InvalidReply
 
 SURE = 3
 """The top of the scale: 1, the information is insufficient; 2, partly sufficient; 3, sufficient."""
-Confidence = Annotated[SegmentNumber, Field(ge=1, le=SURE)]
+Confidence = Annotated[int, Field(ge=1, le=SURE), BeforeValidator(whole_number)]
 
 
 class Reflection(Reasoned):
@@ -36,7 +37,7 @@ class Wanted(Reply):
 
     model_config = described("What a frame should show, and the segment in which to look for it.")
 
-    segment: SegmentNumber = Field(description="number of the segment in which to look")
+    segment: WholeNumber = Field(description="number of the segment in which to look")
     description: str = Field(description="what is to be seen in the frame")
 
 

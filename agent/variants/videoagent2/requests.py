@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, described
 from agent.core.question import Note, Question, Video, named_video
 from agent.core.reply_schema import NULL, Bounds, Schema, exactly, one_of, without_reasoning
+from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, check_answer, example_answer, letters
@@ -26,9 +27,9 @@ MOST_CONFIDENT = 5
 """The upper end of the scale of an answer's confidence; 0 is no answer."""
 
 
-def _number(value: object) -> object:
-    """The number before the slash in "4/5"."""
-    return value.partition("/")[0].strip() if isinstance(value, str) else value
+def _level(value: object) -> object:
+    """A confidence from 0 to 5: 4 for "4/5" or "80%"; a bare 80 is out of scale."""
+    return on_scale(value, float(MOST_CONFIDENT))
 
 
 def _listed(value: object) -> object:
@@ -42,7 +43,7 @@ def _listed(value: object) -> object:
 class Assessment(Answered, Reasoned):
     """The answer A_t that the bank gives, and its confidence cf_t from 1 to 5; 0: the bank does not hold enough."""
 
-    confidence: Annotated[float, Field(ge=0, le=MOST_CONFIDENT), BeforeValidator(_number)] = Field(
+    confidence: Annotated[float, Field(ge=0, le=MOST_CONFIDENT, allow_inf_nan=False), BeforeValidator(_level)] = Field(
         description="how sure you are of the answer, 0 if there is none"
     )
 
@@ -58,9 +59,9 @@ class ToolCall(Reply):
 
     tool: Tool = Field(description="the tool to call")
     video: str | None = Field(description="id of the video")
-    start_s: float = Field(description="seconds")
-    end_s: float | None = Field(description="seconds, or null for one frame")
-    box: Annotated[list[float] | None, BeforeValidator(_listed)] = Field(description="[x0, y0, x1, y1], or null")
+    start_s: Seconds = Field(description="seconds")
+    end_s: Seconds | None = Field(description="seconds, or null for one frame")
+    box: Annotated[list[FiniteFloat] | None, BeforeValidator(_listed)] = Field(description="[x0, y0, x1, y1], or null")
     label: str | None = Field(description="the thing, or null")
 
     @model_validator(mode="before")
@@ -97,7 +98,7 @@ class Clause(Reply):
     """A part of a caption that can be right or wrong by itself, and how sure the model is of it, 0 to 1."""
 
     text: str = Field(description="what is seen")
-    confidence: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description="how sure you are of it")
+    confidence: Confidence | None = Field(default=None, description="how sure you are of it")
 
 
 class FrameCaption(Reply):
@@ -105,7 +106,7 @@ class FrameCaption(Reply):
 
     model_config = described("What one of the shown frames (1 is the first) shows.")
 
-    frame: int = Field(description="its number")
+    frame: WholeNumber = Field(description="its number")
     clauses: list[Clause] = Field(description="short, each about one thing")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -12,6 +12,7 @@ from agent.core.answer_rules import Declining
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, Turn, after_thought, described
 from agent.core.question import LATER, Note, Question, Segment, Video
 from agent.core.reply_schema import Bounds, Schema, bound_schema, exactly, strict_schema
+from agent.core.reply_values import Numbers, Seconds, WholeNumber
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, example_answer, letters
@@ -31,7 +32,6 @@ BLANK: Mapping[str, object] = {
     "evidence": [],
 }
 NOTHING = (None, "", "null")
-Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Finish(BaseModel):
     sufficient: bool
     option: str | None
     answer: str | None
-    evidence: list[int]
+    evidence: Numbers
 
 
 class Thought(Reply):
@@ -239,7 +239,7 @@ class DescribedFrame(Reply):
 
     model_config = described("What one frame shows.")
 
-    frame: int = Field(description="its number")
+    frame: WholeNumber = Field(description="its number")
     """Its number among those shown, from 1."""
     description: str = Field(description="what it shows")
 
@@ -274,7 +274,7 @@ class Finding(Reasoned):
 
     found: bool = Field(description="true if the clip shows it")
     answer: str = Field(description="the answer in few words, else empty")
-    frames: list[int] = Field(description="numbers of the frames that show it")
+    frames: Numbers = Field(description="numbers of the frames that show it")
 
     @model_validator(mode="before")
     @classmethod

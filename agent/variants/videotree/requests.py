@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from agent.core.protocol import REASONING_NAMES, Reasoned, Reply, Request, SegmentNumber, described
+from agent.core.protocol import REASONING_NAMES, Reasoned, Reply, Request, described
 from agent.core.question import Note, Question, Video
 from agent.core.reply_schema import Bounds, exactly
+from agent.core.reply_values import WholeNumber, whole_number
 from agent.errors import InvalidReply
 
 HIGHLY_RELEVANT = 3
 """The top of the scale: 1, not relevant; 2, somewhat relevant; 3, highly relevant."""
-Level = Annotated[SegmentNumber, Field(ge=1, le=HIGHLY_RELEVANT)]
+Level = Annotated[int, Field(ge=1, le=HIGHLY_RELEVANT), BeforeValidator(whole_number)]
 
 
 class Relevance(Reply):
@@ -23,7 +24,7 @@ class Relevance(Reply):
 
     model_config = described("How relevant one cluster is, from 1 to 3.")
 
-    cluster: SegmentNumber = Field(description="its number")
+    cluster: WholeNumber = Field(description="its number")
     relevance: Level = Field(description="a whole number")
 
 

@@ -24,12 +24,14 @@ from jobs.evaluation.report.plots_accuracy import (
     cost_plot,
     duration_plot,
     p_label,
+    pair_p_label,
     pair_plot,
 )
 from jobs.evaluation.report.plots_search import distance_plot, entropy_plot, frames_plot, rounds_plot
-from jobs.evaluation.report.tables import FEW_VIDEOS
+from jobs.evaluation.report.tables import counts, notices
 from jobs.evaluation.run.run_folder import FIGURES, PAGE, write_whole
 from jobs.evaluation.score.report import EvalReport, Pair, Standing
+from jobs.evaluation.score.statistics import FEW_VIDEOS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -73,6 +75,7 @@ def write_page(report: EvalReport, folder: Path) -> Path:
             rivals=_rivals(report, best),
             deep=[each for each in agents_of(report) if len(each.depths) > 1],
             few_videos=FEW_VIDEOS,
+            notices=notices(report),
             shared=[report.asked / max(report.videos, 1), *QUESTIONS_A_VIDEO],
         )
     )
@@ -122,7 +125,7 @@ def templates() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True)
-    made.filters |= {"amount": amount, "p_label": p_label}
+    made.filters |= {"amount": amount, "p_label": p_label, "pair_p_label": pair_p_label, "counts": counts}
     return made
 
 

@@ -66,7 +66,7 @@ def cost_plot(report: EvalReport) -> Iterator[Plot]:
     scale = scale_of(report)
     caption = (
         f"{scale.name} against what a question takes on average, with 95 % confidence intervals. Up and to the left is "
-        "better. Dashed lines: controls that see no frames."
+        "better. Dashed lines: controls that see no frames, and imported answers, whose costs are not known."
     )
     draw = partial(draw_against_costs, report=report, costs=held)
     width_in = PAGE_IN if len(held) > 1 else COLUMN_IN
@@ -155,10 +155,10 @@ def draw_accuracy(figure: Figure, report: EvalReport) -> None:
 
 
 def draw_against_costs(figure: Figure, report: EvalReport, costs: Mapping[str, str]) -> None:
-    """Draw a panel a cost, with a point for every system that has it; a line at each control that sees no frames."""
+    """Draw a panel a cost, with a point for every system that has it; a line at each without costs."""
     panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
     scale, drawn = scale_of(report), series_styles(report)
-    flat = [each for each in report.standings if each.is_control and not any(each.frames)]
+    flat = [each for each in report.standings if each.imported or (each.is_control and not any(each.frames))]
     for axes, (cost, label) in zip(panels, costs.items(), strict=True):
         points = [each for each in report.standings if each not in flat and each.costs[cost].mean > 0]
         for each in points:
@@ -238,12 +238,19 @@ def draw_pairs(figure: Figure, report: EvalReport, pairs: Sequence[Pair]) -> Non
         sure = low is not None and high is not None and (low > 0 or high < 0)
         _interval(axes, scale, pair.difference, y, SeriesStyle(INK if sure else MUTED, "s"), across=True)
         # Spaces as wide as a digit, so that the p-values stand under each other.
-        text = f"{scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)}   {p_label(pair.p_value)}"
+        text = f"{scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)}   {pair_p_label(pair)}"
         _beside(axes, y, text, INK if sure else MUTED)
     axes.set_yticks(range(len(pairs)), [wrapped(f"{pair.a} − {pair.b}", 36) for pair in pairs], fontsize=6.5)
     axes.set_ylim(len(pairs) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("Difference in " + (scale.label.lower() if scale.unit != "%" else "accuracy (percentage points)"))
+
+
+def pair_p_label(pair: Pair) -> str:
+    """Format the p-value of a pair, clustered where there is one, else the exact one."""
+    if pair.p_value is None and pair.exact_p_value is not None:
+        return f"exact {p_label(pair.exact_p_value)}"
+    return p_label(pair.p_value)
 
 
 def p_label(p_value: float | None) -> str:

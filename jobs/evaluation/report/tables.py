@@ -11,12 +11,16 @@ from jobs.benchmarks.select_samples import WHOLE
 from jobs.evaluation.score.compare import Comparison, Versus
 from jobs.evaluation.score.report import EvalReport, Pair, Standing
 from jobs.evaluation.score.scorers import BEST_JUDGED
-from jobs.evaluation.score.statistics import Estimate
+from jobs.evaluation.score.statistics import FEW_VIDEOS, Estimate
 
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
 
 NOTHING = "–"
+NOT_KNOWN = "not known"
+FEW_QUESTIONS = 5
+"""With fewer questions a share is given as counts."""
+ROUNDING = 1e-9
 GAP = 2
 """Characters between two columns."""
 
@@ -72,19 +76,34 @@ def markdown(table: Table) -> str:
 
 
 def with_error(estimate: Estimate, scale: float = 1.0) -> str:
-    """Format a mean with its standard error, if there is one."""
-    if not estimate.questions:
-        return NOTHING
-    digits = 3 if scale == 1.0 else 2
-    error = "" if estimate.error is None else f" ± {scale * estimate.error:.{digits}f}"
-    return f"{scale * estimate.mean:.{digits}f}{error}"
+    """Format a mean with its standard error, or its interval where all videos agree; few questions as counts."""
+    if estimate.error is None and estimate.questions >= FEW_QUESTIONS:
+        return with_interval(estimate, scale)
+    return _mean(estimate, scale)
 
 
 def with_interval(estimate: Estimate, scale: float = 1.0) -> str:
-    """Format a mean with its standard error and its interval."""
+    """Format a mean with its standard error, if there is one, and its interval."""
     if estimate.low is None or estimate.high is None:
-        return with_error(estimate, scale)
-    return f"{with_error(estimate, scale)} [{scale * estimate.low:.2f}, {scale * estimate.high:.2f}]"
+        return _mean(estimate, scale)
+    return f"{_mean(estimate, scale)} [{scale * estimate.low:.2f}, {scale * estimate.high:.2f}]"
+
+
+def counts(estimate: Estimate) -> str | None:
+    """Format the share of fewer than `FEW_QUESTIONS` questions as counts, 3 of 4; None for others, and for scores."""
+    right = estimate.mean * estimate.questions
+    is_share = abs(right - round(right)) < ROUNDING
+    return f"{round(right)} of {estimate.questions}" if 0 < estimate.questions < FEW_QUESTIONS and is_share else None
+
+
+def _mean(estimate: Estimate, scale: float) -> str:
+    if not estimate.questions:
+        return NOTHING
+    few = counts(estimate) if scale == 1.0 else None
+    digits = 3 if scale == 1.0 else 2
+    is_known = estimate.error is not None and estimate.questions >= FEW_QUESTIONS
+    error = f" ± {scale * (estimate.error or 0.0):.{digits}f}" if is_known else ""
+    return few or f"{scale * estimate.mean:.{digits}f}{error}"
 
 
 def difference(pair: Pair, scale: float = 1.0) -> str:
@@ -149,11 +168,10 @@ COSTS = {
 """The costs of the main table, with their heads and digits."""
 MOST_LINES = 10
 """Lines of missing videos and of problems, each; report.json and the page have all."""
-FEW_VIDEOS = 20
-"""With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
 NOTES = (
-    "± is a standard error clustered by video, [ ] a 95 % interval; costs are means a question; "
-    "p is of each pair alone, not corrected for the number of pairs"
+    "± is a standard error clustered by video, [ ] a 95 % interval, exact with few videos; costs are means a question; "
+    "p is clustered by video, exact p is McNemar's on the questions; each is of its pair alone, not corrected for the "
+    "number of pairs"
 )
 
 
@@ -182,26 +200,37 @@ def facts(report: EvalReport) -> list[str]:
     space = f", in {report.facts['space']}" if "space" in report.facts else ""
     lines.append(f"index: {held} of {cost.videos:,} videos, {cost.hours:.1f} hours{space}")
     if 0 < report.videos < FEW_VIDEOS:
-        lines.append(f"only {report.videos} videos: the errors themselves are rough, one of 0.000 above all")
+        lines.append(f"only {report.videos} videos: the errors themselves are rough; trust the intervals")
+    lines += notices(report)
     lines += _some("missing", [f"{each.video} ({each.questions} questions): {each.why}" for each in report.missing])
-    lines += _some("left out", [f"{each.where}: {each.what}" for each in report.problems])
+    lines += _some("noted in the annotations", [f"{each.where}: {each.what}" for each in report.problems])
     return lines
 
 
+def notices(report: EvalReport) -> list[str]:
+    """Write what happened in the questions of a system and may not be overlooked, a line a system."""
+    return [
+        f"{each.name}: {', '.join(f'{count:,} {what}' for what, count in each.notices.items())}"
+        for each in report.standings
+        if each.notices
+    ]
+
+
 def cost_text(standing: Standing, name: str) -> str:
-    """Format a mean cost with its digits."""
-    return f"{standing.costs[name].mean:,.{COSTS[name][1]}f}"
+    """Format a mean cost with its digits; of an imported system it is not known."""
+    return f"{standing.costs[name].mean:,.{COSTS[name][1]}f}" if name in standing.costs else NOT_KNOWN
 
 
 def _pairs(pairs: Sequence[Pair], scale: float) -> Table:
     """Make the table of differences on the questions of which both have a score."""
-    heads = ("a", "b", "a less b [95 %]", "p", "both right", "only a", "only b", "neither", "questions")
+    heads = ("a", "b", "a less b [95 %]", "p", "exact p", "both right", "only a", "only b", "neither", "questions")
     rows = [
         (
             pair.a,
             pair.b,
             difference(pair, scale),
             p_text(pair.p_value),
+            p_text(pair.exact_p_value),
             *(f"{count:,}" for count in (pair.both, pair.only_a, pair.only_b, pair.neither, pair.difference.questions)),
         )
         for pair in pairs
@@ -220,7 +249,8 @@ def _main(report: EvalReport, scale: float) -> Table:
         columns["accuracy"] = lambda each: with_interval(each.accuracy)
     if partly:
         columns["scored"] = lambda each: f"{each.accuracy.questions:,}"
-    columns["evidence"] = lambda each: _share(each.evidence)
+    if any(each.shown is not None for each in report.standings):
+        columns |= _EVIDENCE
     if grounded:
         columns["grounding"] = lambda each: _share(each.grounding)
     columns["unanswered"] = lambda each: f"{each.unanswered:,}"
@@ -263,7 +293,16 @@ def _cell(found: Mapping[str, Estimate], category: str, scale: float) -> str:
 
 
 def _share(estimate: Estimate | None) -> str:
-    return NOTHING if estimate is None else f"{estimate.mean:.2f}"
+    return NOTHING if estimate is None else counts(estimate) or f"{estimate.mean:.2f}"
+
+
+_EVIDENCE: dict[str, Callable[[Standing], str]] = {
+    "cited": lambda each: _share(each.cited),
+    "cited tIoU": lambda each: NOTHING if each.cited_overlap is None else f"{each.cited_overlap.mean:.2f}",
+    "shown": lambda each: _share(each.shown),
+    "shown tIoU": lambda each: NOTHING if each.shown_overlap is None else f"{each.shown_overlap.mean:.2f}",
+}
+"""Evidence that was cited, and all that was shown: the share that touches a true range, and the mean overlap."""
 
 
 def _some(title: str, lines: Sequence[str]) -> list[str]:
@@ -278,7 +317,7 @@ COMPARED_COSTS = ("frames", "tokens", "cost", "seconds")
 
 def comparison_table(comparison: Comparison) -> Table:
     """Make a row for every two systems; costs are the means a question of the one and of the other."""
-    heads = ("a", "b", "a scores", "b scores", "a less b [95 %]", "p", "only a", "only b", "questions")
+    heads = ("a", "b", "a scores", "b scores", "a less b [95 %]", "p", "exact p", "only a", "only b", "questions")
     scale = scale_of(comparison.scoring)
     rows = tuple(_row(each, scale) for each in comparison.versus)
     return Table(
@@ -311,6 +350,7 @@ def _row(versus: Versus, scale: float) -> tuple[str, ...]:
         with_error(b.accuracy, scale),
         difference(pair, scale),
         p_text(pair.p_value),
+        p_text(pair.exact_p_value),
         *(f"{count:,}" for count in (pair.only_a, pair.only_b, pair.difference.questions)),
         *(f"{cost_text(a, name)} / {cost_text(b, name)}" for name in COMPARED_COSTS),
     )

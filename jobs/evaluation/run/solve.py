@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from agent.answer import Evidence
 from agent.ask_questions import ask
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models, ShownFrame
 from agent.core.question import Note, Segment
@@ -26,7 +27,7 @@ from agent.library_videos import EmbedText
 from agent.session import evidence_ranges
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.trace.trace import record as trace_line
-from agent.variants.eea.agent import reward_entropy
+from agent.variants.eea.fusion import reward_entropy
 from index.embedding.model_source import SharedSwitch
 from index.library import Library
 from jobs.evaluation.run.model_thread import open_model_thread
@@ -65,10 +66,17 @@ async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
     with _one_thread.held() if computes_little else nullcontext():
         open_models = open_model_thread if context.choice.may_use_endpoints else chosen_models
         async with open_models(context.choice) as models_for:
-            yield make_solver(environment_of, models_for, context.budget, traces=context.traces)
+            yield make_solver(environment_of, models_for, context.budget, context.rules, traces=context.traces)
 
 
-def make_solver(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Budget, *, traces: bool = False) -> Solve:
+def make_solver(
+    environment_of: EnvironmentOf,
+    models_for: ModelsFor,
+    budget: Budget,
+    rules: AnswerRules = USUAL,
+    *,
+    traces: bool = False,
+) -> Solve:
     """Make the same function for models that are open already."""
 
     async def solve(system: System, sample: SampleInput) -> SolvedSample:
@@ -81,7 +89,7 @@ def make_solver(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Bu
                 if traces:
                     trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 
-            result = await _solve(system, sample, budget, recorder, models_for(environment), on_event)
+            result = await _solve(system, sample, (budget, rules), recorder, models_for(environment), on_event)
         return SolvedSample(result, lines.getvalue() if traces else None)
 
     return solve
@@ -90,7 +98,7 @@ def make_solver(environment_of: EnvironmentOf, models_for: ModelsFor, budget: Bu
 async def _solve(
     system: System,
     sample: SampleInput,
-    budget: Budget,
+    limits: tuple[Budget, AnswerRules],
     recorder: SearchRecorder,
     models: Models,
     on_event: Callable[[Event], None],
@@ -102,7 +110,8 @@ async def _solve(
             models,
             agent=system.find_variant(),
             parameters=system.settings,
-            budget=budget,
+            budget=limits[0],
+            rules=limits[1],
             on_event=on_event,
         )
     except AllRejected:
@@ -124,6 +133,8 @@ async def _solve(
         answer.evidence,
         recorder.visited,
         tuple(recorder.rounds),
+        evidence_cited=answer.evidence_cited,
+        senseless=answer.senseless,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.answer import Evidence, Status
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget, Ledger
 from agent.core.question import Question
 from jobs.evaluation.run.systems import System
@@ -36,6 +37,7 @@ class RunContext:
     keep_captions: bool = True
     traces: bool = False
     space: str | None = None
+    rules: AnswerRules = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,10 @@ class Round:
 class SampleResult:
     """One sample solved by one system. `error` is one line where no answer came at all; that counts as wrong.
 
-    `visited` are the ranges that were shown or read, in time order, for grounding.
+    `visited` are the ranges that were shown or read, in time order, for grounding. `evidence_cited` is False where the
+    answer cited nothing, so that `evidence` is all that the model had before it last; results of older runs do not say.
+    Of a `senseless` one no reply of the models could be used. An `imported` answer was given elsewhere: what it cost
+    and what it saw is not known.
     """
 
     contender: str
@@ -72,6 +77,9 @@ class SampleResult:
     visited: tuple[Evidence, ...] = ()
     search: tuple[Round, ...] = ()
     error: str = ""
+    evidence_cited: bool = True
+    imported: bool = False
+    senseless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from jobs.evaluation.run.run_folder import REPORT, IndexCost, RunPlan, first_def
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender, has_answer
-from jobs.evaluation.score.statistics import Estimate, Spread, estimate, p_value, spread
+from jobs.evaluation.score.statistics import Estimate, Spread, estimate, exact_p_value, p_value, spread
 
 COSTS: Mapping[str, Callable[[SampleResult], float]] = {
     "frames": lambda record: record.ledger.frames,
@@ -30,12 +30,23 @@ COSTS: Mapping[str, Callable[[SampleResult], float]] = {
     "calls": lambda record: record.ledger.calls,
     "input_tokens": lambda record: record.ledger.input_tokens,
     "output_tokens": lambda record: record.ledger.output_tokens,
-    "tokens": lambda record: record.ledger.input_tokens + record.ledger.output_tokens,
+    "tokens": lambda record: record.ledger.tokens,
     "cost": lambda record: record.ledger.cost,
     "seconds": lambda record: record.ledger.seconds,
     "model_seconds": lambda record: record.ledger.model_seconds,
 }
-"""Costs of one question by the names of `Standing.costs`; money in the currency of the user's prices."""
+"""Costs of one question by the names of `Standing.costs`; money in the currency of the user's prices.
+
+Tokens are those in and out, with the estimate for calls whose server does not count.
+"""
+NOTICES: Mapping[str, Callable[[SampleResult], int]] = {
+    "calls without a count of tokens": lambda record: record.ledger.unknown_calls,
+    "estimated tokens, among the tokens": lambda record: record.ledger.estimated_tokens,
+    "contact sheets in the place of frames": lambda record: record.ledger.sheets,
+    "frames left out of a request": lambda record: record.ledger.left_out_frames,
+    "replies that gave up and were not accepted": lambda record: record.ledger.declined,
+}
+"""Events that a reader must know of, counted over all questions of a system."""
 
 DURATION = "duration"
 MINUTE_S = 60.0
@@ -62,12 +73,14 @@ class Standing:
     `accuracy` is the mean score over its most (1, or 3 for judged answers). `valid` is the same over answers that could
     be scored, for benchmarks that report it. `unanswered` counts questions without an option (or text), among them
     `invalid`, whose replies could not be used, and `errors`, which got no answer at all. `evidence` is the share of
-    questions whose evidence touches a true range, `grounding` the share whose true clip was visited; None where the
-    benchmark does not tell. `costs` are those of `COSTS` a question. `groups` are accuracies by breakdown
-    and category, "duration" among the breakdowns. `entropy` holds every round's "intrinsic" and "fused" one
-    (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the segment "chosen" next or
-    the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty where there is none.
-    `valid_groups` are as `groups` over the answers behind `valid`; empty without it.
+    questions whose evidence touches a true range, cited or not; `cited` the same of evidence that was cited, `shown` of
+    all that was ever shown or read, with their mean temporal overlaps (tIoU); `grounding` the share whose true clip was
+    visited; None where the benchmark does not tell. `costs` are those of `COSTS` a question; none of them are known of
+    an `imported` system. `notices` count what happened in all its questions together and may not be overlooked.
+    `groups` are accuracies by breakdown and category, "duration" among the breakdowns. `entropy` holds every round's
+    "intrinsic" and "fused" one (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the
+    segment "chosen" next or the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty
+    where there is none. `valid_groups` are as `groups` over the answers behind `valid`; empty without it.
     """
 
     name: str
@@ -88,14 +101,21 @@ class Standing:
     entropy: Mapping[str, tuple[float, ...]]
     distance: Mapping[str, tuple[float, ...]]
     valid_groups: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    cited: Estimate | None = None
+    cited_overlap: Estimate | None = None
+    shown: Estimate | None = None
+    shown_overlap: Estimate | None = None
+    imported: bool = False
+    notices: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two systems on the same questions: mean of a's score less b's, clustered by video, and counts of right answers.
 
-    `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had. A judged answer is right
-    with 2 of 3 or more.
+    `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had, as with few videos.
+    `exact_p_value` is McNemar's, of the questions that one alone answered. A judged answer is right with 2 of 3 or
+    more.
     """
 
     a: str
@@ -106,6 +126,7 @@ class Pair:
     only_a: int
     only_b: int
     neither: int
+    exact_p_value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +231,7 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
     """Compute one system's figures over its scored answers, at least one."""
     records = [each.record for each in results]
     known = [each for each in results if each.score is not None]
-    judged = scoring == "judge"
+    judged, imported = scoring == "judge", any(each.imported for each in records)
     return Standing(
         name=contender.name,
         agent=contender.agent,
@@ -223,10 +244,10 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
         errors=sum(bool(each.error) for each in records),
         evidence=_share(results, lambda each: each.hit),
         grounding=_share(results, lambda each: each.visited),
-        costs={name: spread([cost(each) for each in records]) for name, cost in COSTS.items()},
+        costs={} if imported else {name: spread([cost(each) for each in records]) for name, cost in COSTS.items()},
         groups=by_group(known),
-        depths=_depths(known),
-        frames=tuple(each.ledger.frames for each in records),
+        depths=() if imported else _depths(known),
+        frames=() if imported else tuple(each.ledger.frames for each in records),
         entropy={
             "intrinsic": tuple(e.intrinsic for each in records for e in each.search if e.intrinsic is not None),
             "fused": tuple(e.fused for each in records for e in each.search if e.fused is not None),
@@ -236,6 +257,12 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
             "best": tuple(seconds for each in results for seconds in each.best_s),
         },
         valid_groups=by_group([each for each in known if each.valid]) if judged else {},
+        cited=_share(results, lambda each: each.cited and each.cited.hit),
+        cited_overlap=_share(results, lambda each: each.cited and each.cited.overlap),
+        shown=_share(results, lambda each: each.shown and each.shown.hit),
+        shown_overlap=_share(results, lambda each: each.shown and each.shown.overlap),
+        imported=imported,
+        notices={name: total for name, count in NOTICES.items() if (total := sum(map(count, records)))},
     )
 
 
@@ -247,7 +274,7 @@ def pair(a: str, b: str, results_a: Iterable[ScoredResult], results_b: Iterable[
     difference = estimate([one - other for one, other in scores], [each.item.video for each in both], -1.0, 1.0)
     right = [(one > 0.5, other > 0.5) for one, other in scores]
     counts = [right.count(each) for each in ((True, True), (True, False), (False, True), (False, False))]
-    return Pair(a, b, difference, p_value(difference), *counts)
+    return Pair(a, b, difference, p_value(difference), *counts, exact_p_value(counts[1], counts[2]))
 
 
 def by_group(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimate]]:
@@ -295,10 +322,10 @@ def _mean(results: Sequence[ScoredResult], value: Callable[[ScoredResult], float
     return estimate([value(each) for each in results], [each.item.video for each in results], 0.0, 1.0)
 
 
-def _share(results: Iterable[ScoredResult], what: Callable[[ScoredResult], bool | None]) -> Estimate | None:
-    """Share of answers for which something is true, of those where it is known; None without any."""
+def _share(results: Iterable[ScoredResult], what: Callable[[ScoredResult], float | None]) -> Estimate | None:
+    """Share of answers for which something is true, or its mean, of those where it is known; None without any."""
     known = [each for each in results if what(each) is not None]
-    return _mean(known, lambda each: float(bool(what(each)))) if known else None
+    return _mean(known, lambda each: float(what(each) or 0.0)) if known else None
 
 
 def _depths(results: Sequence[ScoredResult]) -> tuple[Depth, ...]:

@@ -10,11 +10,12 @@ from jobs.benchmarks.samples import Sample, Scoring
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import RunPlan
 from jobs.evaluation.run.types import Judgement, SampleResult
+from jobs.evaluation.score.evidence import EvidenceScore, Ranges, score_evidence
 
 BEST_JUDGED = 3
 """The highest score of a judge model."""
 
-Ranges = Sequence[tuple[float, float]]
+NOTHING_CITED = EvidenceScore(False, 0.0)
 Verdicts = Mapping[tuple[str, str], Judgement]
 """The judgements of one judge, by system and sample."""
 
@@ -24,8 +25,10 @@ class ScoredResult:
     """An answer and its score.
 
     `score` is 0 to 1, None where it is unknown: the answer is not public, or no model has judged yet. `valid` is
-    whether there was something to score. `hit` is whether the evidence touches a true range, `visited` whether the true
-    clip was looked at; None where the benchmark does not tell, or the library lacks the clip. `chosen_s` and `best_s`
+    whether there was something to score. `cited` scores the evidence that the answer cites, `shown` all that a model
+    was shown or read in its run, and `hit` is whether the evidence, cited or not, touches a true range; `visited` is
+    whether the true clip was looked at. They are None where the benchmark does not tell, the library lacks the clip, or
+    the answer was imported. `chosen_s` and `best_s`
     are the distances to the nearest true range of the segments that the search went on in, round by round, and of those
     that had the highest score then.
     """
@@ -35,6 +38,8 @@ class ScoredResult:
     score: float | None
     valid: bool
     hit: bool | None
+    cited: EvidenceScore | None
+    shown: EvidenceScore | None
     visited: bool | None
     chosen_s: tuple[float, ...]
     best_s: tuple[float, ...]
@@ -84,15 +89,18 @@ def score(item: Sample, record: SampleResult, videos: Sequence[str], score: floa
     """
     clip, ranges = item.truth.clip, item.truth.evidence
     among = set(videos) if clip is None else {clip} & set(videos)
-    known = bool(ranges and among)
+    known = bool(ranges and among) and not record.imported
+    given = score_evidence(record.evidence, among, ranges) if known else None
     chosen = [each for each in record.search if each.chosen is not None] if known else []
     return ScoredResult(
         item=item,
         record=record,
         score=score,
         valid=valid,
-        hit=_touches(record.evidence, among, ranges) if known else None,
-        visited=any(each.video_id in among for each in record.visited) if clip is not None and among else None,
+        hit=given and given.hit,
+        cited=given if record.evidence_cited else given and NOTHING_CITED,
+        shown=score_evidence((*record.visited, *record.evidence), among, ranges) if known else None,
+        visited=_visited(record, among) if clip is not None and among and not record.imported else None,
         chosen_s=_distances([each.chosen for each in chosen], among, ranges),
         best_s=_distances([each.best for each in chosen], among, ranges),
     )
@@ -122,12 +130,8 @@ def has_answer(record: SampleResult, scoring: Scoring) -> bool:
     return record.option is not None if scoring == "options" else bool(record.text)
 
 
-def _touches(evidence: Sequence[Evidence], among: set[str], ranges: Ranges) -> bool:
-    return any(
-        each.video_id in among and each.start_s < end_s and start_s < each.end_s
-        for each in evidence
-        for start_s, end_s in ranges
-    )
+def _visited(record: SampleResult, among: set[str]) -> bool:
+    return any(each.video_id in among for each in record.visited)
 
 
 def _distances(segments: Sequence[Evidence | None], among: set[str], ranges: Ranges) -> tuple[float, ...]:

@@ -4,6 +4,11 @@ A standard error is clustered by video (Miller 2024, arXiv 2411.00640, sections 
 Liang and Zeger 1986) with the small-sample factor G / (G - 1) for G videos, and an interval takes the quantile of
 Student's t with G - 1 degrees of freedom (Cameron and Miller 2015, sections VI.B and VI.C). Where every video has as
 many questions, this is exactly the t-test on the videos' means.
+
+With few videos, or where all agree, that error is itself not known. Then a share has the exact interval of Clopper and
+Pearson on an effective number of questions (Korn and Graubard 1998, Survey Methodology 24): as many independent ones
+as would have the same variance. And a difference has the exact test of McNemar (1947) beside it, which counts the
+questions that one of the two alone answered, as if each were independent.
 """
 
 from __future__ import annotations
@@ -18,14 +23,19 @@ CONFIDENCE = 0.95
 LEVEL = (1.0 + CONFIDENCE) / 2.0
 ROUNDING = 1e-12
 """A standard error below this is rounding: all videos agree."""
+FEW_VIDEOS = 20
+"""With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
+LEAST_VIDEOS = 8
+"""With fewer clusters there is no clustered p-value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean over questions with its standard error clustered by video, and a 95 % confidence interval.
 
-    `error`, `low` and `high` are None where there are fewer than two clusters. Over 0 questions (nothing that could be
-    scored) the mean is 0 and says nothing.
+    `error` is None where there are fewer than two clusters or all of them agree; `low` and `high` are None with fewer
+    than two clusters, and for a difference in which all agree. Over 0 questions (nothing that could be scored) the mean
+    is 0 and says nothing.
     """
 
     mean: float
@@ -61,32 +71,76 @@ def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> fl
 
 
 def estimate(values: Sequence[float], clusters: Sequence[Hashable], lowest: float, highest: float) -> Estimate:
-    """Estimate the mean, its error and its interval, cut to possible means; of no values it is 0 over 0 questions."""
+    """Estimate the mean, its error and its interval, cut to possible means; of no values it is 0 over 0 questions.
+
+    Values between 0 and 1 are taken as a share, whose interval is exact with few videos.
+    """
     if not values:
         return Estimate(0.0, None, None, None, 0, 0)
     mean, count = math.fsum(values) / len(values), len(set(clusters))
     error = clustered_error(values, clusters)
-    if error is None:
+    is_share = (lowest, highest) == (0.0, 1.0)
+    if error is not None and is_share and (error == 0 or count < FEW_VIDEOS):
+        low, high = share_interval(mean, error, len(values), count)
+    elif error:
+        low, high = _t_interval(mean, error, count, lowest, highest)
+    else:
         return Estimate(mean, None, None, None, len(values), count)
-    from scipy.special import stdtrit
+    return Estimate(mean, error or None, low, high, len(values), count)
 
-    reach = float(stdtrit(count - 1, LEVEL)) * error
-    return Estimate(mean, error, max(lowest, mean - reach), min(highest, mean + reach), len(values), count)
+
+def share_interval(share: float, error: float, questions: int, clusters: int) -> tuple[float, float]:
+    """Exact 95 % interval of a share over `questions` with a clustered standard error, of two clusters or more.
+
+    Where all videos agree on all or nothing, nothing says how far their questions go together, and each video counts
+    as one question. Scores between 0 and 1 vary less than shares of the same mean: for them the interval is too wide.
+    """
+    from scipy.special import betaincinv, stdtrit
+
+    if share <= 0.0 or share >= 1.0:
+        effective = float(clusters)
+    else:
+        effective = questions if error == 0 else min(float(questions), share * (1.0 - share) / error**2)
+        # The error is known from few videos: its effective number shrinks as Student's t grows.
+        effective *= float(stdtrit(questions - 1, LEVEL) / stdtrit(clusters - 1, LEVEL)) ** 2
+    right = share * effective
+    low = 0.0 if share <= 0.0 else float(betaincinv(right, effective - right + 1.0, 1.0 - LEVEL))
+    high = 1.0 if share >= 1.0 else float(betaincinv(right + 1.0, effective - right, LEVEL))
+    return low, high
 
 
 def p_value(difference: Estimate) -> float | None:
     """Probability of a mean at least this far from 0 if there is no difference (two-sided t-test).
 
-    None where that is unknown: with fewer than two videos, or where all videos differ by the same.
+    None where that is unknown: with fewer than `LEAST_VIDEOS` videos, or where all videos differ by the same.
     """
-    if not difference.error:
+    if not difference.error or difference.clusters < LEAST_VIDEOS:
         return None
     from scipy.special import stdtr
 
     return float(2.0 * stdtr(difference.clusters - 1, -abs(difference.mean) / difference.error))
 
 
+def exact_p_value(only_a: int, only_b: int) -> float | None:
+    """Probability of counts at least this uneven if either is as likely (McNemar's exact test, two-sided).
+
+    Questions about one video count as independent, so with many a video it is too small. None if both are 0.
+    """
+    if not only_a + only_b:
+        return None
+    from scipy.special import bdtr
+
+    return min(1.0, 2.0 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
+
+
 def spread(values: Sequence[float]) -> Spread:
     """Describe the distribution of one or more values."""
     mean, median, p90 = float(np.mean(values)), float(np.median(values)), float(np.percentile(values, 90))
     return Spread(mean, median, p90, math.fsum(values))
+
+
+def _t_interval(mean: float, error: float, clusters: int, lowest: float, highest: float) -> tuple[float, float]:
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(clusters - 1, LEVEL)) * error
+    return max(lowest, mean - reach), min(highest, mean + reach)

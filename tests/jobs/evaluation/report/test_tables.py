@@ -14,7 +14,7 @@ from jobs.evaluation.run.run_folder import REPORT
 from jobs.evaluation.run.types import Judgement
 from jobs.evaluation.score.report import read_report
 from tests.support.command import Kinodex, bad
-from tests.support.runs.solved_runs import answer, item, said, spoken, write_run
+from tests.support.runs.solved_runs import answer, item, said, seen, spoken, write_run
 
 ITEMS = [
     item(name, video, duration_s=90.0, groups={"question_type": ("a | b",)})
@@ -47,7 +47,7 @@ def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: P
     assert ran.code == 0
     assert "Made up: 4 of 40 questions about 3 videos; chance 0.250" in ran.out
     assert "only 3 videos: the errors themselves are rough" in ran.out
-    assert "0.750 ± 0.286 [0.00, 1.00]" in ran.out
+    assert "3 of 4 [0.01, 1.00]" in ran.out
     assert "missing: 12" in ran.out and "and 2 more" in ran.out
     assert "row 17: the answer is [E]" in ran.out
     assert "NOT COMPLETE" not in ran.out
@@ -58,12 +58,12 @@ def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: P
 def test_markdown_is_a_table_for_papers(kinodex: Kinodex, tmp_path: Path) -> None:
     out = kinodex("eval", "report", small_run(tmp_path / "run"), "--no-page", "--markdown").out
     heads, row = rows_of(out, "all questions")
-    assert heads[:6] == ["agent", "accuracy", "evidence", "unanswered", "invalid", "errors"]
-    assert heads[6:] == ["frames", "with kept", "shows", "rounds", "calls", "tokens", "cost", "seconds"]
+    assert heads[:5] == ["agent", "accuracy", "unanswered", "invalid", "errors"]
+    assert heads[5:] == ["frames", "with kept", "shows", "rounds", "calls", "tokens", "cost", "seconds"]
     found = dict(zip(heads, row, strict=True))
-    assert (found["frames"], found["tokens"], found["cost"], found["evidence"]) == ("10.0", "1,000", "0.2500", "–")
+    assert (found["frames"], found["tokens"], found["cost"]) == ("10.0", "1,000", "0.2500")
     assert rows_of(out, "by question type")[0] == ["agent", "a ¦ b (4)"]
-    assert rows_of(out, "by duration") == [["agent", "< 5 min (4)"], ["eea", "0.750 ± 0.286"]]
+    assert rows_of(out, "by duration") == [["agent", "< 5 min (4)"], ["eea", "3 of 4"]]
 
 
 def test_the_same_report_as_json(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_many_categories_are_rows(kinodex: Kinodex, tmp_path: Path) -> None:
     items = [item(str(number), f"v{number}", groups={"task": (f"task {number}",)}) for number in range(3)]
     run = write_run(tmp_path / "run", items, [answer(each.item_id) for each in items])
     out = kinodex("eval", "report", run, "--no-page", "--markdown").out
-    assert rows_of(out, "by task")[:2] == [["task", "eea"], ["task 0 (1)", "1.000"]]
+    assert rows_of(out, "by task")[:2] == [["task", "eea"], ["task 0 (1)", "1 of 1"]]
 
 
 def test_a_run_under_way_and_one_waiting_for_its_judge_say_so(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -99,8 +99,50 @@ def test_judged_answers_have_the_judges_scale(kinodex: Kinodex, tmp_path: Path) 
     assert "judged by gpt-4o, 0 to 3" in out
     heads, row = rows_of(out, "all questions")
     assert heads[1:3] == ["score", "valid ones"]
-    assert row[1].startswith("1.67 ±")
-    assert row[2].startswith("2.50 ±")
+    assert row[1].startswith("1.67 [")
+    assert row[2] == "2.50", "of two questions no error is given"
+
+
+def test_evidence_that_was_cited_and_evidence_that_was_only_shown_are_two_columns(
+    kinodex: Kinodex, tmp_path: Path
+) -> None:
+    items = [item(name, f"v{name}", evidence=((10.0, 20.0),)) for name in "abcdef"]
+    records = [
+        answer(
+            name, evidence=(seen(12, 14, f"v{name}"),), evidence_cited=name < "c", visited=(seen(0, 40, f"v{name}"),)
+        )
+        for name in "abcdef"
+    ]
+    out = kinodex("eval", "report", write_run(tmp_path / "run", items, records), "--no-page", "--markdown").out
+    heads, row = rows_of(out, "all questions")
+    found = dict(zip(heads, row, strict=True))
+    assert (found["cited"], found["cited tIoU"]) == ("0.33", "0.07")
+    assert (found["shown"], found["shown tIoU"]) == ("1.00", "0.25")
+
+
+def test_all_right_is_no_error_of_nothing(kinodex: Kinodex, tmp_path: Path) -> None:
+    items = [item(str(number), f"v{number % 3}") for number in range(12)]
+    run = write_run(tmp_path / "run", items, [answer(each.item_id) for each in items])
+    row = rows_of(kinodex("eval", "report", run, "--no-page", "--markdown").out, "all questions")[1]
+    assert row[1] == "1.000 [0.29, 1.00]", "three videos say no more than three questions would"
+
+
+def test_a_row_that_was_kept_is_not_said_to_be_left_out(kinodex: Kinodex, tmp_path: Path) -> None:
+    kept = Problem("row 3", "options A and B have the same text; the question is kept, and their letters are added")
+    out = kinodex("eval", "report", small_run(tmp_path / "run", problems=(kept,)), "--no-page").out
+    assert "noted in the annotations: 1" in out
+    assert "left out" not in out
+
+
+def test_what_may_not_be_overlooked_is_said_of_each_system(kinodex: Kinodex, tmp_path: Path) -> None:
+    bills = [Ledger(calls=3, unknown_calls=2, estimated_tokens=1500, sheets=1), Ledger(calls=1, unknown_calls=1)]
+    records = [
+        answer(each.item_id, ledger=bill) for each, bill in zip(ITEMS, [*bills, Ledger(), Ledger()], strict=True)
+    ]
+    out = kinodex("eval", "report", write_run(tmp_path / "run", ITEMS, records)).out
+    says = "eea: 3 calls without a count of tokens, 1,500 estimated tokens, among the tokens, 1 contact sheets in the"
+    assert says in out
+    assert says in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_a_wide_table_is_cut_into_parts_that_fit_and_each_has_the_names() -> None:

@@ -175,7 +175,7 @@ def test_pairs_are_on_the_questions_that_both_answered() -> None:
     # Differences 0 1 | 1 | 0 with mean 0.5: sums of deviations 0, 0.5, -0.5; 3 / 2 * 0.5 / 16.
     assert pair.difference.mean == 0.5
     assert pair.difference.error == pytest.approx((1.5 * 0.5 / 16) ** 0.5)
-    assert pair.p_value == pytest.approx(0.1464, abs=1e-3)
+    assert (pair.p_value, pair.exact_p_value) == (None, 0.5), "of three videos there is no clustered p"
     assert [each.name for each in report.standings] == ["eea", "vca"]
     assert not report.complete
 

@@ -93,7 +93,7 @@ class Queries(Reasoned):
             return {"queries": value}
         if isinstance(value, Mapping):
             named = [name for name in value if str(name).casefold() not in REASONING_NAMES]
-            if named and all(str(name).casefold().startswith("query") for name in named):
+            if "queries" not in value and all(str(name).casefold().startswith("query") for name in named):
                 return {**value, "queries": [value[name] for name in named]}
         return value
 

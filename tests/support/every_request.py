@@ -76,6 +76,11 @@ def built(kind: Any, **given: Any) -> Any:
     return kind(**{name: example(types_of[name]) for name in needed if name not in given}, **given)
 
 
+def field_names(kind: Any) -> set[str]:
+    """Names of the inputs of a class of requests."""
+    return {each.name for each in dataclasses.fields(kind)}
+
+
 def of_full_size(kind: type[Request[Any]], count: int = 7) -> Request[Any]:
     """An instance with `count` frames, segments, notes and candidates, as a run has them."""
     times_s = [10.0 * number for number in range(count + 1)]
@@ -86,14 +91,14 @@ def of_full_size(kind: type[Request[Any]], count: int = 7) -> Request[Any]:
         "notes": tuple(Note(FILM.video_id, each.start_s, each.end_s, "caption", "a kite") for each in segments),
         "candidates": tuple(ScoredSegment(each, 0.1 * at) for at, each in enumerate(segments)),
     }
-    names = {each.name for each in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    names = field_names(kind)
     return built(kind, **{name: value for name, value in whole.items() if name in names})
 
 
 def variations(kind: type[Request[Any]]) -> Iterator[Request[Any]]:
     """Instances that differ in what binds a reply: few parts or many, no options, several videos, the last step."""
     whole = of_full_size(kind)
-    names = {each.name for each in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    names = field_names(kind)
     others: dict[str, list[object]] = {
         "question": [OPEN_QUESTION, Question("Which?", tuple("uvwxyz"))],
         "videos": [(FILM, OTHER_FILM), (SPOKEN,)],
@@ -104,5 +109,5 @@ def variations(kind: type[Request[Any]]) -> Iterator[Request[Any]]:
     }
     yield whole
     for name, values in others.items():
-        if name in names and not isinstance(getattr(whole, name), float):
+        if name in names and isinstance(getattr(whole, name), type(values[0])):
             yield from (replace(whole, **{name: value}) for value in values)

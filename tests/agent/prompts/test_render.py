@@ -16,9 +16,10 @@ import pytest
 
 from agent.core.protocol import Request, ShownFrame, Turn
 from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.core.reply_schema import strict_schema
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import ROLES
-from agent.models.structured_output import strict_schema, tool_parameters
+from agent.models.structured_output import tool_parameters
 from agent.prompts.render import FOLDER, render
 from agent.requests.answer import AnswerFrames
 from agent.requests.describe import DescribeSegment

@@ -23,11 +23,13 @@ from tests.support.models.constrained_decoders import ENGINES, Accepts, is_insta
 from tests.support.strict_mode import violations
 
 KINDS = [kind for kind in kinds() if kind.form != "text"]
-CHOICES = {"action", "option", "score", "confidence", "relevance", "found", "sufficient", "segment", "clips", "queries"}
+CHOICES = {"action", "option", "score", "confidence", "relevance", "found", "sufficient", "clips"}
 """Names of what a model decides: words of its own come before."""
 WORDS = {REASONING, "description", "text", "caption", "steps"}
 DESCRIPTIONS = {"Description", "Summary", "Observation", "DescribedFrames", "SkimmedFrames", "FrameCaptions"}
 """Replies that say what is seen: their text is the first thing in them, and reasons before it would double its cost."""
+SCORES = {"SegmentScores", "ScoresAndQueries"}
+"""Replies whose reasons stand before each score, since the policy reads them too."""
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.__name__}-{kind.template}")
 by_engine = pytest.mark.parametrize(
@@ -102,12 +104,12 @@ def test_the_example_is_a_reply_that_is_read_and_passes_the_check(kind: type[Req
 @by_kind
 def test_words_come_before_what_is_decided(kind: type[Request[Any]]) -> None:
     schema = of_full_size(kind).schema()
-    if kind.form == "json" and kind.Reply.__name__ not in DESCRIPTIONS | {"SegmentScores"}:
-        assert next(iter(schema["properties"])) == REASONING
+    thinks = next(iter(schema["properties"])) == REASONING
+    assert thinks or kind.form == "tools" or kind.Reply.__name__ in DESCRIPTIONS | SCORES
     for each in objects(schema):
         names = list(each["properties"])
-        decided = [name for name in names if name in CHOICES - {"segment"}]
-        if decided and kind.form == "json":
+        decided = [name for name in names if name in CHOICES]
+        if decided and not thinks and kind.form == "json":
             assert WORDS & set(names[: names.index(decided[0])]), names
         if {"action", "evidence"} <= set(names):
             assert names.index("action") < names.index("option") < names.index("answer") < names.index("evidence")
@@ -158,7 +160,7 @@ def test_a_score_of_each_segment_is_demanded() -> None:
 
 
 def test_only_what_may_be_done_now_is_offered() -> None:
-    open_one, last = of_full_size(Decide), [each for each in variations(Decide) if each.must_answer][0]
+    open_one, last = of_full_size(Decide), next(each for each in variations(Decide) if each.must_answer)
     assert "explore" in open_one.schema()["properties"]["action"]["enum"]
     assert "explore" not in last.schema()["properties"]["action"]["enum"]
     assert last.schema()["properties"]["segment"] == {"type": "null"}

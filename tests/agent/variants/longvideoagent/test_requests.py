@@ -93,7 +93,7 @@ def test_locating_shows_all_clips_and_asks_for_a_number():
     assert "<clip_2> 20.0 s to 101.5 s: no words are known of it" in text
     assert "Choose the one clip where" in text
     assert "the list is then empty" in text
-    assert text.endswith('Reply with JSON only: {"clips": [<number of the chosen clip>], "reason": <in one sentence>}')
+    assert '- "clips": numbers of the chosen clips; at most 1' in text
     assert "asks you to find" not in text
     assert "Located before" not in text
     assert "\n\n\n" not in text
@@ -104,7 +104,7 @@ def test_locating_again_tells_the_wish_the_window_and_what_was_visited():
     assert "asks you to find: the bench" in text
     assert "Located before: <clip_1>, <clip_2>." in text
     assert "up to 3 clips that follow each other in one video" in text
-    assert "<numbers of the chosen clips, in order>" in text
+    assert '- "clips": numbers of the chosen clips; at most 3' in text
     assert "\n\n\n" not in text
 
 

@@ -7,9 +7,11 @@ from pydantic import ValidationError
 
 from agent.core.protocol import ShownFrame
 from agent.core.question import Question, Video
+from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
 from agent.prompts.render import render
 from agent.variants.vca.requests import ChooseFrames, FrameChoice
+from tests.support.strict_mode import violations
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 
@@ -83,5 +85,4 @@ def test_of_several_videos_one_has_to_be_named():
 
 
 def test_the_schema_asks_for_every_key():
-    schema = FrameChoice.model_json_schema()
-    assert sorted(schema["required"]) == sorted(schema["properties"])
+    assert violations(strict_schema(FrameChoice)) == []

@@ -40,7 +40,7 @@ def test_reflecting_names_the_answer_and_the_three_levels():
     assert "was answered: B. blue\n" in text
     for level in ("1: the notes do not hold", "2: they hold a part", "3: they hold all"):
         assert level in text
-    assert '"confidence": 1 | 2 | 3' in text
+    assert '"confidence": a whole number; 1 to 3' in text
 
 
 def test_seeking_lists_segments_and_how_many_frames():

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Note, Question, Video
+from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
-from agent.models.structured_output import strict_schema
 from agent.prompts.render import render
 from agent.variants.videoagent2.requests import (
     AdjustPlan,
@@ -63,14 +63,14 @@ def test_an_assessment_has_confidences_from_0_to_5() -> None:
     assert "attempt 2 of at most 5" in text
     assert "give 0 if there is not enough to answer" in text
     assert "from 1 (hardly better than a guess) to 5 (certain" in text
-    assert '"confidence": <0 to 5>' in text
+    assert "0 if there is none; 0 to 5" in text
     assert "step by step" in text
 
 
 def test_without_a_plan_nothing_is_reasoned_about() -> None:
     text = render(replace(ASSESSING, reasoning=False))
     assert "step by step" not in text
-    assert '"thought": ""' in text
+    assert '"reasoning"' not in text
     text = render(replace(CALLING, plan=(), step=0))
     assert "step" not in text
     assert "Call the tool that helps most." in text
@@ -108,7 +108,7 @@ def test_several_videos_are_told_apart() -> None:
     text = render(replace(ADJUSTING, videos=(FILM, OTHER)))
     assert "Summary of video abcdef012345: A day" in text
     assert "17.0 s to 18.0 s of video abcdef012345 (detect tool)" in text
-    assert '"video": "<the video\'s id>"' in text
+    assert '"video": id of the video\n' in text
 
 
 def test_captions_are_asked_for_with_a_confidence_a_clause_unless_switched_off() -> None:
@@ -131,7 +131,6 @@ def plan(**action: Any) -> Plan:
     ("action", "problem"),
     [
         ({"tool": "caption", "start_s": 200.0}, "outside the video"),
-        ({"tool": "caption", "start_s": float("nan")}, "outside the video"),
         ({"tool": "detect", "end_s": 3.0}, "before start_s"),
         ({"tool": "zoom_caption"}, "needs a box"),
         ({"tool": "zoom_detect", "box": [0.5, 0.5, 0.4, 0.6]}, "needs a box"),
@@ -149,11 +148,17 @@ def test_calls_are_read_leniently() -> None:
     call = plan(tool="zoom_detect", box="[0, 0.1, 0.5, 1]", video=FILM.video_id[:12], end_s=None).action
     CREATING.check(plan(tool="zoom_detect", box="[0, 0.1, 0.5, 1]"))
     assert call.box == [0.0, 0.1, 0.5, 1.0]
-    assert Plan.model_validate({"Steps": ["a"], "Action": {"tool": "track", "start_s": 1, "label": "x"}}).thought == ""
+    capitals = Plan.model_validate({"Steps": ["a"], "Action": {"tool": "track", "start_s": 1, "label": "x"}})
+    assert (capitals.reasoning, capitals.steps) == ("", ["a"])
     with pytest.raises(ValidationError, match="tool"):
         plan(tool="fly")
     with pytest.raises(InvalidReply, match="no step"):
-        CREATING.check(Plan(thought="", steps=[], action=call))
+        CREATING.check(Plan(steps=[], action=call))
+    clock = plan(tool="caption", start_s="00:17", end_s="0:01:20").action
+    assert (clock.start_s, clock.end_s) == (17.0, 80.0)
+    for impossible in ({"start_s": float("nan")}, {"end_s": float("inf")}, {"box": [float("nan"), 0, 1, 1]}):
+        with pytest.raises(ValidationError, match="finite"):
+            plan(tool="caption", **impossible)
 
 
 def test_an_answer_needs_a_confidence_and_a_confidence_an_answer() -> None:
@@ -163,7 +168,8 @@ def test_an_answer_needs_a_confidence_and_a_confidence_an_answer() -> None:
         ASSESSING.check(Assessment.model_validate({"option": "C", "confidence": 5}))
     with pytest.raises(InvalidReply, match="names no option"):
         ASSESSING.check(Assessment.model_validate({"confidence": 5}))
-    for impossible in (6, -1, float("nan"), "very", None):
+    assert Assessment.model_validate({"option": "A", "confidence": "80%"}).confidence == 4
+    for impossible in (6, 85, -1, float("nan"), "very", None):
         with pytest.raises(ValidationError):
             Assessment.model_validate({"option": "A", "confidence": impossible})
 
@@ -171,7 +177,7 @@ def test_an_answer_needs_a_confidence_and_a_confidence_an_answer() -> None:
 def test_a_model_thinks_before_it_answers() -> None:
     properties = strict_schema(Assessment)["properties"]
     assert isinstance(properties, dict)
-    assert next(iter(properties)) == "thought"
+    assert next(iter(properties)) == "reasoning"
 
 
 def captions(*frames: int, **clause: Any) -> FrameCaptions:

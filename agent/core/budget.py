@@ -23,7 +23,9 @@ class Ledger:
     and this one read: the number to compare with papers that caption again. In a video without pictures, captions that
     stand in the place of frames count there. Tokens are those of the calls; `cached_tokens` are
     among `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
-    the clock. `declined` replies gave up where that was not accepted.
+    the clock. `declined` replies gave up where that was not accepted. `estimated_tokens` are those of the
+    `unknown_calls`, whose servers do not count; a budget counts them too. `sheets` are contact sheets that stood for
+    several frames, and `left_out_frames` found no place on one: counted among `frames` all the same.
     """
 
     frames: int = 0
@@ -40,6 +42,15 @@ class Ledger:
     seconds: float = 0.0
     model_seconds: float = 0.0
     declined: int = 0
+    unknown_calls: int = 0
+    estimated_tokens: int = 0
+    sheets: int = 0
+    left_out_frames: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in and out, known and estimated: what a budget counts."""
+        return self.input_tokens + self.output_tokens + self.estimated_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +142,15 @@ class Account:
             cached_tokens=spent.cached_tokens + usage.cached_tokens,
             cost=spent.cost + usage.cost,
             model_seconds=spent.model_seconds + seconds,
+            unknown_calls=spent.unknown_calls + usage.unknown_calls,
+            estimated_tokens=spent.estimated_tokens + usage.estimated_tokens,
+            sheets=spent.sheets + usage.sheets,
+            left_out_frames=spent.left_out_frames + usage.left_out_frames,
         )
 
         most = self._largest
         self._largest = Ledger(
-            input_tokens=max(most.input_tokens, usage.input_tokens + usage.output_tokens),
+            input_tokens=max(most.input_tokens, usage.input_tokens + usage.output_tokens + usage.estimated_tokens),
             cost=max(most.cost, usage.cost),
             seconds=max(most.seconds, seconds),
         )
@@ -163,7 +178,7 @@ class Account:
         if self.frames_left == 0:
             return "frames"
         now, before, decisions = self.ledger, self._round_began, self._calls(2)
-        tokens = now.input_tokens + now.output_tokens - before.input_tokens - before.output_tokens
+        tokens = now.tokens - before.tokens
         return self._over(
             Ledger(
                 input_tokens=tokens + decisions.input_tokens,
@@ -181,7 +196,7 @@ class Account:
 
     def _over(self, more: Ledger) -> str | None:
         now, budget = self.ledger, self.budget
-        tokens = now.input_tokens + now.output_tokens + more.input_tokens + more.output_tokens
+        tokens = now.tokens + more.tokens
         planned = {
             "tokens": (tokens, budget.tokens),
             "seconds": (now.seconds + more.seconds, budget.seconds),

@@ -1,4 +1,4 @@
-"""One OpenAI-compatible endpoint: the form of requests that it takes, learned from its refusals once, and retries.
+"""One OpenAI-compatible endpoint: requests in the form that it accepts, and retries of what may pass.
 
 The client's own retries are switched off, because they have no limit on the whole time, log nothing that a user sees,
 repeat a request that a spent quota refused, and do not repeat one that got an answer without a completion.
@@ -14,59 +14,41 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from agent.core.reply_schema import Schema, strict_schema
-from agent.models import provider_errors
+from agent.models import provider_errors, refusals
+from agent.models.accepted_form import AcceptedForm, CompletionRequest
+from agent.models.completion import Completion, parse_completion
+from agent.models.contact_sheets import FittedMessages, count_pictures
 from agent.models.role_config import Role, api_key
-from agent.models.structured_output import (
-    NEXT_RUNG,
-    Completion,
-    Rung,
-    parse_completion,
-    response_format,
-    schema_request,
-    tool_parameters,
-)
-from agent.prompts.render import Message, append_text
 
 if TYPE_CHECKING:
     import openai
     from tenacity import RetryCallState
 
+    from agent.errors import ModelError
+
 T = TypeVar("T")
 
-MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 SEND_TIME_S = 0.002
 """A little longer than a request takes from its slot to the wire."""
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 30.0
 JITTER_S = 0.5
-DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionRequest:
-    """A request for one completion, before it is written as the endpoint wants it."""
+class Attempt:
+    """A request as it is sent."""
 
-    messages: list[Message]
-    reply: type[BaseModel]
-    temperature: float
-    form: Literal["json", "text", "tools"] = "json"
-    tools: tuple[type[BaseModel], ...] = ()
-    schema: Schema | None = None
-    """That of the reply, bound by a request's inputs; None: that of its class."""
-
-    @property
-    def reply_schema(self) -> Schema:
-        """The schema that a reply has to fit."""
-        return strict_schema(self.reply) if self.schema is None else self.schema
+    fitted: FittedMessages
+    parameters: dict[str, object]
 
 
 class Endpoint:
@@ -77,10 +59,8 @@ class Endpoint:
 
     def __init__(self, role: Role) -> None:
         self.role = role
-        self.rung: Rung = "json_schema"
-        self.supports_tools = True
+        self.form = AcceptedForm(role)
         self._key = api_key(role)
-        self._dropped: set[str] = set()
 
     @cached_property
     def _client(self) -> openai.AsyncOpenAI:
@@ -120,17 +100,20 @@ class Endpoint:
         import openai
 
         while True:
-            messages, parameters = self._messages(request), self._parameters(request)
+            sent = Attempt(self.form.fit(request), self.form.parameters(request))
             try:
-                return await with_retries(self.role, partial(self._attempt, messages, parameters))
+                completion = await with_retries(self.role, partial(self._attempt, sent), partial(self._is_final, sent))
+                return replace(completion, sheets=sent.fitted.sheets, left_out=sent.fitted.left_out)
             except openai.APIStatusError as error:
-                if not self._learn(error, parameters):
-                    raise provider_errors.status_error(self.role, error, await self._model_names(error)) from error
+                lesson = self.form.lesson(error, sent.parameters, sent.fitted.messages)
+                if lesson is None:
+                    raise await self._explain(error, sent) from error
+                lesson()
             except openai.APIConnectionError as error:
                 raise provider_errors.connection_error(self.role, error) from error
 
-    async def _attempt(self, messages: list[Message], parameters: dict[str, object]) -> Completion:
-        body = {"model": self.role.model, "messages": messages, **parameters}
+    async def _attempt(self, sent: Attempt) -> Completion:
+        body = {"model": self.role.model, "messages": sent.fitted.messages, **sent.parameters}
         answer: object = None
         try:
             # Not `chat.completions.create`, which checks every part of every message: that doubles the time.
@@ -139,66 +122,29 @@ class Endpoint:
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise provider_errors.no_completion(self.role, f"a broken text: {error}") from error
         except ValidationError as error:
-            raise provider_errors.no_completion(self.role, answer) from error
+            raise refusals.hidden_error(answer, self.role.base_url) or provider_errors.no_completion(
+                self.role, answer
+            ) from error
 
-    def _messages(self, request: CompletionRequest) -> list[Message]:
-        if self.rung == "json_schema" or request.form == "text" or self._offers_tools(request):
-            return request.messages
-        return [append_text(request.messages[0], schema_request(request.reply_schema)), *request.messages[1:]]
+    def _is_final(self, sent: Attempt, error: BaseException) -> bool:
+        """True for a refusal of the request itself, whatever its status: some servers report those as their failure."""
+        import openai
 
-    def _offers_tools(self, request: CompletionRequest) -> bool:
-        return request.form == "tools" and self.supports_tools
-
-    def _parameters(self, request: CompletionRequest) -> dict[str, object]:
-        role = self.role
-        second_name = role.max_tokens if MAX_TOKENS in self._dropped else None
-        parameters: dict[str, object] = {
-            MAX_TOKENS: role.max_tokens,
-            MAX_COMPLETION_TOKENS: second_name,
-            "temperature": request.temperature,
-            "seed": role.seed,
-        }
-        if self._offers_tools(request):
-            parameters |= tool_parameters(request.tools)
-        elif request.form != "text":
-            parameters["response_format"] = response_format(self.rung, request.reply.__name__, request.reply_schema)
-        dropped = self._dropped
-        sent = {name: value for name, value in parameters.items() if value is not None and name not in dropped}
-        return {**sent, **role.extra}
-
-    def _learn(self, error: openai.APIStatusError, sent: dict[str, object]) -> bool:
-        """Leave out or rewrite what the server objects to, from now on; False if nothing can be changed."""
-        form = sent.get("response_format")
-        if isinstance(form, dict) and provider_errors.rejects_format(error):
-            self._step_down(cast(Rung, form["type"]))
-            return True
-        name = provider_errors.rejected_parameter(error, [name for name in DROPPABLE if name in sent])
-        own_tools = "tools" in self.role.extra
-        if name is None and "tools" in sent and not own_tools and provider_errors.rejects_tools(error):
-            self._do_without_tools()
-            return True
-        if name is None or name in self.role.extra:
+        if not isinstance(error, openai.APIStatusError):
             return False
-        self._dropped.add(name)
-        log.warning("%s at %s takes no %s; asking without", self.role.model, self.role.host, name)
-        return True
+        messages = sent.fitted.messages
+        blind = refusals.most_images(error, count_pictures(messages)) == 0
+        return blind or self.form.lesson(error, sent.parameters, messages) is not None
 
-    def _step_down(self, refused: Rung) -> None:
-        if self.rung == refused:  # else another request was refused before
-            self.rung = NEXT_RUNG[refused]
-            role = self.role
-            log.warning("%s at %s takes no %s; asking for %s", role.model, role.host, refused, self.rung)
-
-    def _do_without_tools(self) -> None:
-        if self.supports_tools:
-            self.supports_tools = False
-            log.warning("%s at %s takes no tools; asking for JSON", self.role.model, self.role.host)
+    async def _explain(self, error: openai.APIStatusError, sent: Attempt) -> ModelError:
+        pictures = count_pictures(sent.fitted.messages)
+        return provider_errors.status_error(self.role, error, await self._model_names(error), pictures)
 
     async def _model_names(self, error: openai.APIStatusError) -> list[str] | None:
         """Names of the server's models, if the refusal may be about the model and the server lists them."""
         import openai
 
-        if not provider_errors.may_reject_model(error):
+        if not refusals.may_reject_model(error):
             return None
         try:
             listed: object = await self._client.get("/models", cast_to=object)
@@ -208,8 +154,12 @@ class Endpoint:
         return [str(model["id"]) for model in models if "id" in model] if isinstance(models, list) else None
 
 
-async def with_retries(role: Role, attempt: Callable[[], Awaitable[T]]) -> T:
+async def with_retries(
+    role: Role, attempt: Callable[[], Awaitable[T]], is_final: Callable[[BaseException], bool] = lambda error: False
+) -> T:
     """Await `attempt` until it succeeds; raise an error that does not pass, and the last one, unchanged.
+
+    `is_final` is true for errors that look as if they would pass and do not.
 
     Waits grow exponentially with jitter, and are at least as long as the server's Retry-After. The attempts end after
     the role's `attempts`, or when the next one would begin later than `give_up_after_s`.
@@ -217,7 +167,7 @@ async def with_retries(role: Role, attempt: Callable[[], Awaitable[T]]) -> T:
     import tenacity
 
     retrying = tenacity.AsyncRetrying(
-        retry=tenacity.retry_if_exception(provider_errors.is_transient),
+        retry=tenacity.retry_if_exception(lambda error: provider_errors.is_transient(error) and not is_final(error)),
         wait=_wait_s,
         stop=tenacity.stop_after_attempt(role.attempts) | tenacity.stop_before_delay(role.give_up_after_s),
         before_sleep=lambda state: _warn(role, state),

@@ -15,11 +15,14 @@ from types import TracebackType
 from pydantic import TypeAdapter
 
 from agent.core.protocol import Detail, Exchange, R, Request, Usage
-from agent.models.endpoint import CompletionRequest, Endpoint
+from agent.models.accepted_form import CompletionRequest
+from agent.models.completion import Completion
+from agent.models.endpoint import Endpoint
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
-from agent.models.structured_output import Completion, parse_reply, repair_messages, tool_parameters
+from agent.models.structured_output import parse_reply, repair_messages, tool_parameters
 from agent.prompts.render import Message, hash_pictures, join_turns, request_message, turn_messages
+from agent.prompts.token_estimate import estimate_tokens, text_tokens
 
 
 class OpenAIModel:
@@ -53,7 +56,7 @@ class OpenAIModel:
         started = time.perf_counter()
         completion, cached = await self._completion(request)
         reply, invalid = self._parse(completion, request)
-        usage = self._usage(completion)
+        usage = self._usage(completion, request)
         if cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
         return Exchange(reply, invalid, usage, cached, completion.text, time.perf_counter() - started)
@@ -75,7 +78,7 @@ class OpenAIModel:
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
         reasoning = self.role.reasoning
         wire_request = CompletionRequest(
-            wire_messages(request, self.role.image_side_px, reasoning),
+            self._messages(request),
             request.Reply,
             temperature,
             request.form,
@@ -118,19 +121,31 @@ class OpenAIModel:
             return None, f"it holds {completion.calls} calls of tools; give one"
         return parse_reply(completion.text, request)
 
-    def _usage(self, completion: Completion) -> Usage:
-        tokens = completion.input_tokens, completion.output_tokens, completion.cached_tokens
-        return self.role.price.usage(*tokens)
+    def _usage(self, completion: Completion, request: Request[R]) -> Usage:
+        """The tokens that the server counted; else an estimate, by length of texts and size of pictures."""
+        price = self.role.price
+        shown = {"sheets": completion.sheets, "left_out_frames": completion.left_out}
+        if completion.usage_known:
+            counted = completion.input_tokens, completion.output_tokens, completion.cached_tokens
+            return replace(price.usage(*counted), **shown)
+        output = completion.output_tokens or text_tokens(completion.text)
+        guess = price.usage(estimate_tokens(self._messages(request)), output, 0)
+        tokens = guess.input_tokens + guess.output_tokens
+        return Usage(cost=guess.cost, unknown_calls=1, estimated_tokens=tokens, **shown)
+
+    def _messages(self, request: Request[R]) -> list[Message]:
+        return wire_messages(request, self.role.image_side_px, self.role.reasoning, self.role.detail)
 
 
-def wire_messages(request: Request[R], side_px: int, reasoning: bool = True) -> list[Message]:
+def wire_messages(request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto") -> list[Message]:
     """Write a request as chat messages; after a reply that could not be used, also that reply and its problem.
 
-    `side_px` is the role's limit of a frame's longest side, `reasoning` if the model is to write down its reasons.
+    `side_px` is the role's limit of a frame's longest side, `reasoning` if the model is to write down its reasons,
+    `detail` is for frames where neither they nor the request say it.
     """
     first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
     limit = None if request.full_size else min(side_px, request.image_side_px or side_px)
-    messages = [request_message(first, limit, reasoning=reasoning), *turn_messages(request.turns)]
+    messages = [request_message(first, limit, detail, reasoning=reasoning), *turn_messages(request.turns)]
     if request.bad_reply:
         messages += repair_messages(request, reasoning)
     return join_turns(messages)

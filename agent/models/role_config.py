@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import (
     BaseModel,
@@ -13,6 +13,7 @@ from pydantic import (
     Field,
     JsonValue,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     ValidationError,
@@ -25,6 +26,7 @@ from agent.errors import BadSettings, KeyMissing
 DEFAULT_ROLE = "default"
 ROLES = (DEFAULT_ROLE, "policy", "reward", "vision", "grounding", "captioner", "judge")
 NO_KEY = "no-key"
+OPENAI_URL = "https://api.openai.com/v1"
 PRICED_TOKENS = 1_000_000
 
 
@@ -49,13 +51,19 @@ class Price(BaseModel):
         return Usage(input_tokens, output_tokens, cached, cost / PRICED_TOKENS)
 
 
+def default_base_url() -> str:
+    """The endpoint where none is named: that of OPENAI_BASE_URL, as the official client has it, else OpenAI's."""
+    return os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
+
+
 class Role(BaseModel):
     """One model behind one OpenAI-compatible endpoint."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = Field(min_length=1)
-    base_url: str = "https://api.openai.com/v1"
+    base_url: str = Field(default_factory=default_base_url, validate_default=True)
+    """That of OPENAI_BASE_URL, else OpenAI's."""
     key_env: str | None = "OPENAI_API_KEY"
     """Environment variable that holds the key; None: the endpoint needs none."""
     temperature: NonNegativeFloat | None = None
@@ -70,6 +78,9 @@ class Role(BaseModel):
     """Frames with a longer side are scaled down to it before they are sent."""
     detail: Detail = "auto"
     """The resolution at which the server reads frames, where neither the frame nor the request says it."""
+    images: NonNegativeInt | None = None
+    """The most pictures that the server takes in a request; None: found out at its first refusal. More frames are shown
+    as contact sheets."""
     price: Price = Price()
     at_once: PositiveInt = 8
     """Requests in flight at the same time."""
@@ -91,6 +102,12 @@ class Role(BaseModel):
     def host(self) -> str:
         """The host name of the endpoint."""
         return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def place(self) -> str:
+        """The endpoint's URL for people and logs: without a user, a password or a query, which may hold a key."""
+        parts = urlsplit(self.base_url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def read_roles(settings: Mapping[str, Mapping[str, object]]) -> dict[str, Role]:

@@ -5,17 +5,15 @@ lower two rungs the schema stands in the message. Above the ladder are calls of 
 function with the schema of its arguments, and a call becomes JSON again. Every reply is parsed in the same way:
 JSON is searched for leniently and validated strictly; a reply that fits nothing is shown to the model again with
 its problem. Nothing is repaired: repairing completes a reply that was cut off, and picks one of several.
-Completions are parsed as far as servers agree on their form.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from agent.core.protocol import R, Request, after_thought
 from agent.core.reply_schema import Schema, strict_schema
@@ -69,112 +67,6 @@ def repair_messages(request: Request[R], reasoning: bool = True) -> list[Message
     if request.form != "text":
         demand += schema_request(request.schema(reasoning=reasoning))
     return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": demand}]
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One reply: `text` as the model wrote it; `refusal` is empty unless the model refused.
-
-    In a reply that calls tools, `text` has the `calls` as JSON, one a line: `{"tool": NAME, ARGUMENT: VALUE, ...}`.
-    """
-
-    text: str
-    calls: int = 0
-    refusal: str = ""
-    finish_reason: str = "stop"
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-
-
-class _Part(BaseModel):
-    type: str = "text"
-    text: str | None = None
-
-
-class _Function(BaseModel):
-    name: str = ""
-    arguments: object = None
-
-
-class _Call(BaseModel):
-    function: _Function
-
-
-class _Message(BaseModel):
-    content: str | list[_Part] | None = None
-    tool_calls: list[_Call] | None = None
-    refusal: str | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _PromptDetails(BaseModel):
-    cached_tokens: int | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-
-
-class _Body(BaseModel):
-    choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
-
-
-def parse_completion(body: object) -> Completion:
-    """Parse a server's answer, given as JSON values.
-
-    Raises pydantic's ValidationError if it holds no completion.
-    """
-    parsed = _Body.model_validate(body)
-    choice, usage = parsed.choices[0], parsed.usage or _Usage()
-    details = usage.prompt_tokens_details or _PromptDetails()
-    calls = choice.message.tool_calls or []
-    return Completion(
-        text=_without_surrogates(_calls_as_json(calls) if calls else _text(choice.message.content)),
-        calls=len(calls),
-        refusal=" ".join(_without_surrogates(choice.message.refusal or "").split()),
-        finish_reason=choice.finish_reason or "stop",
-        input_tokens=_token_count(usage.prompt_tokens),
-        output_tokens=_token_count(usage.completion_tokens),
-        cached_tokens=_token_count(details.cached_tokens),
-    )
-
-
-def _token_count(tokens: int | None) -> int:
-    """The number that the server gives; 0 if it gives none, or a negative one, which would refill a budget."""
-    return max(0, tokens or 0)
-
-
-def _text(content: str | list[_Part] | None) -> str:
-    """Join the text if it comes in parts; some servers send the model's thoughts in parts of another type."""
-    if isinstance(content, list):
-        return "".join(part.text or "" for part in content if part.type == "text")
-    return content or ""
-
-
-def _calls_as_json(calls: Sequence[_Call]) -> str:
-    return "\n".join(_call_as_json(call.function.name, call.function.arguments) for call in calls)
-
-
-def _call_as_json(name: str, arguments: object) -> str:
-    """Write one call as JSON; arguments that are no JSON object stay unchanged, and parsing the reply rejects them."""
-    try:
-        values: Any = json.loads(arguments.strip() or "{}") if isinstance(arguments, str) else arguments or {}
-        return json.dumps({"tool": name} | values | {"tool": name}, ensure_ascii=False)
-    except (ValueError, TypeError, RecursionError):
-        return f"{name} {arguments}"
-
-
-def _without_surrogates(text: str) -> str:
-    """Replace lone surrogates: they pass through JSON, but cannot be sent again or written to a file."""
-    return text.encode(errors="replace").decode()
 
 
 def parse_reply(text: str, request: Request[R]) -> tuple[R | None, str | None]:

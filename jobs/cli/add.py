@@ -239,6 +239,7 @@ def show_report(report: AddReport) -> None:
         return
     spent = report.usage
     tokens = f", {spent.input_tokens} tokens in, {spent.output_tokens} out" if spent.input_tokens else ""
+    tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
     rows = "lines of speech" if report.stage == "speech" else report.stage

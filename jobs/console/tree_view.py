@@ -23,7 +23,7 @@ from agent.trace.events import (
     Scored,
 )
 from jobs.console.escape import visible, visible_lines
-from jobs.console.output import clock
+from jobs.console.output import clock, counted
 
 SHOWN_NOTES = 5
 SHOWN_VIDEOS = 5
@@ -166,11 +166,25 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
         f"{bill.frame_shows} shows",
         f"{answer.rounds} rounds",
         f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid)",
-        f"{bill.input_tokens}+{bill.output_tokens} tokens",
+        f"{bill.input_tokens}+{bill.output_tokens} tokens{_unknown(bill)}",
         f"cost {bill.cost:.4f}",
         f"{bill.seconds:.1f} s",
+        *_sheets(bill),
     ]
     out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)
+
+
+def _unknown(bill: Ledger) -> str:
+    """The part of the tokens that no server counted."""
+    if not bill.unknown_calls:
+        return ""
+    return f" and an estimated {bill.estimated_tokens} of {counted(bill.unknown_calls, 'call')} of unknown usage"
+
+
+def _sheets(bill: Ledger) -> list[str]:
+    """Contact sheets for a server that takes few pictures."""
+    left = f" ({counted(bill.left_out_frames, 'frame')} left out)" if bill.left_out_frames else ""
+    return [f"{counted(bill.sheets, 'contact sheet')}{left}"] if bill.sheets else []
 
 
 def _kept(bill: Ledger) -> str:

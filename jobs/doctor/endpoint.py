@@ -12,14 +12,15 @@ from pydantic import BaseModel, ValidationError
 from agent.core.protocol import ShownFrame
 from agent.errors import InvalidReply, ModelError, ModelUnknown
 from agent.models import provider_errors
-from agent.models.endpoint import CompletionRequest, Endpoint
+from agent.models.accepted_form import CompletionRequest
+from agent.models.endpoint import Endpoint
 from agent.models.role_config import Role, api_key, read_roles
 from agent.models.structured_output import json_values
 from agent.prompts.render import user_message
 from jobs.doctor import CheckResult
 
 if TYPE_CHECKING:
-    from agent.models.structured_output import Completion
+    from agent.models.completion import Completion
 
 SECTION = "endpoint"
 CHAT, LISTING = "chat", "model list"
@@ -120,8 +121,8 @@ async def _try_schema(endpoint: Endpoint) -> CheckResult:
         reply = await endpoint.complete(CompletionRequest([user_message(SKY, (), None)], ProbeReply, 0.0, "json"))
     except ModelError as error:
         return CheckResult(SECTION, SCHEMA, "missing", str(error))
-    if endpoint.rung != SCHEMA:
-        message = f"takes none; kinodex asks it for {endpoint.rung} and checks each reply"
+    if endpoint.form.rung != SCHEMA:
+        message = f"takes none; kinodex asks it for {endpoint.form.rung} and checks each reply"
         return CheckResult(SECTION, SCHEMA, "missing", message, "nothing; more replies may be invalid")
     if not _fits(reply):
         todo = "kinodex will ask again for a reply that does not fit; another server or model may keep to schemas"
@@ -137,7 +138,7 @@ async def _try_tool(endpoint: Endpoint) -> CheckResult:
         )
     except ModelError as error:
         return CheckResult(SECTION, TOOLS, "missing", str(error), todo)
-    if not endpoint.supports_tools:
+    if not endpoint.form.supports_tools:
         return CheckResult(SECTION, TOOLS, "missing", "takes none", todo)
     if not reply.calls:
         return CheckResult(SECTION, TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", todo)

@@ -13,9 +13,8 @@ import pytest
 from agent.errors import ModelRejected, ModelUnreachable
 from agent.models.endpoint import retry_after_s
 from agent.models.openai_compatible import OpenAIModel
-from agent.requests.tree import Queries
-from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, rate_limited
-from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line, role
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, rate_limited
+from tests.support.servers.wire import QUERIES, ask, discover, one_line, role
 
 RETRY_AFTER_S = 60
 
@@ -36,72 +35,6 @@ def test_the_request_says_its_own_temperature_unless_the_role_does() -> None:
     assert server.seen[0].body["temperature"] == discover().temperature
 
 
-@pytest.mark.parametrize(
-    ("rejects", "rungs", "calls"),
-    [
-        ([], ["json_schema"], 1),
-        (["json_schema"], ["json_schema", "json_object"], 2),
-        (["json_schema", "json_object"], ["json_schema", "json_object", None], 3),
-    ],
-)
-def test_the_ladder_goes_down_to_what_the_server_takes_and_stays_there(rejects, rungs, calls) -> None:
-    with ChatServer(lambda _: QUERIES, rejects=rejects) as server:
-        first, second = ask(server, discover(), discover())
-    assert first.reply == second.reply == Queries(queries=QUERIES["queries"])
-    formats = [seen.body.get("response_format", {}).get("type") for seen in server.seen]
-    assert formats == [*rungs, rungs[-1]]
-    assert ("JSON schema" in server.seen[-1].text) == (calls > 1)
-
-
-def test_parameters_that_the_server_rejects_are_left_out_once_and_for_all() -> None:
-    with ChatServer(lambda _: QUERIES, rejects=["max_tokens", "temperature", "seed"]) as server:
-        ask(server, discover(), discover(), seed=1, max_tokens=50)
-    assert len(server.seen) == 5
-    for seen in server.seen[-2:]:
-        assert seen.body["max_completion_tokens"] == 50
-        assert not {"max_tokens", "temperature", "seed"} & set(seen.body)
-
-
-@pytest.mark.parametrize("rejects", ["tools", "tool_choice"])
-def test_an_endpoint_that_refuses_tools_is_asked_for_json_from_then_on(
-    rejects: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING), ChatServer(lambda _: GO, rejects=[rejects]) as server:
-        first, second = ask(server, Walk(), Walk())
-    assert first.reply == second.reply == HOME
-    assert [bool(seen.tools) for seen in server.seen] == [True, False, False]
-    assert server.seen[1].schema == "Step"
-    assert caplog.text.count("takes no tools") == 1
-
-
-def test_the_json_ladder_goes_on_below_the_tools() -> None:
-    with ChatServer(lambda _: GO, rejects=["tools", "json_schema", "json_object"]) as server:
-        [exchange] = ask(server, Walk())
-    assert exchange.reply == HOME
-    assert [seen.body.get("response_format", {}).get("type") for seen in server.seen] == [
-        None,
-        "json_schema",
-        "json_object",
-        None,
-    ]
-    assert "JSON schema" in server.seen[-1].text
-
-
-def test_parallel_calls_are_a_parameter_that_may_be_left_out() -> None:
-    with ChatServer(lambda _: calling(GO), rejects=["parallel_tool_calls"]) as server:
-        first, second = ask(server, Walk(), Walk())
-    assert first.reply == second.reply == HOME
-    assert ["parallel_tool_calls" in seen.body for seen in server.seen] == [True, False, False]
-    assert all(seen.tools for seen in server.seen)
-
-
-def test_tools_of_the_users_own_that_are_refused_are_an_error() -> None:
-    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    own = {"tools": [{"type": "function", "function": {"name": "fly", "description": "Up.", "parameters": schema}}]}
-    with ChatServer(lambda _: failing(400, "no such tool")) as server, pytest.raises(ModelRejected, match="no such"):
-        ask(server, discover(), extra=own)
-
-
 def test_no_more_requests_are_in_flight_than_the_role_allows() -> None:
     async def run(server: ChatServer) -> None:
         async with OpenAIModel(role(server, at_once=3)) as model:
@@ -117,18 +50,6 @@ def test_no_more_requests_are_in_flight_than_the_role_allows() -> None:
         asyncio.run(run(server))
     assert len(server.seen) == 12
     assert server.most_at_once == 3
-
-
-def test_requests_side_by_side_step_down_together() -> None:
-    async def run(server: ChatServer) -> None:
-        async with OpenAIModel(role(server)) as model:
-            exchanges = await asyncio.gather(*(model.ask(discover()) for _ in range(6)))
-            assert all(exchange.reply for exchange in exchanges)
-
-    with ChatServer(lambda _: QUERIES, rejects=["json_schema"]) as server:
-        asyncio.run(run(server))
-    formats = [seen.body["response_format"]["type"] for seen in server.seen]
-    assert formats.count("json_object") == 6
 
 
 def test_a_cancelled_request_is_cancelled_at_once() -> None:

@@ -1,101 +1,109 @@
-"""Errors of endpoints: what a server objects to, and the one clear line for the user."""
+"""Errors of endpoints: the one clear line for the user, with advice that fits the cause."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
-from pathlib import Path
-from typing import Any
 
-import httpx2
-import openai
 import pytest
 
-from agent.errors import ModelRejected, ModelUnknown, ModelUnreachable
+from agent.errors import AllRejected, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
 from agent.models import provider_errors
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
+from tests.agent.models.test_refusals import refusal
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line
-
-RECORDED = json.loads((Path(__file__).parents[2] / "data" / "server_refusals.json").read_text())
-"""Bodies of refusals that users of real servers reported, each with its source, and the words that it is known by."""
-PARAMETERS = ("max_tokens", "max_completion_tokens", "temperature", "seed", "parallel_tool_calls")
-
-
-def refusal(recorded: dict[str, Any]) -> openai.APIStatusError:
-    """The error that the installed client makes of a recorded body."""
-
-    async def ask_once() -> None:
-        body = recorded["body"]
-        content = body if isinstance(body, str) else json.dumps(body)
-        transport = httpx2.MockTransport(lambda request: httpx2.Response(recorded["status"], text=content))
-        async with httpx2.AsyncClient(transport=transport) as http:
-            client = openai.AsyncOpenAI(api_key="-", base_url="http://nowhere/v1", max_retries=0, http_client=http)
-            await client.post("/chat/completions", body={}, cast_to=object)
-
-    with pytest.raises(openai.APIStatusError) as caught:
-        asyncio.run(ask_once())
-    return caught.value
-
-
-@pytest.mark.parametrize("recorded", RECORDED, ids=lambda each: f"{each['server']} {'+'.join(each['words'])}")
-def test_what_a_real_server_objects_to_is_recognised(recorded: dict[str, Any]) -> None:
-    error, objects_to = refusal(recorded), recorded["objects_to"]
-    text = json.dumps(recorded["body"]).lower()
-    assert all(word in text for word in recorded["words"])
-    rejected = provider_errors.rejected_parameter(error, PARAMETERS)
-    assert (rejected is not None) == (objects_to == "parameter")
-    assert rejected is None or rejected in recorded["words"]
-    if objects_to in ("format", "limit"):
-        assert provider_errors.rejects_format(error) == (objects_to == "format")
-    if objects_to == "tools":
-        assert provider_errors.rejects_tools(error)
-    if objects_to == "model":
-        assert provider_errors.may_reject_model(error)
-    if objects_to == "quota":
-        assert not provider_errors.is_transient(error)
-
-
-@pytest.mark.parametrize(
-    ("objects_to", "words"),
-    [
-        ("limit", provider_errors.LIMIT_WORDS),
-        ("format", provider_errors.FORMAT_WORDS),
-        ("tools", provider_errors.TOOL_WORDS),
-        ("model", provider_errors.NO_MODEL_WORDS),
-        ("quota", (provider_errors.NO_MONEY,)),
-    ],
-)
-def test_each_word_of_the_tables_comes_from_a_recorded_refusal(objects_to: str, words: tuple[str, ...]) -> None:
-    recorded = {word for each in RECORDED if each["objects_to"] == objects_to for word in each["words"]}
-    assert set(words) == recorded
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
 def test_errors_that_may_pass(status: int) -> None:
-    assert provider_errors.is_transient(refusal({"status": status, "body": {"error": {"message": "busy"}}}))
+    assert provider_errors.is_transient(refusal(status, {"error": {"message": "busy"}}))
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 def test_errors_that_do_not_pass(status: int) -> None:
-    assert not provider_errors.is_transient(refusal({"status": status, "body": {"error": {"message": "no"}}}))
+    assert not provider_errors.is_transient(refusal(status, {"error": {"message": "no"}}))
+
+
+RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
+TOO_LONG = "This model's maximum context length is 8192 tokens (64 in the messages, 20 in the functions)."
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("status", "body", "kind", "words"),
     [
-        ({"error": {"message": "no such thing"}}, "400: no such thing"),
-        ({"error": "no such thing"}, "400: no such thing"),
-        ({"detail": [{"msg": "no such thing"}]}, '400: {"detail": [{"msg": "no such thing"}]}'),
-        ("<html>no such thing</html>", "400"),
+        (
+            401,
+            {"error": {"message": "bad key"}},
+            AllRejected,
+            "OPENAI_API_KEY (401: bad key); check the key",
+        ),
+        (
+            402,
+            {"detail": "Insufficient Balance"},
+            AllRejected,
+            "Insufficient Balance); add credit to the account",
+        ),
+        (
+            429,
+            {"error": {"message": "Go on", "code": "insufficient_quota"}},
+            AllRejected,
+            "add credit to the account",
+        ),
+        (429, RATE_LIMIT, ModelUnreachable, "(429: rate-limited upstream), for up to 5 attempts and 300 s; lower the"),
+        (
+            404,
+            {"detail": "Not Found"},
+            AllRejected,
+            "no chat completions (404: Not Found); it usually",
+        ),
+        (400, {"error": {"code": "content_filter"}}, ModelRejected, "a filter at nowhere refuses this request"),
+        (
+            500,
+            {"error": {"message": "image input is not supported"}},
+            ModelRejected,
+            "takes no pictures (500:",
+        ),
+        (
+            400,
+            {"error": {"message": TOO_LONG}},
+            ModelRejected,
+            "lower the role's max_tokens (4096)",
+        ),
+        (413, "", ModelRejected, "finds the request too large (413); lower the role's image_side_px"),
+        (
+            400,
+            {"detail": "temperature is odd"},
+            ModelRejected,
+            "is odd); change the role's temperature",
+        ),
+        (422, {"detail": "no top_k here"}, ModelRejected, "(422: no top_k here); take top_k out of the role's extra"),
+        (400, "<html>no</html>", ModelRejected, "refuses the request to 'tester' (400); its log may say more"),
+        (
+            503,
+            {"message": "loading"},
+            ModelUnreachable,
+            "(503: loading), for up to 5 attempts and 300 s; look at",
+        ),
     ],
 )
-def test_a_servers_own_words_are_passed_on_whatever_the_form_of_its_body(body: object, message: str) -> None:
-    role = Role(model="tester", base_url="http://nowhere/v1")
-    error = provider_errors.status_error(role, refusal({"status": 400, "body": body}), None)
-    assert str(error) == f"nowhere refuses the request to 'tester' ({message}); change the role's settings"
+def test_a_refusal_is_told_in_the_servers_words_with_advice_that_fits(
+    status: int, body: object, kind: type[ModelError], words: str
+) -> None:
+    role = Role(model="tester", base_url="http://nowhere/v1", extra={"top_k": 3})
+    error = provider_errors.status_error(role, refusal(status, body), None, images=2)
+    assert type(error) is kind
+    assert words in str(error)
+    assert "\n" not in str(error)
+
+
+def test_no_password_of_a_url_is_told() -> None:
+    settings = Role(model="tester", base_url="http://me:secret@127.0.0.1:1/v1?key=hidden", attempts=1)
+    with pytest.raises(ModelUnreachable) as caught:
+        asyncio.run(OpenAIModel(settings).ask(discover()))
+    assert "nobody answers at http://127.0.0.1:1/v1 " in one_line(caught)
+    assert "secret" not in one_line(caught)
 
 
 def test_text_is_clipped_to_one_line() -> None:

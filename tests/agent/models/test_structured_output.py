@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
-from agent.models.structured_output import json_values, parse_completion, parse_json, strict_schema
+from agent.models.structured_output import json_values, parse_json
 from agent.requests.tree import Decision, Queries, SegmentScores
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, in_turn
-from tests.support.servers.wire import GO, HOME, QUERIES, Step, Walk, ask, discover, score
+from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, score
 
 
 @pytest.mark.parametrize("reply", [Queries, SegmentScores, Decision])
@@ -159,54 +160,3 @@ def test_a_repair_shows_the_call_and_asks_for_one_call() -> None:
     assert "give one" in wish["content"]
     assert "one call of one tool" in wish["content"]
     assert server.seen[1].tools
-
-
-def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
-    parts = [
-        {"type": "thinking", "thinking": []},
-        {"type": "text", "text": '{"queries":'},
-        {"type": "text", "text": ' ["a"]}'},
-    ]
-    sent = {"choices": [{"index": 0, "message": {"role": "assistant", "content": parts}, "finish_reason": "stop"}]}
-    with ChatServer(lambda _: Behaviour(body=sent)) as server:
-        [exchange] = ask(server, discover())
-    assert exchange.reply == Queries(queries=["a"])
-
-
-def test_half_a_character_does_not_travel() -> None:
-    with ChatServer(lambda _: Behaviour(content="a \ud800 kite")) as server:
-        [exchange] = ask(server, discover())
-    assert exchange.raw == "a ? kite"
-
-
-@pytest.mark.parametrize("arguments", ['{"where": "home"}', {"where": "home"}, '{"where": "home", "tool": "stop"}'])
-def test_arguments_may_be_text_or_an_object_and_do_not_change_the_tool(arguments: object) -> None:
-    with ChatServer(lambda _: Behaviour(calls=(("go", arguments),))) as server:
-        [exchange] = ask(server, Walk())
-    assert exchange.reply == HOME
-
-
-@pytest.mark.parametrize("arguments", ["", None, "{}", {}])
-def test_a_tool_without_arguments_needs_none(arguments: object) -> None:
-    with ChatServer(lambda _: Behaviour(calls=(("stop", arguments),))) as server:
-        [exchange] = ask(server, Walk())
-    assert exchange.reply == Step(tool="stop")
-
-
-def test_both_of_two_calls_stand_in_the_record() -> None:
-    with ChatServer(lambda _: calling(GO, {"tool": "stop"})) as server:
-        [exchange] = ask(server, Walk())
-    assert [json.loads(line)["tool"] for line in exchange.raw.splitlines()] == ["go", "stop"]
-
-
-def test_a_server_that_counts_no_tokens_is_no_error() -> None:
-    with ChatServer(lambda _: Behaviour(content=json.dumps(QUERIES), usage={})) as server:
-        [exchange] = ask(server, discover())
-    assert exchange.reply is not None
-    assert exchange.usage.input_tokens == 0
-
-
-def test_tokens_below_none_are_none() -> None:
-    told = {"prompt_tokens": -5, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": -2}}
-    completion = parse_completion({"choices": [{"message": {"content": "{}"}}], "usage": told})
-    assert (completion.input_tokens, completion.output_tokens, completion.cached_tokens) == (0, 7, 0)

@@ -1,0 +1,154 @@
+"""Completions: the answers of servers, parsed as far as servers agree on their form.
+
+Only `choices[0].message` is needed. Servers leave out `usage`, `finish_reason` and more, send content in parts, and
+reasoning models behind some of them put the whole reply where their thoughts belong (`reasoning_content`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from agent.errors import InvalidReply
+from agent.models.structured_output import json_values
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One reply: `text` as the model wrote it; `refusal` is empty unless the model refused.
+
+    In a reply that calls tools, `text` has the `calls` as JSON, one a line: `{"tool": NAME, ARGUMENT: VALUE, ...}`.
+    """
+
+    text: str
+    calls: int = 0
+    refusal: str = ""
+    finish_reason: str = "stop"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usage_known: bool = True
+    """False if the server did not say how many tokens it read."""
+    sheets: int = 0
+    """Contact sheets in the request, and frames that were left out of it, because the server takes few pictures."""
+    left_out: int = 0
+
+
+class _Part(BaseModel):
+    type: str = "text"
+    text: str | None = None
+
+
+class _Function(BaseModel):
+    name: str = ""
+    arguments: object = None
+
+
+class _Call(BaseModel):
+    function: _Function
+
+
+class _Message(BaseModel):
+    content: str | list[_Part] | None = None
+    tool_calls: list[_Call] | None = None
+    refusal: str | None = None
+    reasoning_content: object = None
+    reasoning: object = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: object = None
+
+
+class _PromptDetails(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _Body(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: object = None
+
+
+def parse_completion(body: object) -> Completion:
+    """Parse a server's answer, given as JSON values.
+
+    Raises pydantic's ValidationError if it holds no completion.
+    """
+    parsed = _Body.model_validate(body)
+    choice, usage = parsed.choices[0], _usage(parsed.usage)
+    details = usage.prompt_tokens_details or _PromptDetails()
+    calls = choice.message.tool_calls or []
+    return Completion(
+        text=_without_surrogates(_calls_as_json(calls) if calls else _reply_text(choice.message)),
+        calls=len(calls),
+        refusal=" ".join(_without_surrogates(choice.message.refusal or "").split()),
+        finish_reason=str(choice.finish_reason or "stop"),
+        input_tokens=_token_count(usage.prompt_tokens),
+        output_tokens=_token_count(usage.completion_tokens),
+        cached_tokens=_token_count(details.cached_tokens),
+        usage_known=_token_count(usage.prompt_tokens) > 0,  # no request has no tokens: some servers fill in zeros
+    )
+
+
+def _usage(sent: object) -> _Usage:
+    """The usage that a server sends; an empty one if it sends none or makes no sense."""
+    try:
+        return _Usage.model_validate(sent or {})
+    except ValidationError:
+        return _Usage()
+
+
+def _token_count(tokens: int | None) -> int:
+    """The number that the server gives; 0 if it gives none, or a negative one, which would refill a budget."""
+    return max(0, tokens or 0)
+
+
+def _reply_text(message: _Message) -> str:
+    """The text of a reply; the last JSON object of the thoughts if there is no text beside them."""
+    text = _text(message.content)
+    thoughts = message.reasoning_content or message.reasoning
+    return text if text.strip() or not isinstance(thoughts, str) else _last_object(thoughts)
+
+
+def _last_object(thoughts: str) -> str:
+    try:
+        objects = [value for value in json_values(thoughts) if isinstance(value, dict)]
+    except InvalidReply:
+        return ""
+    return json.dumps(objects[-1], ensure_ascii=False) if objects else ""
+
+
+def _text(content: str | list[_Part] | None) -> str:
+    """Join the text if it comes in parts; some servers send the model's thoughts in parts of another type."""
+    if isinstance(content, list):
+        return "".join(part.text or "" for part in content if part.type == "text")
+    return content or ""
+
+
+def _calls_as_json(calls: Sequence[_Call]) -> str:
+    return "\n".join(_call_as_json(call.function.name, call.function.arguments) for call in calls)
+
+
+def _call_as_json(name: str, arguments: object) -> str:
+    """Write one call as JSON; arguments that are no JSON object stay unchanged, and parsing the reply rejects them."""
+    try:
+        values: Any = json.loads(arguments.strip() or "{}") if isinstance(arguments, str) else arguments or {}
+        return json.dumps({"tool": name} | values | {"tool": name}, ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError):
+        return f"{name} {arguments}"
+
+
+def _without_surrogates(text: str) -> str:
+    """Replace lone surrogates: they pass through JSON, but cannot be sent again or written to a file."""
+    return text.encode(errors="replace").decode()

@@ -39,6 +39,15 @@ def first_tokens(tokenizer: Any, text: str) -> list[int]:
     return list(tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False))
 
 
+def opens_thinking(tokenizer: Any) -> bool:
+    """True if the chat template begins each reply inside <think>, so that the model writes only its end."""
+    if not tokenizer.chat_template:
+        return False
+    messages = [{"role": "user", "content": "?"}]
+    prompt = str(tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False))
+    return prompt.rstrip().endswith("<think>")
+
+
 def reply_tokens(tokenizer: Any, text: str) -> list[int]:
     """Tokens of a reply, for one whose own tokens are unknown."""
     return list(tokenizer(without_control_tokens(tokenizer, text), add_special_tokens=False)["input_ids"])

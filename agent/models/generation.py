@@ -13,6 +13,8 @@ from agent.errors import ModelRejected
 if TYPE_CHECKING:
     import torch
 
+Sample = Callable[[list[list[int]], float, tuple[str, ...]], list[list[int]]]
+"""Another engine that holds the model: prompts, temperature and stop texts in, the tokens of each reply out."""
 GATHER_S = 0.005
 """The time that a batch waits for more calls."""
 LARGEST_BATCH = 32
@@ -30,8 +32,8 @@ class Generator:
     """Sampler of `model` itself, without the top-p, top-k and penalties that its folder may set.
 
     Training needs samples from the model's own distribution. `context_tokens` is the length of a prompt and its reply
-    that the model can hold. `prepare_model` makes the model ready for a batch, for a
-    model that is trained between batches.
+    that the model can hold. `prepare_model` makes the model ready for a batch, for a model that is trained between
+    batches; `sample` has another engine sample in its place.
     """
 
     def __init__(
@@ -40,8 +42,10 @@ class Generator:
         tokenizer: Any,
         max_new_tokens: int,
         prepare_model: Callable[[], AbstractContextManager[Any]] | None = None,
+        sample: Sample | None = None,
     ) -> None:
         self.tokenizer, self.max_new_tokens = tokenizer, max_new_tokens
+        self._sample = sample
         self._prepare_model = prepare_model or (lambda: nullcontext(model))
         self.context_tokens = int(getattr(model.config, "max_position_embeddings", 0) or 2**31)
         ends = model.generation_config.eos_token_id
@@ -90,6 +94,8 @@ class Generator:
             call.generated = tokens
 
     def _generate(self, batch: list[_Call]) -> list[list[int]]:
+        if self._sample is not None:
+            return self._sample([call.prompt for call in batch], batch[0].temperature, batch[0].stop)
         import torch
         from transformers import StoppingCriteriaList
 

@@ -104,7 +104,8 @@ def load_local_model(
 def known_model(where: str) -> Iterator[str]:
     """Load a model from `where` within this block; an error that there is none becomes `ModelUnknown`."""
     folder = Path(where).expanduser()
-    if where.startswith((".", "/", "~")) and not (folder / "config.json").is_file():
+    configs = ("config.json", "adapter_config.json")  # of a model, or of adapters on one
+    if where.startswith((".", "/", "~")) and not any((folder / name).is_file() for name in configs):
         raise ModelUnknown(f"{where} holds no config.json; give a folder that save_pretrained wrote, or a hub id")
     try:
         with nullcontext() if folder.is_dir() else quick_hub():

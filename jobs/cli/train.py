@@ -33,6 +33,15 @@ def master(
         Path | None, typer.Option(help="TOML file with settings to change; jobs/train/grpo.toml has the paper's.")
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Optimisation steps at most.")] = None,
+    lora: Annotated[
+        int | None, typer.Option(min=0, help="Rank of the adapters to train (LoRA); 0: all weights are trained.")
+    ] = None,
+    vllm: Annotated[
+        str | None, typer.Option(help="Sample rollouts with vLLM: colocate (on the same GPU), or a server's URL.")
+    ] = None,
+    scale_rewards: Annotated[
+        str | None, typer.Option(help="Divide advantages by the standard deviation of: none, group or batch.")
+    ] = None,
     frozen: Annotated[
         str, typer.Option(help="Model that grounds and looks: builtin, or one of an OpenAI-compatible endpoint.")
     ] = "builtin",
@@ -46,7 +55,7 @@ def master(
     from jobs.train.grpo import film_environments, train_master
     from jobs.train.settings import MasterSettings
 
-    settings = MasterSettings.read(config, steps=steps)
+    settings = MasterSettings.read(config, steps=steps, lora_rank=lora, vllm=vllm, scale_rewards=scale_rewards)
     known = read_known(questions)
     environments = film_environments(library, {each.film for each in known}, space)
     choice = ModelChoice(frozen, base_url, models)
@@ -58,6 +67,9 @@ def rollouts(
     questions: QuestionsOption,
     out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
     alpha: Annotated[float | None, typer.Option(min=0.0, help="Weight of well-formed turns.")] = None,
+    thinking_open: Annotated[
+        bool, typer.Option("--thinking-open", help="The master's chat template begins its turns inside <think>.")
+    ] = False,
 ) -> None:
     """Write runs as conversations to train on: one JSON line for each run, with the reward of each turn."""
     from agent.trace.trace import read_trace
@@ -70,7 +82,8 @@ def rollouts(
     for path in trace:
         records = read_trace(path)
         true = true_option(known, *read_question(records))
-        lines.append(as_line(rollout(records, true, ALPHA if alpha is None else alpha)))
+        run = rollout(records, true, ALPHA if alpha is None else alpha, thinking_open=thinking_open)
+        lines.append(as_line(run))
     text = "".join(f"{line}\n" for line in lines)
     if out is None:
         print(text, end="")

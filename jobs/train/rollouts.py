@@ -15,7 +15,7 @@ from typing import Any
 from agent.ask_questions import Task, ask_many
 from agent.core.protocol import Exchange, Models, R, Request
 from agent.environment import Environment
-from agent.models.chat_template import first_tokens, message_tokens
+from agent.models.chat_template import first_tokens, message_tokens, opens_thinking
 from agent.models.context_fit import fit_context
 from agent.models.generation import Generator
 from agent.models.local import generate_reply
@@ -124,5 +124,6 @@ def _recorder(records: list[Record]) -> Any:
 
 def _tokenized(known: KnownQuestion, master: MasterInTraining, records: list[Record], alpha: float) -> TokenizedRollout:
     start = master.prompt_length
-    run = rollout(records, known.answer, alpha)
+    thinking_open = opens_thinking(master.generator.tokenizer)
+    run = rollout(records, known.answer, alpha, thinking_open=thinking_open)
     return TokenizedRollout(run, master.tokens[:start], master.tokens[start:], master.own[start:])

@@ -5,12 +5,22 @@ from __future__ import annotations
 import difflib
 import tomllib
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
 
 from jobs.errors import UsageError
 
+COLOCATE = "colocate"
 PAPER = Path(__file__).with_name("grpo.toml")
 
 
@@ -30,6 +40,15 @@ class MasterSettings(BaseModel):
     clip: PositiveFloat
     entropy: NonNegativeFloat
     turn_tokens: PositiveInt
+    scale_rewards: Literal["none", "group", "batch"]
+    """Advantages in standard deviations of the group or the batch, or as they are."""
+    lora_rank: NonNegativeInt
+    """The rank of the adapters that are trained; 0: all weights are."""
+    lora_alpha: PositiveInt
+    vllm: str
+    """"colocate", or the URL of a vLLM server, to sample rollouts with; "": transformers samples."""
+    vllm_memory: float = Field(gt=0, lt=1)
+    """The share of the GPU's memory that a colocated vLLM takes."""
     save_every: PositiveInt
     seed: int = Field(ge=0)
 

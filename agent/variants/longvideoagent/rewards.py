@@ -10,6 +10,7 @@ What the paper leaves open, and what was decided:
 - What the master thinks aloud, in <think> before the action, is not part of the action string (its Table 3 shows
   such turns); any other text beside the action is extraneous. Only the tags of Algorithm 1 count as well-formed,
   though the agent reads others too.
+- Where the chat template has opened <think> already, a turn begins inside its thoughts, and has to end them.
 - Its system prompt names <request_grounding> without an end, the reward wants "proper closure": the end counts.
 - "Exact match" is of the option that the answer names, by its letter or by its words, as the agent reads it.
 - alpha is not given. The sum pays for every further well-formed turn, so it has to be small: with at most K = 5
@@ -35,10 +36,9 @@ from agent.variants.longvideoagent.requests import Action
 ALPHA = 0.02
 
 _TAG = re.compile(r"</?(?:visual_query|request_grounding|answer)>")
-_TURN = re.compile(
-    r"\s*(?:<think>.*?</think>\s*)?<(?P<tag>visual_query|request_grounding|answer)>(?P<content>.*)</(?P=tag)>\s*",
-    re.DOTALL,
-)
+_ACTION = r"\s*<(?P<tag>visual_query|request_grounding|answer)>(?P<content>.*)</(?P=tag)>\s*"
+_TURN = re.compile(rf"\s*(?:<think>.*?</think>)?{_ACTION}", re.DOTALL)
+_OPENED_TURN = re.compile(rf"(?:(?!</?think>).)*</think>{_ACTION}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,21 @@ class Rewards:
         return (*earned[:-1], earned[-1] + self.answer) if earned else ()
 
 
-def rewards(turns: Sequence[str], question: Question, true_option: int, alpha: float = ALPHA) -> Rewards:
-    """Compute the rewards of a master's turns; `true_option` is an index of the question's options."""
+def rewards(
+    turns: Sequence[str], question: Question, true_option: int, alpha: float = ALPHA, *, thinking_open: bool = False
+) -> Rewards:
+    """Compute the rewards of a master's turns; `true_option` is an index of the question's options.
+
+    `thinking_open`: the chat template begins each turn inside <think>.
+    """
     last = turns[-1] if turns else ""
-    return Rewards(
-        tuple(structural_validity(turn) for turn in turns), answer_correctness(last, question, true_option), alpha
-    )
+    structure = tuple(structural_validity(turn, thinking_open=thinking_open) for turn in turns)
+    return Rewards(structure, answer_correctness(last, question, true_option), alpha)
 
 
-def structural_validity(turn: str) -> float:
+def structural_validity(turn: str, *, thinking_open: bool = False) -> float:
     """r_fmt: 1 for exactly one action with its end and no other text beside it, 0 for anything else."""
-    action = _TURN.fullmatch(turn)
+    action = (_OPENED_TURN if thinking_open else _TURN).fullmatch(turn)
     if action is None or len(_TAG.findall(turn)) != 2:
         return 0.0
     return float(action["tag"] == "request_grounding" or bool(action["content"].strip()))

@@ -44,12 +44,18 @@ class Rollout:
         }
 
 
-def rollout(records: Sequence[Record], true_option: int, alpha: float = ALPHA) -> Rollout:
-    """The rollout in the records of a run. Raises `NotATrace` if there is no master in it."""
+def rollout(
+    records: Sequence[Record], true_option: int, alpha: float = ALPHA, *, thinking_open: bool = False
+) -> Rollout:
+    """The rollout in the records of a run; the arguments are those of `rewards`.
+
+    Raises `NotATrace` if there is no master in it.
+    """
     question, films = read_question(records)
     messages = _messages(records)
     turns = [turn.text for turn in messages if turn.speaker == "assistant"]
-    return Rollout(question, films, messages, rewards(turns, question, true_option, alpha))
+    earned = rewards(turns, question, true_option, alpha, thinking_open=thinking_open)
+    return Rollout(question, films, messages, earned)
 
 
 def read_question(records: Sequence[Record]) -> tuple[Question, tuple[str, ...]]:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from agent.models.chat_template import conversation_tokens, first_tokens, message_tokens, without_control_tokens
+import pytest
+
+from agent.models.chat_template import (
+    conversation_tokens,
+    first_tokens,
+    message_tokens,
+    opens_thinking,
+    without_control_tokens,
+)
 from agent.prompts.render import Message
-from tests.support.models.training_model import END, words_tokenizer
+from tests.support.models.training_model import END, TEMPLATE, words_tokenizer
 
 FIRST: Message = {"role": "user", "content": "what is it"}
 MESSAGES: list[Message] = [FIRST, {"role": "assistant", "content": "a kite"}, {"role": "user", "content": "here now"}]
@@ -38,3 +46,13 @@ def test_quoted_control_tokens_are_only_words(tokenizer):
         tokens.count(tokenizer.eos_token_id) for tokens in (first_tokens(tokenizer, text) for text in (hostile, "it"))
     ]
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(("end", "opens"), [("<think>\n", True), ("", False), ("<think>\n\n</think>\n\n", False)])
+def test_a_template_may_open_the_thinking(end, opens):
+    template = TEMPLATE.replace("assistant: {% endif %}", "assistant: " + end + "{% endif %}")
+    assert opens_thinking(words_tokenizer(["it is"], words=2, template=template)) == opens
+
+
+def test_without_a_template_nothing_is_opened():
+    assert not opens_thinking(words_tokenizer(["it is"], words=2, template=None))

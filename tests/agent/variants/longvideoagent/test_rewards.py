@@ -67,3 +67,21 @@ def test_the_sum_is_alpha_for_each_well_formed_turn_and_one_for_the_answer():
 def test_no_number_of_turns_is_worth_the_answer():
     talk = rewards(["<visual_query>a</visual_query>"] * 5, QUESTION, 1)
     assert talk.total < rewards(["<answer>B</answer>"], QUESTION, 1).total
+
+
+@pytest.mark.parametrize(
+    ("turn", "valid"),
+    [
+        ("Where is it?</think>\n<request_grounding>the desert</request_grounding>", 1),
+        ("It is the crow.</think><answer>B</answer>", 1),
+        ("</think><answer>B</answer>", 1),
+        ("<answer>B</answer>", 0),
+        ("It is <answer>B</answer>", 0),
+        ("<think>It is the crow.</think><answer>B</answer>", 0),
+        ("It is</think> the crow. <answer>B</answer>", 0),
+        ("It is</think>the</think><answer>B</answer>", 0),
+    ],
+)
+def test_where_the_template_opens_the_thinking_a_turn_ends_it(turn, valid):
+    assert structural_validity(turn, thinking_open=True) == valid
+    assert rewards([turn], QUESTION, 1, 0.5, thinking_open=True).structure == (valid,)

@@ -1,0 +1,139 @@
+"""TRL's trainer as a master's settings make it: what alpha is worth, adapters, memory, and other engines."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from agent.models.local import load_local_model
+from jobs.errors import UsageError
+from jobs.train.memory import static_memory
+from jobs.train.settings import MasterSettings
+from jobs.train.trainer import expected_warnings, make_trainer, save_master, trainer_config, vllm_sample
+from tests.support.command import bad
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS, ROLLOUTS = 2, 4
+WELL_FORMED = (0, 1, 2, 3)
+RIGHT = (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0)
+"""No rollout of the first question is right, half of the second's are."""
+
+
+def settings(**changes) -> MasterSettings:
+    small = {"questions": QUESTIONS, "rollouts": ROLLOUTS, "steps": 1, "learning_rate": 0.01, "turn_tokens": 4}
+    return MasterSettings.read(**small, **changes)
+
+
+def fixed_rollouts(alpha: float):
+    """Rollouts of three tokens each; of every four, one has no well-formed turn and one has three."""
+
+    def rollouts(prompts, trainer):
+        count = len(prompts)
+        answers = [RIGHT[int(prompt) * ROLLOUTS + at % ROLLOUTS] for at, prompt in enumerate(prompts)]
+        return {
+            "prompt_ids": [[3, 4]] * count,
+            "completion_ids": [[5, 6, 7 + at % 3] for at in range(count)],
+            "env_mask": [[1, 1, 1]] * count,
+            "logprobs": None,
+            "structure": [alpha * WELL_FORMED[at % ROLLOUTS] for at in range(count)],
+            "answer": answers,
+        }
+
+    return rollouts
+
+
+def trained(home, out, chosen: MasterSettings):
+    rollouts = fixed_rollouts(chosen.alpha)
+    with expected_warnings():
+        trainer = make_trainer(str(home / "model"), out, chosen, range(QUESTIONS), rollouts, lambda line: None)
+        trainer.train()
+    return trainer
+
+
+def tied_advantages(trainer) -> list[float]:
+    """Of the question whose answers tie, sorted."""
+    advantages = list(trainer._logs["advantages"])
+    groups = [advantages[at : at + ROLLOUTS] for at in range(0, len(advantages), ROLLOUTS)]
+    answers = [
+        list(trainer._logs["rewards"]["answer"])[at : at + ROLLOUTS] for at in range(0, len(advantages), ROLLOUTS)
+    ]
+    [tied] = [group for group, right in zip(groups, answers, strict=True) if not any(right)]
+    return sorted(tied)
+
+
+def test_alpha_counts_where_answers_tie_unless_groups_are_scaled(home, tmp_path):
+    def advantages(alpha: float, scale: str) -> list[float]:
+        return tied_advantages(trained(home, tmp_path / scale, settings(alpha=alpha, scale_rewards=scale)))
+
+    assert MasterSettings.read().scale_rewards == "none"
+    assert advantages(0.02, "none") == pytest.approx([-0.03, -0.01, 0.01, 0.03])
+    assert advantages(0.1, "none") == pytest.approx([-0.15, -0.05, 0.05, 0.15])
+    small, large = advantages(0.02, "group"), advantages(0.1, "group")
+    assert small == pytest.approx(large, rel=0.01)  # alpha has no effect
+    assert large[-1] > 1
+
+
+def bytes_of(tensors) -> int:
+    return sum(each.numel() * each.element_size() for each in tensors)
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_the_memory_is_that_of_the_tensors(home, tmp_path, rank):
+    trainer = trained(home, tmp_path, settings(lora_rank=rank))
+    parameters = list(trainer.model.parameters())
+    trained_ones = [each for each in parameters if each.requires_grad]
+    expected = static_memory(
+        sum(each.numel() for each in parameters),
+        sum(each.numel() for each in trained_ones),
+        reference=True,
+        bf16=trainer.args.bf16,
+    )
+    assert expected.weights == bytes_of(parameters)
+    moments = [each for state in trainer.optimizer.state.values() for name, each in state.items() if name != "step"]
+    assert expected.optimiser == bytes_of(moments)
+    reference = [] if trainer.ref_model is None else list(trainer.ref_model.parameters())
+    assert expected.reference == bytes_of(reference)
+    assert bool(rank) == (len(trained_ones) < len(parameters))
+
+
+def test_adapters_alone_are_trained_and_merged_into_the_master(home, tmp_path):
+    from safetensors.torch import load_file
+
+    trainer = trained(home, tmp_path / "out", settings(lora_rank=2, save_every=1))
+    assert all("lora" in name for name, each in trainer.model.named_parameters() if each.requires_grad)
+    assert (tmp_path / "out" / "checkpoint-1" / "adapter_model.safetensors").is_file()
+    save_master(trainer, tmp_path / "master")
+    before = load_file(home / "model" / "model.safetensors")
+    after = load_file(tmp_path / "master" / "model.safetensors")
+    assert before.keys() == after.keys()
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed and all("proj" in name for name in changed)
+    for folder in (tmp_path / "master", tmp_path / "out" / "checkpoint-1"):
+        assert load_local_model(str(folder), max_new_tokens=2).generator.context_tokens == 4096
+
+
+class Engine:
+    """The part of TRL's vLLM generation that is called: tokens in, tokens with their probabilities out."""
+
+    mode = "server"
+
+    def generate(self, prompts, images, num_generations):
+        return prompts, [(*prompt[-1:], 9) for prompt in prompts], None, None
+
+
+def test_another_engine_samples_tokens():
+    trainer = SimpleNamespace(vllm_generation=Engine(), accelerator=SimpleNamespace(num_processes=1))
+    assert vllm_sample(trainer)([[1, 2], [3]], 1.0, ()) == [[2, 9], [3, 9]]
+    trainer.accelerator.num_processes = 2
+    with pytest.raises(UsageError, match="serves one training process"):
+        vllm_sample(trainer)
+
+
+def test_an_engine_that_is_not_installed_is_named(kinodex, home, tmp_path):
+    with pytest.raises(UsageError, match="pip install vllm"):
+        trainer_config(tmp_path, settings(vllm="colocate"))
+    ask = ["train", "master", home / "library", "--questions", home / "questions.jsonl", "--out", tmp_path / "out"]
+    bad(kinodex, *ask, "--model", home / "model", "--vllm", "colocate", code=2, says="pip install vllm")
+    bad(kinodex, *ask, "--model", home / "model", "--scale-rewards", "all", code=2, says="scale_rewards = 'all'")

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from index.search.in_memory import InMemory
 
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
-"""Finds a label in frames of one video, in time order, and follows it from frame to frame; None: an unknown label."""
+"""Finds a label in frames of one video, in time order, and follows it from frame to frame; None: an unknown label.
+An empty label is everything that the detector knows."""
 Floats = NDArray[np.float64]
 
 SIMILARITY_MIDPOINT = 6.0
@@ -83,6 +84,7 @@ class VideoSource(Protocol):
     def detections(
         self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
     ) -> list[DetectionRow]: ...
+    def detection_labels(self, video_id: str) -> list[str]: ...
     def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]: ...
     def search_transcript(self, text: str, k: int) -> list[Hit]: ...
     def clips(self, video_id: str, model: str) -> list[ClipRow]: ...
@@ -173,6 +175,11 @@ class Environment:
         """True if the library holds frames of a video, not words alone."""
         return all(video.has_pictures for video in self.videos if video.video_id == video_id)
 
+    @property
+    def has_pictures(self) -> bool:
+        """True if the library holds frames of any of the videos."""
+        return any(video.has_pictures for video in self.videos)
+
     def vectors(self, video_id: str) -> FrameVectors:
         """All frame vectors of a video, in time order; raises `NeedsPictures` for a video without frames and words."""
         return self.source.in_memory(video_id).stored
@@ -256,6 +263,11 @@ class Environment:
     ) -> list[DetectionRow]:
         """Detections by `kinodex add detections` at times in [start_s, end_s), in order; of one label or all."""
         return self.source.detections(video_id, start_s, end_s, label)
+
+    def detection_labels(self, video_id: str | None = None) -> tuple[str, ...]:
+        """Labels of the library's detections in a video, else in any of the videos, the most frequent first."""
+        ids = [video.video_id for video in self.videos] if video_id is None else [video_id]
+        return tuple(dict.fromkeys(label for each in ids for label in self.source.detection_labels(each)))
 
     def frames(self, video_id: str, times_s: Sequence[float] | Floats) -> tuple[ShownFrame, ...]:
         """The stored frames of a video nearest to some times, with pictures, in time order, each once."""

@@ -9,6 +9,7 @@ Each room owns its part of the tree, because the rooms do not know each other; h
     ├── AgentError                      agent/errors.py
     │   ├── BadQuestion, BadSettings, UnknownAgent, CacheDamaged, TraceError                     2
     │   ├── ModelError                  a language model that gives no reply                     5
+    │   ├── NoUsableReply               models that reply, but never make sense                  6
     │   └── InvalidReply, OutOfBudget   never seen outside: data of an answer
     ├── UsageError                      jobs/errors.py: a command line that makes no sense       2
     ├── CostReached                     jobs/errors.py: models have cost as much as they may     5
@@ -27,7 +28,8 @@ from __future__ import annotations
 
 from index.errors import KinodexError
 
-OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, REPLIES_UNUSABLE = range(7)
+INTERRUPTED = 130
 
 EXTRAS = {
     "av": "ingest",
@@ -65,12 +67,14 @@ class UnreadableText(KinodexError):
 
 def exit_code(error: Exception) -> int:
     """The exit code for an error of the tree above."""
-    from agent.errors import ModelError
+    from agent.errors import ModelError, NoUsableReply
     from index.errors import LibraryError, QueryError, TimeOutside, UnknownVideo
     from pipeline.errors import ModelUnusable, SourceError
 
     if isinstance(error, ModelError | CostReached):
         return MODEL_UNUSABLE
+    if isinstance(error, NoUsableReply):
+        return REPLIES_UNUSABLE
     if isinstance(error, LibraryError) and not isinstance(error, (UnknownVideo, TimeOutside, QueryError)):
         return LIBRARY_UNUSABLE
     if isinstance(error, KinodexError | SourceError | ModelUnusable):

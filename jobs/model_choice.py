@@ -16,6 +16,7 @@ from jobs.errors import UsageError
 
 if TYPE_CHECKING:
     from agent.models.role_config import Role
+    from index.embedding.space import Fingerprint
 
 BUILTIN = "builtin"
 REPLAY = "replay:"
@@ -31,7 +32,8 @@ class ModelChoice:
 
     `at_once` is the number of requests that a role has in flight unless its own settings give one; None: its default.
     `share` is the number of processes that share these. `charge_cached`: replies from the cache cost as much as new
-    ones. `cache_path` is the file of the cache; None: that of `cache_file`.
+    ones. `cache_path` is the file of the cache; None: that of `cache_file`. `anyway`: the built-in model may be asked
+    about a library that it does not know.
     """
 
     model: str = BUILTIN
@@ -45,6 +47,7 @@ class ModelChoice:
     share: int = 1
     charge_cached: bool = False
     cache_path: Path | None = None
+    anyway: bool = False
 
     @property
     def has_language(self) -> bool:
@@ -69,6 +72,16 @@ class ModelChoice:
 
 ModelsFor = Callable[[Environment], Models]
 """A function of an environment: endpoints are the same for all environments, the built-in model is not."""
+
+
+def check_known_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> None:
+    """Raise `UsageError` if the built-in model would be asked about pictures in a space that it does not know."""
+    if choice.has_language or choice.anyway or not has_pictures or space.name == BUILTIN:
+        return
+    raise UsageError(
+        f"the built-in model knows the drawn films of the space builtin alone, and this library is in {space}: its "
+        "answers would be nonsense; name a language model with --model (and --base-url), or give --anyway"
+    )
 
 
 @asynccontextmanager
@@ -139,9 +152,20 @@ def describe_models(choice: ModelChoice) -> dict[str, str]:
     named = {}
     for name, role in _roles(choice).items():
         settings = role.model_dump(mode="json", exclude_defaults=True, include=REPLY_SETTINGS) | sample
-        place = "" if role.model.startswith(LOCAL) else f" at {role.base_url}"
+        place = "" if role.model.startswith(LOCAL) else f" at {role.place}"
         named[name] = f"{role.model}{place}" + "".join(f", {key}={value}" for key, value in settings.items())
     return named
+
+
+def describe_endpoints(choice: ModelChoice) -> list[str]:
+    """Name each model behind an endpoint with its host and its roles: "gpt-4o at api.openai.com (policy, reward)"."""
+    if not choice.may_use_endpoints:
+        return []
+    roles: dict[str, list[str]] = {}
+    for name, role in _roles(choice).items():
+        if not role.model.startswith(LOCAL):
+            roles.setdefault(f"{role.model} at {role.place}", []).append(name)
+    return [f"{model} ({', '.join(names)})" if len(roles) > 1 else model for model, names in roles.items()]
 
 
 def has_prices(choice: ModelChoice) -> bool:
@@ -150,6 +174,25 @@ def has_prices(choice: ModelChoice) -> bool:
         return False
     prices = [role.price for role in _roles(choice).values() if not role.model.startswith(LOCAL)]
     return any(price.input or price.output or price.cached_input for price in prices)
+
+
+def endpoint_roles(choice: ModelChoice) -> dict[str, Role]:
+    """The settings of each role that an endpoint answers; empty for models that are not behind one."""
+    if not choice.may_use_endpoints:
+        return {}
+    return {name: role for name, role in _roles(choice).items() if not role.model.startswith(LOCAL)}
+
+
+def describe_prices(choice: ModelChoice) -> dict[str, str]:
+    """Prices by role, for a million tokens, of the roles that have any: what a run's costs depend on."""
+    if not choice.may_use_endpoints:
+        return {}
+    prices = {name: role.price for name, role in _roles(choice).items() if not role.model.startswith(LOCAL)}
+    return {
+        name: ", ".join(f"{kind} {amount:g}" for kind, amount in price.model_dump().items() if amount is not None)
+        for name, price in prices.items()
+        if price.input or price.output or price.cached_input
+    }
 
 
 def _roles(choice: ModelChoice) -> dict[str, Role]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agent.answer import Answer, Evidence
     from agent.ask_questions import Task, ask, ask_many
+    from agent.core.answer_rules import AnswerRules
     from agent.core.budget import Budget, Ledger
     from agent.core.question import Question
     from agent.environment import Environment
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentError",
     "Answer",
+    "AnswerRules",
     "Budget",
     "CaptionRow",
     "DetectionRow",
@@ -94,6 +96,7 @@ __all__ = [
 _HOMES = {
     "agent.answer": ("Answer", "Evidence"),
     "agent.ask_questions": ("Task", "ask", "ask_many"),
+    "agent.core.answer_rules": ("AnswerRules",),
     "agent.core.budget": ("Budget", "Ledger"),
     "agent.core.question": ("Question",),
     "agent.environment": ("Environment",),

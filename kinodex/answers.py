@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from agent.answer import Answer
 from agent.ask_questions import Task, ask, ask_many
+from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models
 from agent.core.question import Question
@@ -20,8 +21,9 @@ from agent.trace.events import Event
 from agent.trace.followup import read_prior_evidence
 from agent.trace.trace import trace_to
 from agent.variants.base import Variant
+from agent.variants.registry import find_variant
 from jobs.errors import UsageError
-from jobs.model_choice import ModelChoice, chosen_models
+from jobs.model_choice import ModelChoice, check_known_world, chosen_models
 
 T = TypeVar("T")
 
@@ -35,6 +37,8 @@ class AskArguments:
     agent: str | Variant
     parameters: Mapping[str, Any] | None
     budget: Budget | None
+    rules: AnswerRules
+    anyway: bool
     cache: bool
     trace: Path | None
     after: Path | None
@@ -63,6 +67,7 @@ def answer_one(environment: Environment, question: Question, request: AskArgumen
                     agent=request.agent,
                     parameters=request.parameters,
                     budget=request.budget or Budget(),
+                    rules=request.rules,
                     seen=seen,
                     on_event=watch,
                 )
@@ -78,7 +83,8 @@ def answer_many(
     async def answer() -> list[Answer]:
         async with _models(environment, request) as models:
             budget = request.budget or Budget()
-            tasks = [Task(each, environment, models, request.agent, request.parameters, budget) for each in questions]
+            common = (environment, models, request.agent, request.parameters, budget, request.rules)
+            tasks = [Task(each, *common) for each in questions]
             return await ask_many(tasks, together)
 
     return run_now(answer())
@@ -92,7 +98,9 @@ async def _models(environment: Environment, request: AskArguments) -> AsyncItera
             raise UsageError("got base_url beside a model object, which knows its own; give the model's name instead")
         yield request.model
         return
-    choice = ModelChoice(request.model, request.base_url, cache=request.cache)
+    choice = ModelChoice(request.model, request.base_url, cache=request.cache, anyway=request.anyway)
+    if find_variant(request.agent).roles:
+        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
     async with chosen_models(choice) as models:
         yield models(environment)
 

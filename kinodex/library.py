@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from agent.answer import Answer
+    from agent.core.answer_rules import AnswerRules
     from agent.core.budget import Budget
     from agent.core.protocol import Models
     from agent.core.question import Question
@@ -133,11 +134,11 @@ class Library:
         if not query.strip():
             raise _usage("got an empty query; give some words to look for")
         if table == "transcript":
-            return self._reader.search.transcript(query, scope, k=k)
+            return self._reader.search.transcript(query, scope, k=k, min_gap_s=min_gap_s)
         if table == "captions":
             # Captions are embedded in the library's own space only.
             vector = self._reader.load_space(None, "text").embed_text([query])[0]
-            return self._reader.search.captions(query, vector, scope, k=k)
+            return self._reader.search.captions(query, vector, scope, k=k, min_gap_s=min_gap_s)
         if table == "frames":
             return self._reader.search.frames(self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space)
         if table == "all":
@@ -262,6 +263,8 @@ class Library:
         parameters: Mapping[str, Any] | None = None,
         videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
+        rules: AnswerRules | None = None,
+        anyway: bool = False,
         cache: bool = True,
         trace: str | Path | None = None,
         after: str | Path | None = None,
@@ -272,11 +275,14 @@ class Library:
         `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
         the drawn films), "replay:TRACE", "local:FOLDER", or model objects. `agent` is a name of `kinodex agents`,
         FILE.py or a `Variant`; `parameters` change its defaults. Replies are kept on disk unless `cache` is False.
-        `trace` is a file to write; `after` the trace of an earlier question that this one follows.
+        `rules` say if an answer has to be chosen. The built-in model is asked about a library in another space than
+        "builtin" only `anyway`. `trace` is a file to write; `after` the trace of an earlier question that this one
+        follows.
 
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
         """
+        from agent.core.answer_rules import AnswerRules
         from kinodex.answers import AskArguments, answer_one
 
         request = AskArguments(
@@ -285,6 +291,8 @@ class Library:
             agent,
             parameters,
             budget,
+            rules or AnswerRules(),
+            anyway,
             cache,
             _path(trace),
             _path(after),
@@ -302,6 +310,8 @@ class Library:
         parameters: Mapping[str, Any] | None = None,
         videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
+        rules: AnswerRules | None = None,
+        anyway: bool = False,
         cache: bool = True,
         together: int = 8,
     ) -> list[Answer]:
@@ -309,9 +319,13 @@ class Library:
 
         Raises as `ask` does; if one question raises, the others are cancelled.
         """
+        from agent.core.answer_rules import AnswerRules
         from kinodex.answers import AskArguments, answer_many
 
-        request = AskArguments(model, base_url, agent, parameters, budget, cache, None, None, lambda event: None)
+        ending = rules or AnswerRules(), anyway
+        request = AskArguments(
+            model, base_url, agent, parameters, budget, *ending, cache, None, None, lambda event: None
+        )
         if isinstance(questions, str):
             raise _usage("got one text for questions; give a list of them, or use `ask`")
         asked = [_question(question, ()) for question in questions]

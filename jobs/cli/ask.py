@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jobs.cli.options import answer_rules as ending
 from jobs.cli.options import models as options
 from jobs.cli.options.library import JsonOption, LibraryArgument, VideoOption
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent.answer import Answer
+    from agent.core.answer_rules import AnswerRules
     from agent.core.budget import Budget
     from agent.core.question import Question
     from agent.environment import Environment
@@ -45,29 +47,47 @@ def ask(
     max_tokens: options.MaxTokensOption = None,
     max_seconds: options.MaxSecondsOption = None,
     max_cost: options.MaxCostOption = None,
+    force_choice: ending.ForceChoiceOption = False,
+    early_insufficient: ending.EarlyInsufficientOption = False,
+    anyway: ending.AnywayOption = False,
     input_price: options.InputPriceOption = 0.0,
     output_price: options.OutputPriceOption = 0.0,
     cache: options.CacheOption = True,
     trace: Annotated[Path | None, typer.Option(help="Write all events of the run to this file, as JSON lines.")] = None,
+    dry_run: options.DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer."""
+    """Ask a question about a library's videos. Exits with 0 if the run ended in order, whatever the answer.
+
+    Exits with 6 if no reply of the models could be used.
+    """
     import asyncio
 
     from agent.core.budget import Budget
     from agent.core.question import Question
-    from jobs.model_choice import ModelChoice
+    from agent.errors import NoUsableReply
+    from agent.variants.registry import find_variant
+    from jobs.model_choice import ModelChoice, check_known_world
     from jobs.open_library import open_environment
 
     query = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
+    rules = ending.answer_rules(force_choice, early_insufficient)
+    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
     options.check_cost(choice, max_cost)
     _check_trace(trace, continue_)
     environment = open_environment(library, video or (), detector, space)
-    run = _RunOptions(agent, _settings(set_ or []), budget, continue_, trace)
+    if find_variant(agent).roles:
+        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
+    run = _RunOptions(agent, _settings(set_ or []), budget, rules, continue_, trace)
+    if dry_run:
+        _show_forecast(query, environment, choice, run, as_json=json)
+        return
+    options.announce(choice)
     answer = asyncio.run(_answer(query, environment, choice, run, quiet=json))
     _show(answer, query, environment, trace, as_json=json)
+    if answer.senseless:
+        raise NoUsableReply(answer.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +97,7 @@ class _RunOptions:
     agent: str
     settings: dict[str, str]
     budget: Budget
+    rules: AnswerRules
     follows: Path | None
     trace: Path | None
 
@@ -98,6 +119,24 @@ def _check_trace(trace: Path | None, after: Path | None) -> None:
 
     if trace is not None and after is not None and trace.resolve() == after.resolve():
         raise UsageError(f"got {trace} for both --trace and --continue, which would overwrite it; give a new file")
+
+
+def _show_forecast(
+    question: Question, environment: Environment, choice: ModelChoice, run: _RunOptions, as_json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from agent.trace.followup import read_prior_evidence
+    from jobs.console.output import print_json
+    from jobs.forecast.forecast import table
+    from jobs.forecast.run import forecast_question
+
+    prior = None if run.follows is None else read_prior_evidence(run.follows, environment)
+    forecast = forecast_question(question, environment, choice, run.agent, run.settings, run.budget, run.rules, prior)
+    if as_json:
+        print_json(asdict(forecast))
+    else:
+        print(table([forecast]))
 
 
 async def _answer(
@@ -137,6 +176,7 @@ async def _answer(
                 agent=run.agent,
                 parameters=parameters,
                 budget=run.budget,
+                rules=run.rules,
                 seen=seen,
                 on_event=on_event,
             )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobs.cli.options import models as options
+from jobs.cli.options.answer_rules import AnywayOption
 from jobs.cli.options.library import LibraryArgument
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def mcp(
     input_price: options.InputPriceOption = 0.0,
     output_price: options.OutputPriceOption = 0.0,
     cache: options.CacheOption = True,
+    anyway: AnywayOption = False,
 ) -> None:
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
     import asyncio
@@ -50,14 +52,19 @@ def mcp(
     from agent.variants.registry import find_variant
     from index.library import Library
     from jobs.mcp.tools import LibraryTools
-    from jobs.model_choice import ModelChoice
+    from jobs.model_choice import ModelChoice, check_known_world
+    from jobs.open_library import find_space
     from jobs.server_socket import listen
 
     chosen = find_variant(agent)
-    choice = ModelChoice(model, base_url, models, input_price, output_price, cache)
+    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
     options.check_cost(choice, max_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    tools = LibraryTools(Library.open(library), detector, space)
+    opened = Library.open(library)
+    if chosen.roles:
+        check_known_world(choice, find_space(opened, space), has_pictures=any(row.frames for row in opened.videos()))
+    options.announce(choice)
+    tools = LibraryTools(opened, detector, space)
     listener = listen(host, port) if http else None
     with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
         asyncio.run(_serve(tools, choice, chosen, budget, listener, host))

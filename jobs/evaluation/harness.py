@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from jobs.evaluation.run.make_plan import RunRequest, make_plan
 from jobs.evaluation.run.run import RunOptions, run, samples_for
@@ -76,6 +77,8 @@ def evaluate(
     model: str = "builtin",
     base_url: str | None = None,
     budget: Budget | None = None,
+    rules: AnswerRules = USUAL,
+    anyway: bool = False,
     limit: int | None = None,
     seed: int = 0,
     controls: bool = True,
@@ -97,11 +100,11 @@ def evaluate(
     """
     from rich.console import Console
 
-    choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True)
+    choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True, anyway=anyway)
     specs = (agents,) if isinstance(agents, str) else agents
     systems = parse_systems(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
     request = RunRequest(benchmark, Path(annotations), systems, limit=limit, seed=seed)
-    context = RunContext(str(library), choice, budget or Budget())
+    context = RunContext(str(library), choice, budget or Budget(), rules=rules)
     console = Console(stderr=True, quiet=not verbose)
     run_plan(request, context, Workers(workers), Path(out), console, RunOptions(samples_for(REQUESTS)), page=page)
     report = report_run(Path(out))

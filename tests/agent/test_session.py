@@ -103,13 +103,26 @@ def test_a_model_that_hangs_is_cut_off(environment):
     assert time.monotonic() - began < 5
 
 
-def test_wrong_segments_are_asked_for_again_then_the_run_is_invalid(environment):
-    answer, model = run(environment, but(Decide, {"Segment": 9999}))
-    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("invalid", None, 2)
-    second = model.asked(Decide)[1]
+def test_wrong_segments_are_asked_for_again_then_the_best_answer_so_far(environment):
+    def wrong(request):
+        return {"Segment": 9999} if isinstance(request, Decide) and not request.must_answer else explorer(request)
+
+    answer, model = run(environment, wrong)
+    assert (answer.status, answer.option, answer.rounds, answer.ledger.invalid_replies) == ("answered", 0, 1, 2)
+    assert answer.reason == "the model gave no valid decision in two attempts; this is its best answer so far"
+    first, second, last = model.asked(Decide)
     assert second.attempt == 1
     assert "segment 9999 cannot be explored" in second.complaint
     assert "9999" in second.bad_reply
+    assert (last.must_answer, last.frames, last.attempt) == (True, first.frames, 0)
+
+
+def test_only_if_the_best_answer_fails_too_the_run_is_invalid(environment):
+    answer, model = run(environment, but(Decide, {"Segment": 9999}))
+    assert (answer.status, answer.text, answer.senseless) == ("invalid", None, False)
+    assert [(each.must_answer, each.attempt) for each in model.asked(Decide)] == [
+        (False, 0), (False, 1), (True, 0), (True, 1)
+    ]  # fmt: skip
 
 
 def test_one_slip_costs_one_more_call(environment):
@@ -158,7 +171,7 @@ def test_nonsense_is_counted_and_never_replaced_by_a_guess(environment, said):
 
 def test_insufficient_evidence_is_an_answer_too(environment):
     answer, _ = run(environment, but(Decide, {"action": "insufficient_evidence"}))
-    assert (answer.status, answer.text, answer.rounds) == ("insufficient_evidence", None, 1)
+    assert (answer.status, answer.text, answer.rounds) == ("insufficient_evidence", None, 4)
 
 
 def test_evidence_that_was_never_shown_is_left_out(environment):

@@ -9,6 +9,7 @@ import typer
 
 from jobs.cli.eval.check import BenchmarkArgument, IdsOption, MapOption, OnlyOption
 from jobs.cli.eval.report import report
+from jobs.cli.options import answer_rules as ending
 from jobs.cli.options import models as options
 from jobs.cli.options.library import LibraryArgument
 
@@ -59,6 +60,9 @@ def eval_run(
     max_tokens: options.MaxTokensOption = None,
     max_seconds: options.MaxSecondsOption = None,
     max_cost: options.MaxCostOption = None,
+    force_choice: ending.ForceChoiceOption = False,
+    early_insufficient: ending.EarlyInsufficientOption = False,
+    anyway: ending.AnywayOption = False,
     at_once: options.AtOnceOption = 32,
     ray: RayOption = False,
     ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; implies --ray.")] = None,
@@ -66,9 +70,13 @@ def eval_run(
     keep_captions: KeepCaptionsOption = True,
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
+    max_senseless: Annotated[
+        int, typer.Option(min=1, help="Stop after so many questions in a row without one usable reply to an agent.")
+    ] = 10,
     stop_at_cost: options.StopAtCostOption = None,
     retry_errors: Annotated[bool, typer.Option(help="Retry questions without an answer in an earlier run.")] = False,
     page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
+    dry_run: options.DryRunOption = False,
 ) -> None:
     """Ask agents the questions of a benchmark about a library's videos, and report how they did.
 
@@ -81,12 +89,21 @@ def eval_run(
     from jobs.evaluation.run.run import samples_for
     from jobs.model_choice import ModelChoice
 
-    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, sample, at_once, charge_cached=True)
+    prices = input_price, output_price
+    choice = ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
     options.check_cost(choice, max_cost, stop_at_cost)
+    rules = ending.answer_rules(force_choice, early_insufficient)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    context = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space)
+    context = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space, rules)
     systems = parse_systems(agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language)
     request = RunRequest(benchmark, annotations, systems, map_, limit, seed, parse_subset(only or [], ids))
-    limits = RunOptions(samples_for(at_once), max_errors, retry_errors, stop_at_cost)
+    if dry_run:
+        from jobs.forecast.forecast import table
+        from jobs.forecast.run import forecast_run
+
+        print(table(forecast_run(request, context, out)))
+        return
+    limits = RunOptions(samples_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
+    options.announce(choice)
     run_plan(request, context, Workers(workers, ray, ray_address), out, console(), limits, page=page)
     report(out, page=page)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agent.variants.base import with_settings
 from agent.variants.registry import check_fit
+from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
 from jobs.benchmarks.registry import annotation_files, read_benchmark
@@ -20,7 +21,7 @@ from jobs.evaluation.run.library_facts import complete_samples
 from jobs.evaluation.run.run_folder import IndexCost, RunPlan
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext
-from jobs.model_choice import ModelChoice, describe_models
+from jobs.model_choice import ModelChoice, check_known_world, describe_models, describe_prices
 from jobs.open_library import find_filled_space
 
 MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
@@ -31,6 +32,9 @@ FIELD_LABELS = {
     "keep_captions": "keeping captions",
     "models": "list of models",
     "items": "set of questions",
+    "rules": "rules of answers",
+    "at_once": "number of requests at once",
+    "prices": "list of prices",
     "subtitles": "use of subtitles",
 }
 """Names of a plan's fields in messages, where a field's own name is no plain word."""
@@ -84,7 +88,7 @@ def _plan(
     space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
     for system in request.systems:
-        _check_system(system, context.choice, videos)
+        _check_system(system, context.choice, space, videos)
     if not context.subtitles:
         _check_has_more_than_speech(captions, videos)
     models = describe_models(context.choice)
@@ -110,12 +114,16 @@ def _plan(
         index_cost=_index_cost(captions, videos),
         version=version("kinodex"),
         part=str(request.subset),
+        rules=context.rules,
+        at_once=context.choice.at_once if context.choice.may_use_endpoints else None,
+        prices=describe_prices(context.choice),
     )
 
 
 def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
     """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
-    names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER]
+    unknown = {"at_once", "prices"} if begun.at_once is None else set()  # plans of older runs do not say
+    names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER | unknown]
     different = [name for name in names if getattr(begun, name) != getattr(now, name)]
     if different:
         changes = "; ".join(_change(begun, now, name) for name in different)
@@ -124,9 +132,11 @@ def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
         )
 
 
-def _check_system(system: System, choice: ModelChoice, videos: Sequence[VideoRow]) -> None:
-    """Refuse at once what would end the run in the middle of it."""
+def _check_system(system: System, choice: ModelChoice, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
+    """Refuse at once what would end the run in the middle of it, or make its answers nonsense."""
     agent = system.find_variant()
+    if agent.roles:
+        check_known_world(choice, space, has_pictures=any(row.frames for row in videos))
     with_settings(agent.parameters(max(row.duration_s for row in videos)), system.settings)
     check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
 
@@ -178,6 +188,10 @@ def _in_words(plan: RunPlan, name: str) -> str:
         limits = [(limit.name, getattr(plan.budget, limit.name)) for limit in fields(plan.budget)]
         units = {"cost": "in cost"}
         return ", ".join(f"{value} {units.get(name, name)}" for name, value in limits if value is not None) or "none"
+    if name == "rules":
+        return "an answer has to be chosen" if value.force_choice else "early" if value.early_insufficient else "usual"
+    if name == "prices":
+        return "; ".join(f"{role}: {price}" for role, price in plan.prices.items()) or "none"
     if name == "items":
         return f"{len(plan.items)} questions"
     if isinstance(value, bool):

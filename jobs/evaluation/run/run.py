@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from agent.errors import ModelRejected
+from agent.errors import ModelRejected, NoUsableReply
 from agent.session import gather_all
 from jobs.benchmarks.samples import Sample
 from jobs.console.output import LINE_EVERY_S, duration, print_every
@@ -52,7 +52,8 @@ OnResult = Callable[[SampleResult], None]
 class RunOptions:
     """Limits of a run. `samples` are in progress together; after `max_errors` samples without an answer the run ends.
 
-    `retry_errors` solves the failed samples of earlier runs again. When answers have cost `stop_at_cost` since the run
+    `retry_errors` solves the failed samples of earlier runs again, and those without one usable reply; after
+    `max_senseless` of these in a row, of one system, the run ends. When answers have cost `stop_at_cost` since the run
     began, no further sample begins.
     """
 
@@ -60,6 +61,7 @@ class RunOptions:
     max_errors: int = 20
     retry_errors: bool = False
     stop_at_cost: float | None = None
+    max_senseless: int = 10
 
 
 def samples_for(requests: int) -> int:
@@ -76,6 +78,8 @@ class Tally:
     fresh: int = 0
     errors: int = 0
     cost: float = 0.0
+    senseless: Counter[str] = field(default_factory=Counter)
+    """Samples in a row without one usable reply, by system."""
     began: float = field(default_factory=time.monotonic)
 
     def count(self, result: SampleResult) -> None:
@@ -84,6 +88,7 @@ class Tally:
         self.fresh += 1
         self.errors += bool(result.error)
         self.cost += result.ledger.cost
+        self.senseless[result.contender] = self.senseless[result.contender] + 1 if result.senseless else 0
 
     @property
     def complete(self) -> bool:
@@ -119,7 +124,8 @@ def run(
     """Solve all samples of a plan that have no result yet, and write the results into the folder `out`.
 
     Raises `UsageError` if `out` holds another run, is written by another process or cannot be, `ModelError` if the
-    endpoint is gone or refuses too much, `CostReached` where it is to stop; all results until then are kept.
+    endpoint is gone or refuses too much, `NoUsableReply` if its models make no sense, `CostReached` where it is to
+    stop; all results until then are kept.
     """
     with open_for_append(out / ANSWERS) as append:  # first: of two runs that begin at once, the writer's plan counts
         begun = plan_or_none(out)
@@ -127,7 +133,7 @@ def run(
             begin_run(out, plan, samples)
         else:
             check_same(begun, plan, out)
-        kept = [each for each in read_results(out) if not (options.retry_errors and each.error)]
+        kept = [each for each in read_results(out) if not (options.retry_errors and (each.error or each.senseless))]
         done = {(each.contender, each.item_id): each for each in kept}
         tally = Tally({each.name: len(samples) for each in plan.contenders}, Counter(each.contender for each in kept))
         try:
@@ -192,7 +198,7 @@ class _RunState:
     tally: Tally
 
     def keep(self, solved: SolvedSample) -> None:
-        """Write a result; raise `ModelRejected` if it is one error too many."""
+        """Write a result; raise `ModelRejected` for one error too many, `NoUsableReply` for replies without sense."""
         result = solved.result
         if solved.trace is not None:
             write_whole(trace_file(self.out, result.contender, result.item_id), solved.trace)
@@ -203,6 +209,12 @@ class _RunState:
             raise ModelRejected(
                 f"{self.tally.errors} questions got no answer, the last because: {result.error}; all answers are kept: "
                 "correct that and run again with --retry-errors, or raise --max-errors"
+            )
+        if self.tally.senseless[result.contender] >= self.options.max_senseless:
+            raise NoUsableReply(
+                f"{result.contender} got no usable reply to {self.options.max_senseless} questions in a row; the last: "
+                f"{result.reason}; all answers are kept: correct that and run again with --retry-errors, or raise "
+                "--max-senseless"
             )
 
     @property

@@ -11,12 +11,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from jobs.benchmarks.samples import MissingVideo, Problem, Sample, Scoring
 from jobs.benchmarks.select_samples import WHOLE
@@ -50,6 +51,8 @@ class RunPlan:
     searched. `questions` is the size of the benchmark, before `part`, `limit` and missing videos; `part` describes the
     subset in words. `contenders` are the systems, `models` the models by role (with endpoint, without any key). With
     `keep_captions` captions that agents make are kept for later samples, so that their cost depends on the order.
+    `rules` say when a model may find the evidence insufficient. `at_once` is the number of requests of a role under way
+    together, and `prices` are those of the models by role; plans of older runs say neither.
     """
 
     benchmark: str
@@ -73,6 +76,9 @@ class RunPlan:
     index_cost: IndexCost
     version: str
     part: str = WHOLE
+    rules: AnswerRules = USUAL
+    at_once: int | None = None
+    prices: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

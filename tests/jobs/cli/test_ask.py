@@ -13,6 +13,7 @@ from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.timeline import curves
 from tests.support.command import Kinodex, bad
+from tests.support.servers.chat_server import ChatServer
 
 
 @pytest.mark.parametrize("agent", ["eea", "uniform"])
@@ -44,14 +45,36 @@ def test_ask_over_all_videos_and_open_ended(kinodex: Kinodex, library: Path) -> 
 def test_ask_looks_for_frames_in_another_space(kinodex: Kinodex, described: Path, tmp_path: Path) -> None:
     trace, other = tmp_path / "trace.jsonl", Library.open(str(described)).spaces()[1]
     question = ("ask", described, "What is to be seen?", "--option", "a boat", "--option", "a cat")
-    assert kinodex(*question, "--video", "film-02", "--space", other.digest, "--trace", trace).code == 0
+    there = (*question, "--video", "film-02", "--space", other.digest)
+    bad(kinodex, *there, code=2, says="the built-in model knows the drawn films of the space builtin alone")
+    assert kinodex(*there, "--anyway", "--trace", trace).code == 0
     assert json.loads(trace.read_text().splitlines()[0])["space"] == str(other)
     seen = ViewerApi(classify_inputs([str(trace), str(described)]))
     drawn, in_own = seen.curves("t0"), curves(seen.view("t0"), open_environment(str(described), ["film-02"]))
     assert [each.query for each in drawn] == [each.query for each in in_own] != []
     assert [each.percent for each in drawn] != [each.percent for each in in_own]
-    bad(kinodex, *question, "--video", "film-01", "--space", other.name, code=4, says="has no vectors yet")
+    bad(kinodex, *question, "--video", "film-01", "--space", other.name, "--anyway", code=4, says="has no vectors yet")
     bad(kinodex, *question, "--space", "nowhere", code=2, says=other.name)
+
+
+def test_a_model_that_never_makes_sense_has_an_exit_code_of_its_own(kinodex: Kinodex, library: Path) -> None:
+    with ChatServer(lambda body: "Lorem ipsum.") as server:
+        model = ("--model", "tester", "--base-url", server.base_url, "--no-cache")
+        ran = kinodex("ask", library, "What is it?", *model)
+    assert ran.code == 6, ran
+    assert ran.error_line.startswith("error: no reply of tester could be used, the last because: ")
+    assert ran.error_line.endswith("`kinodex doctor --base-url URL` finds out what the endpoint can do")
+    assert "invalid" in ran.out
+
+
+def test_force_choice_leaves_no_way_out(kinodex: Kinodex, library: Path) -> None:
+    with ChatServer(lambda body: {"action": "answer", "option": "B"}) as server:
+        model = ("--model", "tester", "--base-url", server.base_url, "--no-cache", "--agent", "uniform", "--json")
+        asked = ("ask", library, "What is it?", "--option", "a boat", "--option", "a cat", *model)
+        assert json.loads(kinodex(*asked, "--force-choice").out)["letter"] == "B"
+        assert "insufficient" not in json.dumps(server.seen[-1].body)
+        assert kinodex(*asked).code == 0
+        assert "insufficient" in json.dumps(server.seen[-1].body)
 
 
 def test_a_follow_up_goes_on_from_a_trace(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
@@ -89,7 +112,7 @@ def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     ask = ("ask", library, "what colour is the boat?", "--video", "film-01")
     bad(kinodex, *ask, "--model", "some-model", code=5, says="OPENAI_API_KEY")
-    bad(kinodex, *ask, "--model", "m", "--base-url", "nonsense", code=2, says="nonsense")
+    bad(kinodex, *ask, "--model", "tester", "--base-url", "nonsense", code=2, says="nonsense")
     roles = tmp_path / "roles.toml"
     roles.write_text('[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1\n')
     bad(kinodex, *ask, "--models", roles, code=5, says="127.0.0.1:9")

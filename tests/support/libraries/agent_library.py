@@ -138,7 +138,7 @@ def explorer(request: Request[Any]) -> Any:
         case DiscoverQueries():
             return {"queries": ["red kite desert"]}
         case ProposeQueries():
-            return {}
+            return {"queries": []}
         case ScoreSegments():
             return {f"Segment {each.number}": {"explanation": "maybe", "score": 50} for each in request.segments}
         case Decide(must_answer=False):

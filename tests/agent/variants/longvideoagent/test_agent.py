@@ -96,11 +96,19 @@ def test_when_every_clip_was_located_the_master_is_told(silent):
 
 
 def test_malformed_turns_count(spoken):
-    answer, model, acted = run(spoken, saying("hm", "hm", "hm", "hm", ANSWER))
-    assert [each.action for each in acted] == ["malformed"] * 4
+    answer, model, acted = run(spoken, saying("hm", "hm", LOCATE, "hm", ANSWER))
+    assert [each.action for each in acted] == ["malformed", "malformed", "request_grounding", "malformed"]
     assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 5, 1)
-    assert answer.ledger.invalid_replies == 4
+    assert answer.ledger.invalid_replies == 3
     assert [len(model.asked(kind)) for kind in (ChooseAction, AnswerNow)] == [4, 1]
+
+
+def test_after_three_malformed_turns_the_answer_is_asked_for(spoken):
+    answer, model, acted = run(spoken, saying("hm", "hm", "hm", ANSWER))
+    assert [each.action for each in acted] == ["malformed"] * 3
+    assert (answer.status, answer.option, answer.rounds) == ("answered", 1, 4)
+    assert answer.reason == "no reply could be used in 3 rounds; this is the best answer so far"
+    assert [len(model.asked(kind)) for kind in (ChooseAction, AnswerNow)] == [3, 1]
 
 
 def test_the_last_turn_is_an_answer(spoken):

@@ -75,16 +75,24 @@ def test_without_tree_search_the_answer_may_come_at_any_time(library):
     assert [(each.start_s, each.end_s) for each in answer.evidence] == [(200.0, 201.0)]
 
 
-@pytest.mark.parametrize(
-    ("said", "status"),
-    [({"action": "insufficient_evidence"}, "insufficient_evidence"), ({"times_s": [-5]}, "invalid"), ("?", "invalid")],
-)
-def test_without_tree_search_nothing_is_made_up(library, said, status):
+@pytest.mark.parametrize("said", [{"times_s": [-5]}, "?"])
+def test_without_tree_search_two_bad_choices_lead_to_the_best_answer_so_far(library, said):
     def script(request):
         return said if isinstance(request, ChooseFrames) else explorer(request)
 
-    answer, _, _ = run(library, script, tree_search=False)
-    assert (answer.status, answer.text, answer.rounds) == (status, None, 1)
+    answer, _, model = run(library, script, tree_search=False)
+    assert (answer.status, answer.option, answer.rounds) == ("answered", 0, 1)
+    assert [type(each) for each in model.requests] == [ChooseFrames, ChooseFrames, Decide]
+
+
+def test_without_tree_search_a_model_that_gives_up_is_shown_the_rest(library):
+    def script(request):
+        return {"action": "insufficient_evidence"} if isinstance(request, ChooseFrames) else explorer(request)
+
+    answer, events, _ = run(library, script, Budget(rounds=2), tree_search=False)
+    assert (answer.status, answer.rounds, answer.ledger.declined) == ("budget_exhausted", 2, 2)
+    first, then = of(Remembered, events)
+    assert len(first.added) == len(then.added) and not {*first.added} & {*then.added}
 
 
 def test_without_tree_search_a_video_has_to_be_named_and_is_looked_at(two_films):

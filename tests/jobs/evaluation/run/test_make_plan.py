@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.answer_rules import AnswerRules
 from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
@@ -16,7 +17,8 @@ from tests.support.command import Kinodex, bad
 from tests.support.libraries.text_library import text_library
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
-from tests.support.runs.eval_runs import ALL, EACH, FILMS, asked, at, caption_library, command, write_questions
+from tests.support.runs.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, caption_library, command, write_questions
+from tests.support.servers.chat_server import ChatServer
 
 PICTURED = ("harbour", "orchard")
 LATER = "later"
@@ -36,7 +38,7 @@ def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def space_command(two_spaces: Path, out: Path, *options: object) -> tuple[object, ...]:
     asked = ("eval", "sketch", two_spaces / "library", "--annotations", two_spaces / "questions.jsonl", "--out", out)
-    return (*asked, "--no-controls", "--no-page", *options)
+    return (*asked, "--no-controls", "--no-page", "--anyway", *options)
 
 
 def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:
@@ -59,6 +61,44 @@ def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kino
     assert kinodex(*space_command(two_spaces, own, "--space", first.digest)).code == 0
     differs = [line for line in kinodex("eval", "compare", own, there).out.splitlines() if "differs" in line]
     assert differs == [f"differs: space: {first} / {other}"]
+
+
+def test_the_built_in_model_is_asked_about_its_own_space_alone(
+    two_spaces: Path, kinodex: Kinodex, tmp_path: Path
+) -> None:
+    other = Library.open(str(two_spaces / "library")).spaces()[1]
+    given = space_command(two_spaces, tmp_path / "run", "--space", other.name)
+    unsure = [each for each in given if each != "--anyway"]
+    bad(kinodex, *unsure, code=2, says="its answers would be nonsense; name a language model with --model")
+    assert not (tmp_path / "run").exists()
+    assert kinodex(*unsure, "--agent", "random").code == 0, "it asks no model"
+
+
+def test_a_run_is_of_one_rule_for_its_answers_and_says_which(place: Path, kinodex: Kinodex, tmp_path: Path) -> None:
+    options = command(place, tmp_path / "run", "--agent", "uniform", "--no-controls")
+    bad(kinodex, *options, "--force-choice", "--early-insufficient", code=2, says="contradict each other")
+    assert kinodex(*options, "--force-choice").code == 0
+    assert read_plan(tmp_path / "run").rules == AnswerRules(force_choice=True)
+    says = "rules of answers was an answer has to be chosen and is now usual"
+    bad(kinodex, *options, code=2, says=says)
+    assert kinodex(*options, "--force-choice").code == 0
+
+
+def test_a_run_is_of_one_price_and_plans_without_prices_go_on(
+    place: Path, kinodex: Kinodex, tmp_path: Path, server: ChatServer
+) -> None:
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--model", "tester", "--no-cache")
+    priced = (*options, "--base-url", server.base_url, "--input-price", "2")
+    server.reply = lambda body: ANSWER
+    assert kinodex(*priced).code == 0
+    plan = tmp_path / "run" / "run.json"
+    begun = json.loads(plan.read_text())
+    assert (begun["at_once"], begun["prices"]) == (32, {"default": "input 2, output 0"})
+    says = "list of prices was default: input 2, output 0 and is now default: input 3, output 0"
+    bad(kinodex, *priced, "--input-price", "3", code=2, says=says)
+    old = {name: value for name, value in begun.items() if name not in ("at_once", "prices", "rules")}
+    plan.write_text(json.dumps(old))
+    assert kinodex(*priced, "--input-price", "3").code == 0
 
 
 def test_a_space_that_not_all_is_held_in_is_refused(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:

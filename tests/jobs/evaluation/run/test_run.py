@@ -99,6 +99,23 @@ def test_too_many_refusals_end_the_run(place, kinodex, server, tmp_path):
     assert 3 <= len(asked(tmp_path / "run", "blind")) < len(ALL)
 
 
+def test_a_model_that_never_makes_sense_ends_the_run(place, kinodex, server, tmp_path):
+    server.reply = lambda body: "Lorem ipsum."
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
+    ran = kinodex(*options, "--max-senseless", "3", "--at-once", "2")
+    assert ran.code == 6, ran
+    assert "blind got no usable reply to 3 questions in a row; the last: no reply of tester" in ran.error_line
+    assert "`kinodex doctor --base-url URL`" in ran.error_line
+    kept = read_results(tmp_path / "run")
+    assert 3 <= len(kept) < len(ALL)
+    assert {(each.status, each.senseless, each.error) for each in kept} == {("invalid", True, "")}
+    server.reply = lambda body: ANSWER
+    server.seen.clear()
+    assert kinodex(*options, "--at-once", "2", "--retry-errors").code == 0
+    assert len(server.seen) == len(ALL)
+    assert not any(each.senseless for each in read_results(tmp_path / "run"))
+
+
 def one_each(server: ChatServer) -> tuple[object, ...]:
     """Options that ask a server's model, of which each call costs 1."""
     usage = {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}
@@ -116,7 +133,8 @@ def test_a_run_stops_at_a_cost_and_goes_on(place, kinodex, server, tmp_path):
     assert 3 <= len(asked(tmp_path / "run", "blind")) <= 4, "two are under way"
     bad(kinodex, *stopping, code=5, says="--stop-at-cost is 3")
     assert 6 <= len(asked(tmp_path / "run", "blind")) <= 8, "what earlier runs cost does not count"
-    assert kinodex(*options).code == 0
+    bad(kinodex, *options, code=2, says="number of requests at once was 1 and is now 32")
+    assert kinodex(*options, "--at-once", "1").code == 0
     assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
     assert len(server.seen) == len(ALL)
 
@@ -179,7 +197,7 @@ def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(place,
     bad(kinodex, *options, "--at-once", "1", code=5, says="gone home")
     assert len(asked(tmp_path / "run", "blind")) == 5
     server.reply = lambda body: ANSWER
-    assert kinodex(*options).code == 0
+    assert kinodex(*options, "--at-once", "1").code == 0
     assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
 
 

@@ -12,7 +12,7 @@ from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.requests.tree import ScoreSegments
 from agent.trace.events import Decided, Event, Expanded, Scored
-from agent.variants.eea.agent import reward_entropy
+from agent.variants.eea.fusion import reward_entropy
 from jobs.evaluation.run.solve import SearchRecorder, _one_thread
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 

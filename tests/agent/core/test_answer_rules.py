@@ -1,0 +1,145 @@
+"""When a model may give up: in every searching agent, by the rules of the run."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agent.answer import Answer
+from agent.ask_questions import ask
+from agent.core.answer_rules import AnswerRules, allowed_actions
+from agent.core.budget import Budget
+from agent.core.protocol import Request
+from agent.core.question import Question
+from agent.environment import Environment
+from agent.prompts.render import render
+from agent.requests.answer import AnswerNotes, AnswerRequest
+from agent.requests.tree import Decide, ProposeQueries
+from agent.variants.longvideoagent.requests import AnswerNow as LastTurn
+from agent.variants.longvideoagent.requests import ChooseAction, LocateClips
+from agent.variants.vca.requests import ChooseFrames
+from agent.variants.videoagent2.requests import Assess
+from agent.variants.videoseek.requests import Act, Think
+from agent.variants.videoseek.requests import AnswerNow as LastStep
+from index.rows import TranscriptRow
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+GIVE_UP = {"action": "insufficient_evidence"}
+STEPS = (Decide, ChooseFrames, ChooseAction, Act)
+"""Requests that can go on with a search."""
+SEARCHING: dict[str, tuple[str, dict[str, Any]]] = {
+    "eea": ("eea", {}),
+    "vca": ("vca", {}),
+    "vca without a tree": ("vca", {"tree_search": False}),
+    "longvideoagent": ("longvideoagent", {"clip_s": 0.0}),
+    "videoseek": ("videoseek", {}),
+}
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    library = make_library(tmp_path_factory.mktemp("rules"), {"film": film(1, 900, {700: ("red kite desert", 12)})})
+    video_id = library.video("film").video_id
+    library.writer.add_transcript({video_id: [TranscriptRow(video_id, 10.0, 12.0, "Welcome.", source="subtitles")]})
+    return environment_of(library)
+
+
+def gives_up(request: Request[Any]) -> Any:
+    """A policy that finds the evidence insufficient whatever it is asked."""
+    match request:
+        case Think():
+            return {"text": "I see no kite."}
+        case Act() | LastStep():
+            return {"tool": "answer", "sufficient": False}
+        case ChooseAction() | LastTurn():
+            return "<answer>insufficient evidence</answer>"
+        case Assess():
+            return {"confidence": 0}
+        case Decide() | ChooseFrames() | AnswerRequest():
+            return GIVE_UP
+        case LocateClips():
+            return {"clips": [1]}
+        case ProposeQueries():
+            return {"queries": []}
+    return explorer(request)
+
+
+def run(
+    environment: Environment, name: str, script: Any, rules: AnswerRules, rounds: int = 3
+) -> tuple[Answer, ScriptedModel]:
+    agent, parameters = SEARCHING[name]
+    model = ScriptedModel(script)
+    budget = Budget(rounds=rounds)
+    answer = asyncio.run(
+        ask(QUESTION, environment, model, agent=agent, parameters=parameters, budget=budget, rules=rules)
+    )
+    return answer, model
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_giving_up_ends_a_search_only_when_a_budget_does(environment: Environment, name: str) -> None:
+    answer, model = run(environment, name, gives_up, AnswerRules())
+    assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "rounds", 3)
+    assert answer.ledger.declined >= 2
+    assert answer.ledger.invalid_replies == 0
+    complaints = [each.complaint for each in model.requests if isinstance(each, STEPS) and each.complaint]
+    turns = [turn.text for each in model.requests for turn in each.turns]
+    assert any("not accepted yet: there is more to look at" in each for each in (*complaints, *turns))
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_early_insufficient_accepts_it_at_once(environment: Environment, name: str) -> None:
+    answer, _ = run(environment, name, gives_up, AnswerRules(early_insufficient=True))
+    assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "", 1)
+    assert answer.ledger.declined == 0
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_force_choice_leaves_giving_up_out_of_every_request(environment: Environment, name: str) -> None:
+    def yields(request: Request[Any]) -> Any:
+        searching = isinstance(request, STEPS) and not getattr(request, "must_answer", False)
+        if searching or not request.complaint:
+            return gives_up(request)
+        match request:
+            case LastTurn():
+                return "<answer>B</answer>"
+            case LastStep():
+                return {"tool": "answer", "sufficient": True, "option": "B"}
+        return {"option": "B"}
+
+    answer, model = run(environment, name, yields, AnswerRules(force_choice=True))
+    assert (answer.status, answer.option) == ("budget_exhausted", 1)
+    answering = [each for each in model.requests if isinstance(each, (*STEPS, AnswerRequest))]
+    assert {each.declining for each in answering} == {"never"}
+    first = [replace(each, complaint="", bad_reply="") for each in answering]
+    assert not any("insufficient" in render(each) for each in first)
+
+
+def test_with_two_replies_that_do_not_choose_there_is_no_answer(environment: Environment) -> None:
+    answer, _ = run(environment, "eea", gives_up, AnswerRules(force_choice=True), rounds=1)
+    assert (answer.status, answer.option, answer.ledger.declined) == ("insufficient_evidence", None, 2)
+
+
+def test_a_stubborn_model_is_led_by_the_scores(environment: Environment) -> None:
+    _, model = run(environment, "eea", gives_up, AnswerRules(), rounds=2)
+    first = model.asked(Decide)[0]
+    best = max((each for each in first.candidates if each.explorable), key=lambda each: each.score or 0.0)
+    last = model.asked(Decide)[-1]
+    assert best.segment.number not in {each.segment.number for each in last.candidates}
+
+
+def test_nothing_left_to_look_at_is_no_evidence(tmp_path: Any) -> None:
+    short = environment_of(make_library(tmp_path, {"short": film(5, 3)}))
+    answer = asyncio.run(ask(QUESTION, short, ScriptedModel(gives_up)))
+    assert (answer.status, answer.reason, answer.ledger.declined) == ("insufficient_evidence", "", 0)
+
+
+def test_a_schema_has_no_action_that_is_not_allowed() -> None:
+    request = AnswerNotes(question=QUESTION, videos=(), notes=())
+    assert "insufficient_evidence" in str(request.schema())
+    assert "insufficient_evidence" not in str(replace(request, declining="never").schema())
+    assert allowed_actions(("explore", "insufficient_evidence"), "later") == ("explore",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -11,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from agent.core.protocol import Reasoned, Request
 from agent.core.reply_values import whole_number
 
+_BARE = re.compile(r"[^\w-]*(?:(?:the\s+)?score(?:\s+is)?[^\w-]*)?([0-3])(?:\s*(?:/|out of)\s*3)?\W*", re.IGNORECASE)
 Grade = Annotated[int, Field(ge=0, le=3), BeforeValidator(whole_number)]
 
 
@@ -36,6 +38,11 @@ class JudgeAnswer(Request[Verdict]):
     question: str
     reference: str
     answer: str
+
+    def in_words(self, text: str) -> Verdict | None:
+        """Read a score without JSON, as MMBench-Video's own prompt asks for it: "3", "Score: 3", "3/3"."""
+        bare = _BARE.fullmatch(text.strip())
+        return None if bare is None else Verdict(score=int(bare[1]))
 
     def example(self) -> Mapping[str, Any]:
         return {"reasoning": "The place is right, but the answer leaves out that it was raining.", "score": 2}

@@ -75,12 +75,12 @@ class Search:
 
         return search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else k)
 
-    def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
+    def transcript(self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0) -> list[Hit]:
         """Find the `k` transcript lines that match a text best by BM25; words in "quotes" must follow each other.
 
-        Any text is a valid query; characters that form no word match nothing.
+        Any text is a valid query; characters that form no word match nothing. Lines of a video begin `min_gap_s` apart.
         """
-        check_scope(self._visible, scope, k)
+        check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
         where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
@@ -88,18 +88,25 @@ class Search:
             return _best_first(matching_rows(self._tables, "transcript", text, LINE_COLUMNS, where, limit))
 
         def to_hits(rows: Rows) -> list[Hit]:
-            return [_text_hit(row, "transcript") for row in self._shown(rows, "speech")]
+            hits = [_text_hit(row, "transcript") for row in self._shown(rows, "speech")]
+            return suppress_neighbours(hits, min_gap_s)
 
-        return search_until_k(by_words, to_hits, k, first=k)
+        return search_until_k(by_words, to_hits, k, first=4 * k if min_gap_s else k)
 
     def captions(
-        self, text: str, vector: NDArray[Any] | None = None, scope: Scope = EVERYWHERE, k: int = 10
+        self,
+        text: str,
+        vector: NDArray[Any] | None = None,
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
     ) -> list[Hit]:
         """Find the `k` captions that match a text best by BM25, fused with those nearest to its vector, if it is given.
 
-        Each of the two searches returns twice `k` captions, which are then fused by rank.
+        Each of the two searches returns twice `k` captions, which are then fused by rank. Captions of a video begin
+        `min_gap_s` apart.
         """
-        check_scope(self._visible, scope, k)
+        check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
         where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
@@ -107,17 +114,20 @@ class Search:
             return _best_first(matching_rows(self._tables, "captions", text, CAPTION_COLUMNS, where, limit))
 
         def to_hits(rows: Rows) -> list[Hit]:
-            return [_text_hit(row, "caption") for row in self._shown(rows, "captions")]
+            hits = [_text_hit(row, "caption") for row in self._shown(rows, "captions")]
+            return suppress_neighbours(hits, min_gap_s)
 
+        wider = 4 if min_gap_s else 1
         if vector is None:
-            return search_until_k(by_words, to_hits, k, first=k)
+            return search_until_k(by_words, to_hits, k, first=wider * k)
         query = unit_query(vector, self._tables["captions"].schema.field("vector").type.list_size)
 
         def by_meaning(limit: int) -> Rows:
             rows = nearest_rows(self._tables, "captions", query, CAPTION_COLUMNS, where, is_few(scope), limit)
             return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
 
-        return fuse_same(*(search_until_k(by, to_hits, 2 * k, first=2 * k) for by in (by_words, by_meaning)))[:k]
+        found = [search_until_k(by, to_hits, 2 * k, first=2 * wider * k) for by in (by_words, by_meaning)]
+        return suppress_neighbours(fuse_same(*found), min_gap_s)[:k]
 
     def detections(
         self, label: str, min_score: float = 0.0, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0

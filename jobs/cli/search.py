@@ -55,12 +55,13 @@ def search(
     if only == "detections":
         hits = opened.search.detections(label or query, min_score, scope, k=k, min_gap_s=min_gap)
     elif only == "transcript":
-        hits = opened.search.transcript(query, scope, k=k)
+        hits = opened.search.transcript(query, scope, k=k, min_gap_s=min_gap)
     elif only == "frames":
         vector = _vector(opened, query, image, space)
         hits = opened.search.frames(vector, scope, k=k, min_gap_s=min_gap, space=space)
     elif only == "captions":
-        hits = opened.search.captions(query, _vector(opened, query, None, None), scope, k=k)
+        vector = _vector(opened, query, None, None)
+        hits = opened.search.captions(query, vector, scope, k=k, min_gap_s=min_gap)
     else:
         hits = opened.search.hybrid(
             query, _vector(opened, query, None, space), scope, k=k, min_gap_s=min_gap, space=space

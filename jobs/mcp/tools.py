@@ -132,9 +132,7 @@ class LibraryTools:
         start_s: FromS = None,
         end_s: ToS = None,
         k: Annotated[int, Field(description="Number of hits, 1 to 50.")] = 10,
-        min_gap_s: Annotated[
-            float, Field(description="Least seconds between hits of one video; not for transcript or captions alone.")
-        ] = 2.0,
+        min_gap_s: Annotated[float, Field(description="Least seconds between hits of one video.")] = 2.0,
     ) -> Annotated[CallToolResult, replies.Hits]:
         """Find moments of the videos that match a query, best first: seen, said, described or detected.
 
@@ -152,14 +150,14 @@ class LibraryTools:
 
     def _search(self, query: str, only: str | None, scope: Scope, k: int, min_gap_s: float) -> list[Hit]:
         if only == "transcript":
-            return self.library.search.transcript(query, scope, k)
+            return self.library.search.transcript(query, scope, k, min_gap_s)
         if only == "detections":
             return self.library.search.detections(query, 0.0, scope, k, min_gap_s)
         vector = self.environment.embed_text(query)
         if only == "frames":
             return self.library.search.frames(vector, scope, k, min_gap_s, self._space)
         if only == "captions":
-            return self.library.search.captions(query, vector if self._in_own else None, scope, k)
+            return self.library.search.captions(query, vector if self._in_own else None, scope, k, min_gap_s)
         return self.library.search.hybrid(query, vector, scope, k, min_gap_s, self._space)
 
     def _found(self, hit: Hit) -> replies.HitLine:

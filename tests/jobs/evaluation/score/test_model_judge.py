@@ -113,7 +113,19 @@ def test_another_judge_scores_everything_anew(tmp_path: Path, kinodex: Kinodex) 
     assert sorted(each.score or 0 for each in read_judgements(run)) == [0, 0, 2, 2, 2, 3]
 
 
-@pytest.mark.parametrize("wrong", ["I like it", {"score": 4}, {"score": -1}, {"score": "good"}, {"reason": "so"}, 2.5])
+@pytest.mark.parametrize("bare", ["2", " 2.\n", "Score: 2", "**2**", "The score is 2.", "2/3", "2 out of 3", "[2]"])
+def test_a_bare_number_is_a_score(tmp_path: Path, kinodex: Kinodex, bare: str) -> None:
+    run = make_run(tmp_path / "run")
+    with ChatServer(lambda _: bare) as server:
+        assert judging(kinodex, run, server).code == 0
+    assert scores(run) == {"q0": 2, "q1": 2, "q2": 2}
+    assert len(server.seen) == 3, "each asked for once"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["I like it", "between 1 and 2", "23", "-1", {"score": 4}, {"score": -1}, {"score": "good"}, {"reason": "so"}, 2.5],
+)
 def test_a_reply_that_is_no_score_is_data_and_asked_for_again_later(
     tmp_path: Path, kinodex: Kinodex, wrong: object
 ) -> None:

@@ -70,6 +70,7 @@ class LibraryVideos:
         self._ids = frozenset(row.video_id for row in rows)
         self._in_memory: dict[str, InMemory] = {}
         self._words: dict[str, tuple[Note, ...]] = {}
+        self._labels: dict[str, list[str]] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
 
@@ -155,6 +156,12 @@ class LibraryVideos:
     ) -> list[DetectionRow]:
         """Detections at times in [start_s, end_s), in order; of one label or all."""
         return self._library.detections(video_id, start_s, end_s, label)
+
+    def detection_labels(self, video_id: str) -> list[str]:
+        """Labels of the detections of a video, those found most often first."""
+        if video_id not in self._labels:
+            self._labels[video_id] = self._library.detection_labels(video_id)
+        return self._labels[video_id]
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:
         """Captions of parts of a video that a model wrote for agents."""

@@ -74,9 +74,21 @@ class Session:
     async def ask(self, request: Request[R], *, final: bool = False) -> R | None:
         """Ask for a checked reply, twice at most; None if both were invalid.
 
+        What a reply leaves out of what was asked for is asked for alone, once; if that fails, what is there is used.
         Raises `OutOfBudget` if the budget does not allow the call; all but a `final` one leave enough for a final
         one.
         """
+        reply = await self._ask(request, final=final)
+        rest = None if reply is None else request.missing(reply)
+        if reply is None or rest is None:
+            return reply
+        try:
+            second = await self._ask(rest, final=final)
+        except OutOfBudget:  # the part that is there was paid for
+            return reply
+        return reply if second is None else request.join(reply, second)
+
+    async def _ask(self, request: Request[R], *, final: bool) -> R | None:
         for attempt in range(ATTEMPTS):
             exchange = await self.exchange(request, final=final)
             if exchange.reply is not None:

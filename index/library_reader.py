@@ -245,6 +245,16 @@ class LibraryReader:
         rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
         return [DetectionRow(**row | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
 
+    def detection_labels(self, video_id: str) -> list[str]:
+        """List the labels of a video's detections, those found most often first; without reading the detections."""
+        video = self.video(video_id)
+        models = self._models("detections", video)
+        if not models:
+            return []
+        of_video = all_of([equal("video_id", video.video_id), one_of("model", models)])
+        counts = self.tables.rows("detections", of_video, ["label"])["label"].value_counts().to_pylist()
+        return [each["values"] for each in sorted(counts, key=lambda each: (-each["counts"], each["values"]))]
+
     def transcript(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
     ) -> list[TranscriptRow]:

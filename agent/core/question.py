@@ -150,7 +150,8 @@ class Note:
 class ScoredSegment:
     """A segment and its assessment: `score` from 0 to 1 (fused) or 0 to 100 (a reward), or None.
 
-    `divided`: it was explored before, and its parts are candidates beside it.
+    `divided`: it was explored before, and its parts are candidates beside it. Without `rated` no model has scored it,
+    and `score` is from its matches alone.
     """
 
     segment: Segment
@@ -158,3 +159,4 @@ class ScoredSegment:
     explanation: str = ""
     explorable: bool = True
     divided: bool = False
+    rated: bool = field(default=True, metadata=LATER)

@@ -12,6 +12,7 @@ from agent.core.protocol import Reply, Request, ShownFrame
 from agent.core.question import Note, Segment, Video
 from agent.core.reply_values import Score
 from agent.errors import InvalidReply
+from agent.requests.refusals import check_not_refused
 
 CLOSED = {"additionalProperties": False}
 # What models are told of these replies, and part of the keys of cached ones: the texts stay.
@@ -45,9 +46,16 @@ class DescribeSegment(Request[Description]):
     def example(self) -> Mapping[str, Any]:
         return {"caption": "A boy in a red shirt kicks a ball on a meadow; a dog runs after it.", "confidence": 80}
 
+    def meant(self, reply: Description) -> Description:
+        """The confidence times 100 if it is a fraction: it was asked for in whole numbers from 0 to 100."""
+        if not 0 < reply.confidence < 1:
+            return reply
+        return reply.model_copy(update={"confidence": round(100 * reply.confidence, 6)})
+
     def check(self, reply: Description) -> None:
         if not reply.caption.strip():
             raise InvalidReply("the caption is empty; say in a sentence or two what is seen")
+        check_not_refused(reply.caption)
 
 
 class Summary(Reply):
@@ -76,3 +84,4 @@ class Summarize(Request[Summary]):
     def check(self, reply: Summary) -> None:
         if not reply.summary.strip():
             raise InvalidReply("the summary is empty; say in a few sentences what the video shows")
+        check_not_refused(reply.summary)

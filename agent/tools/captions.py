@@ -3,12 +3,13 @@
 A part is any range of a video; `windows` are the consecutive ones of one length that VideoAgent2 captions (arXiv
 2504.04471, section 3.1: a frame a second, clips of 4 s). The caption of a part is stored in the library under the
 model's name, so that the model is asked once for all questions; where `kinodex add captions` captioned just this range,
-that caption is used. Of two processes that ask for the same at the same moment the first one's caption stays; a
+that caption is used, and consecutive windows are not captioned where captions of the library speak of them that are not
+much longer. Of two processes that ask for the same at the same moment the first one's caption stays; a
 replayed run stores nothing. Parts that show the same frames, as while a picture stands still, have one caption.
 
 Parts are asked for from coarse to fine, so that captions cut short by a budget are spread over the video; those of a
 whole video take at most half of what budgets still allow, since an agent needs the rest to work with them. A
-part whose description is invalid twice has no caption.
+part whose description is invalid twice, or refused by the server for what its pictures show, has no caption.
 
 Of a video without pictures no model is asked: the caption of a part is what the library holds in words, lines joined.
 """
@@ -27,7 +28,8 @@ import numpy as np
 from agent.core.budget import Account, Ledger
 from agent.core.protocol import request_key
 from agent.core.question import Note, Segment, Video
-from agent.errors import OutOfBudget
+from agent.environment import EXACT_S
+from agent.errors import AllRejected, ModelRejected, OutOfBudget
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.session import Session, gather_all
 from agent.tools.caption_store import StoredCaptions, as_note, store_captions, stored_captions, stored_clips
@@ -37,6 +39,8 @@ from index.rows import ClipRow, part_name
 CLIP_S = 4.0
 FRAMES_A_CLIP = 4
 CAPTIONER = DescribeSegment.role
+LONGEST_CAPTION_WINDOWS = 4
+"""A caption of the library that is longer than this many windows is read, but they are captioned all the same."""
 FIRST_PORTION, LARGEST_PORTION = 2, 32
 """Requests at once: a few first, to learn what one costs."""
 
@@ -54,8 +58,31 @@ def windows(video: Video, segment_s: float = CLIP_S) -> list[Span]:
 
 
 async def caption_clips(session: Session, video_id: str, segment_s: float = CLIP_S) -> tuple[Note, ...]:
-    """Caption a video's consecutive windows, in order, for half of what budgets allow; see `caption_spans`."""
-    return await caption_spans(session, video_id, windows(session.environment.video(video_id), segment_s), half=True)
+    """Caption a video's consecutive windows, in order, for half of what budgets allow; see `caption_spans`.
+
+    Captions of the library are among them; windows that they cover are not captioned again.
+    """
+    environment = session.environment
+    spans_s = windows(environment.video(video_id), segment_s)
+    if not environment.pictured(video_id):
+        return await caption_spans(session, video_id, spans_s, half=True)
+    held = environment.captions(video_id)
+    short = [note for note in held if note.end_s - note.start_s <= LONGEST_CAPTION_WINDOWS * segment_s]
+    covered = [span for span in spans_s if _covers(short, span)]
+    for span in covered:
+        numbers = environment.numbers_between(video_id, *span, FRAMES_A_CLIP)
+        session.account.count_captioned(video_id, numbers)
+    made = await caption_spans(session, video_id, [span for span in spans_s if span not in covered], half=True)
+    return tuple(sorted({*held, *made}, key=lambda note: (note.start_s, note.end_s, note.text)))
+
+
+def _covers(notes: Sequence[Note], span: Span) -> bool:
+    """True if notes in order of time speak of all of a range."""
+    start_s, end_s = span
+    for note in notes:
+        if note.start_s <= start_s + EXACT_S:
+            start_s = max(start_s, note.end_s)
+    return start_s >= end_s - EXACT_S
 
 
 async def caption_spans(
@@ -201,43 +228,58 @@ async def _caption_missing(session: Session, scenes: Sequence[_Scene], stored: S
         if (recording.holds(scene.request(session)) if recording else not scene.is_stored(stored))
     ]
     before, done, portion, unsaved = session.account.ledger, 0, FIRST_PORTION, ""
-    frames = max((len(scene.frame_nos) for scene in missing), default=0)
+    frames, refused = max((len(scene.frame_nos) for scene in missing), default=0), list[ModelRejected]()
     while size := min(portion, len(missing) - done, _affordable(session.account, before, done, frames, share)):
         some = missing[done : done + size]
         if not recording:  # another process may be at the same video
             stored |= stored_captions(session.environment, missing[0].video_id, session.model_name(CAPTIONER))
             some = [scene for scene in some if not scene.is_stored(stored)]
-        unsaved += await _describe(session, some, stored)
+        unsaved += await _describe(session, some, stored, refused)
+        if len(refused) == done + size:  # every one so far: it is not about what some pictures show
+            raise refused[-1]
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
     unasked = sum(not scene.is_stored(stored) for scene in missing)
-    invalid = sum(scene.is_stored(stored) and not scene.notes(stored) for scene in missing)
+    invalid = sum(scene.is_stored(stored) and not scene.notes(stored) for scene in missing) - len(refused)
     why = "since budgets allow no more" if share == 1.0 else "to leave half of the budget"
     problems = [
         f"{unasked} of {len(missing)} captions were not asked for, {why}" if unasked else "",
         f"{invalid} of {len(missing)} captions were invalid twice" if invalid else "",
+        f"{len(refused)} of {len(missing)} captions were refused, the last because: {refused[-1]}" if refused else "",
         unsaved,
     ]
     _report_problems(session, scenes[0].video_id, problems)
 
 
-async def _describe(session: Session, scenes: Sequence[_Scene], stored: StoredCaptions) -> str:
-    """Have scenes described at once and store the captions, even after an error; returns why they cannot be stored."""
+async def _describe(
+    session: Session, scenes: Sequence[_Scene], stored: StoredCaptions, refused: list[ModelRejected]
+) -> str:
+    """Have scenes described at once and store the captions, even after an error; returns why they cannot be stored.
+
+    What the server refuses to describe is added to `refused`.
+    """
     rows: list[ClipRow] = []
     unsaved = ""
     try:
-        await gather_all([_describe_one(session, scene, stored, rows) for scene in scenes])
+        await gather_all([_describe_one(session, scene, stored, rows, refused) for scene in scenes])
     finally:
         if not session.recording(CAPTIONER):
             unsaved = store_captions(session.environment, rows)
     return unsaved
 
 
-async def _describe_one(session: Session, scene: _Scene, stored: StoredCaptions, rows: list[ClipRow]) -> None:
+async def _describe_one(
+    session: Session, scene: _Scene, stored: StoredCaptions, rows: list[ClipRow], refused: list[ModelRejected]
+) -> None:
     request, model, span = scene.request(session), session.model_name(CAPTIONER), scene.spans_s[0]
     try:
         reply = await session.ask(request)
     except OutOfBudget:  # the run may end in an answer from what there is
         return
+    except ModelRejected as error:
+        if isinstance(error, AllRejected):
+            raise
+        refused.append(error)
+        reply = None
     if reply is None:
         stored[part_name(*span)] = session.environment.unsaved_captions[scene.video_id, model, part_name(*span)] = None
         return
@@ -254,7 +296,7 @@ def _affordable(account: Account, before: Ledger, done: int, frames: int, share:
     now, budget = account.ledger, account.budget
     spending = [
         (budget.frames, before.frames, now.frames, frames),
-        (budget.tokens, _tokens(before), _tokens(now), 0),
+        (budget.tokens, before.tokens, now.tokens, 0),
         (budget.cost, before.cost, now.cost, 0),
         (budget.seconds, before.seconds, now.seconds, 0),
     ]
@@ -265,10 +307,6 @@ def _affordable(account: Account, before: Ledger, done: int, frames: int, share:
             each = max((by_now - at_first) / done if done else 0.0, at_least)
             room = min(room, left / each if each else room * (left > 0))
     return max(0, math.floor(room))
-
-
-def _tokens(ledger: Ledger) -> int:
-    return ledger.input_tokens + ledger.output_tokens
 
 
 def _report_problems(session: Session, video_id: str, problems: Sequence[str]) -> None:

@@ -1,9 +1,9 @@
 """Things in frames, found and followed: by the library's detections, else by a detector, else by the index's vectors.
 
-The library's detections count for a label if it holds any of that label in the video: a detector that knows some
-labels says nothing of others. Where neither they nor a detector are at hand, the vectors tell in which frames a label
-stands out from the rest of the video: there is no box then, the score is the calibrated similarity (see
-`environment`), and a thing that is to be seen all the time does not stand out.
+The library's detections count for a label if they hold any of it in these videos, in words of their own too
+(`labels`): a detector that knows some labels says nothing of others. Where neither they nor a detector are at hand, the
+vectors tell in which frames a label stands out from the rest of the video: there is no box then, the score is the
+calibrated similarity (see `environment`), and a thing that is to be seen all the time does not stand out.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import io
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from agent.core.protocol import ShownFrame
 from agent.core.question import Video
 from agent.environment import Environment, calibrate
 from agent.errors import InvalidReply, OutOfBudget
 from agent.session import Session
+from agent.tools.labels import Match, match_label
 
 if TYPE_CHECKING:
     from index.rows import DetectionRow
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]
 """x0, y0, x1, y1 as parts of the width and height."""
 Source = Literal["library", "detector", "index"]
+T = TypeVar("T")
+EVERYTHING = ""
+"""The label that stands for all that is known."""
 
 MIN_PRESENT_SIMILARITY = 1 / 3
 """The least similarity that counts as being there: three robust deviations, one of 740 unrelated frames."""
@@ -60,31 +64,64 @@ class Track:
     sightings: tuple[Detected, ...]
 
 
-async def detect(
-    session: Session, frames: Sequence[ShownFrame], label: str, within: Box = WHOLE
-) -> tuple[Detected, ...]:
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """What was found, perhaps nothing, who looked (`source`), and the `label` that stood for what was asked for.
+
+    A `loose` label may mean another thing.
+    """
+
+    things: tuple[T, ...]
+    source: Source
+    label: str
+    loose: bool = False
+
+
+async def detect(session: Session, frames: Sequence[ShownFrame], label: str, within: Box = WHOLE) -> Found[Detected]:
     """Find a label in frames of one video, in time order, the surest first; only inside a box.
 
-    Boxes are those of whole frames in any case. The index cannot look into a part of a frame, so where only it can
-    tell, `within` changes nothing. Raises `InvalidReply` for an impossible box or label.
+    Without a label everything is found that the library's detections, else a detector, know. Boxes are those of whole
+    frames in any case. The index cannot look into a part of a frame, so where only it can tell, `within` changes
+    nothing. Raises `InvalidReply` for an impossible box, and without a label where only the index can tell.
     """
     _check_box(within)
-    _check_label(label)
     if not frames:
-        return ()
+        return Found((), "index", label)
     video_id, numbers = frames[0].video_id, {frame.frame_no for frame in frames}
-    held = session.environment.detections(video_id, label=label)
-    if held:
-        found = [_from_row(row, "library") for row in held if row.frame_no in numbers and _lies_in(row.box, within)]
-    else:
-        detected = await _by_detector(session, frames, label, within)
-        found = _by_index(session.environment, video_id, label, numbers) if detected is None else detected
+    known = _known_label(session.environment, video_id, label)
+    if known is not None:
+        rows = session.environment.detections(video_id, label=known.label or None)
+        things = [_from_row(row, "library") for row in rows if row.frame_no in numbers and _lies_in(row.box, within)]
+        return Found(_in_order(things), "library", known.label, known.loose)
+    detected = await _by_detector(session, frames, label, within)
+    if detected is not None:
+        return Found(_in_order(detected), "detector", label)
+    _check_label(label)
+    return Found(_in_order(_by_index(session.environment, video_id, label, numbers)), "index", label)
+
+
+def _known_label(environment: Environment, video_id: str, label: str) -> Match | None:
+    """The label of the library's detections that a text means; everything, if it names nothing and there are any.
+
+    A label that only other videos have is known too, since then a detector looked for it here.
+    """
+    if not label.strip():
+        return Match(EVERYTHING, loose=False) if environment.detection_labels(video_id) else None
+    own = environment.detection_labels(video_id)
+    best = match_label(environment, label, own)
+    if own and (best is None or best.loose):
+        known = match_label(environment, label, environment.detection_labels())
+        best = known if known is not None and not known.loose else best
+    return best
+
+
+def _in_order(found: Iterable[Detected]) -> tuple[Detected, ...]:
     return tuple(sorted(found, key=lambda each: (each.time_s, -each.score)))
 
 
 async def track(
     session: Session, video_id: str, label: str, start_s: float, end_s: float, count: int = TRACKED_FRAMES
-) -> tuple[Track, ...]:
+) -> Found[Track]:
     """Follow things of a label through [start_s, end_s), the earliest first; a detector sees `count` frames at most.
 
     The index follows nothing: its tracks are the times in which the label stands out without a break. Raises
@@ -93,17 +130,20 @@ async def track(
     _check_label(label)
     environment = session.environment
     start_s, end_s = _range_in(environment.video(video_id), start_s, end_s)
-    if environment.detections(video_id, label=label):
-        rows = environment.detections(video_id, start_s, end_s, label)
-        return _tracks(environment, [(row.model, _from_row(row, "library")) for row in rows], end_s)
+    known = _known_label(environment, video_id, label)
+    if known is not None:
+        rows = environment.detections(video_id, start_s, end_s, known.label)
+        tracks = _tracks(environment, [(row.model, _from_row(row, "library")) for row in rows], end_s)
+        return Found(tracks, "library", known.label, known.loose)
     left = session.account.frames_left
     frames = environment.frames_between(video_id, start_s, end_s, count if left is None else min(count, max(left, 1)))
     detected = await _by_detector(session, frames, label, WHOLE)
     if detected is not None:
-        return _tracks(environment, [("", each) for each in detected], end_s)
+        return Found(_tracks(environment, [("", each) for each in detected], end_s), "detector", label)
     stored = environment.vectors(video_id)
     inside = stored.frame_no[(stored.time_s >= start_s) & (stored.time_s < end_s)]
-    return _breaks(environment, _by_index(environment, video_id, label, set(inside.tolist())), end_s)
+    tracks = _breaks(environment, _by_index(environment, video_id, label, set(inside.tolist())), end_s)
+    return Found(tracks, "index", label)
 
 
 def zoom(frame: ShownFrame, box: Box) -> ShownFrame:
@@ -129,6 +169,8 @@ async def _by_detector(
     session: Session, frames: Sequence[ShownFrame], label: str, within: Box
 ) -> list[Detected] | None:
     """Run the environment's detector in a thread; None if there is no detector that knows the label.
+
+    Without a label it looks for everything that it knows.
 
     A detector is a model that sees frames, so they are counted, and a spent budget stops it.
     """

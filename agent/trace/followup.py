@@ -42,7 +42,8 @@ def read_prior_evidence(path: Path, environment: Environment) -> PriorEvidence:
         raise NotATrace(f"{path} is about {foreign[0]!r}, which is not asked about now; name the same videos")
     evidence = last["answer"]["evidence"]
     shown_frames = [each for each in _inputs(records, "frames") if each["video_id"] in known]
-    shown_notes = [each for each in _inputs(records, "notes") if each["video_id"] in known]
+    written = [each for each in _inputs(records, "notes") if not each.get("failed")]
+    shown_notes = [each for each in written if each["video_id"] in known]
     frames = _within(shown_frames, evidence, "time_s", "time_s")[-MAX_FRAMES:]
     notes = _within(shown_notes, evidence, "start_s", "end_s")[-MAX_NOTES:]
     return PriorEvidence(

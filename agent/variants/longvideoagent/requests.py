@@ -18,6 +18,7 @@ from agent.core.reply_schema import Bounds
 from agent.core.reply_values import Numbers
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
+from agent.requests.refusals import check_not_refused
 from agent.variants.longvideoagent.action_parser import ENDS, action_values
 
 
@@ -223,3 +224,4 @@ class ReadFrames(Request[Observation]):
     def check(self, reply: Observation) -> None:
         if not reply.observation.strip():
             raise InvalidReply("the observation is empty; say what the frames show of what is asked")
+        check_not_refused(reply.observation)

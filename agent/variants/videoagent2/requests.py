@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
-from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, described
+from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers, described
 from agent.core.question import Note, Question, Video, named_video
 from agent.core.reply_schema import NULL, Bounds, Schema, exactly, one_of, without_reasoning
 from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale
+from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, check_answer, example_answer, letters
+from agent.requests.parts import check_numbers, frames_left_out, joined
+from agent.requests.refusals import check_not_refused
 
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
 MOST_CONFIDENT = 5
@@ -68,7 +71,8 @@ class ToolCall(Reply):
     @classmethod
     def _complete(cls, value: object) -> object:
         blank: dict[str, object] = {"video": None, "end_s": None, "box": None, "label": None}
-        return blank | _given(value) if isinstance(value, Mapping) else value
+        call = flat_call(value)
+        return blank | _given(call) if isinstance(call, Mapping) else call
 
 
 class Plan(Reasoned):
@@ -274,20 +278,31 @@ class CaptionFrames(Request[FrameCaptions]):
     def example(self) -> Mapping[str, Any]:
         said = [("a boy in a red shirt kicks a ball", 0.9), ("an empty meadow", 0.95), ("perhaps a dog", 0.4)]
         clauses = [{"text": text, "confidence": sure if self.confidence else None} for text, sure in said]
-        numbers = range(1, len(self.frames) + 1)
+        numbers = citation_numbers(self.frames)[0]
         return {"captions": [{"frame": number, "clauses": [clauses[number % len(said) - 1]]} for number in numbers]}
 
     def check(self, reply: FrameCaptions) -> None:
-        numbers = [each.frame for each in reply.captions]
-        known = range(1, len(self.frames) + 1)
-        unknown = [number for number in numbers if number not in known]
-        if unknown or not numbers or len(set(numbers)) < len(numbers):
-            raise InvalidReply(f"the captions are of frames {numbers}; give one for each of 1 to {len(self.frames)}")
+        check_numbers("frame", _numbers(reply), citation_numbers(self.frames)[0])
         clauses = [clause for each in reply.captions for clause in each.clauses]
         if not all(each.clauses for each in reply.captions) or not all(clause.text.strip() for clause in clauses):
             raise InvalidReply("a caption or a clause is empty; say what is seen")
+        for clause in clauses:
+            check_not_refused(clause.text)
         if self.confidence and any(clause.confidence is None for clause in clauses):
             raise InvalidReply("a clause has no confidence; give each one a number from 0 to 1")
+
+    def missing(self, reply: FrameCaptions) -> Self | None:
+        rest = frames_left_out(self.frames, _numbers(reply))
+        return replace(self, frames=rest) if rest else None
+
+    def join(self, reply: FrameCaptions, rest: FrameCaptions) -> FrameCaptions:
+        left = citation_numbers(frames_left_out(self.frames, _numbers(reply)))[0]
+        captions = joined("frame", reply.captions, rest.captions, citation_numbers(self.frames)[0], left)
+        return reply.model_copy(update={"captions": captions})
+
+
+def _numbers(reply: FrameCaptions) -> list[int]:
+    return [each.frame for each in reply.captions]
 
 
 def call_bounds(videos: Sequence[Video]) -> Bounds:

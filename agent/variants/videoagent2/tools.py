@@ -2,6 +2,8 @@
 
 Their findings are notes in words, in which every clause and every thing has its own confidence. Images are captioned by
 the role "vision"; things are found and followed by `agent.tools.detection`, which takes the place of YOLOv11 and SAM2.
+A look that failed (the call cannot be done, the reply was invalid twice, the server refused the pictures) leaves a note
+that says so, which is no evidence; "nothing found" says who looked, since likeness alone may miss a thing.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ import numpy as np
 from agent.core.protocol import ShownFrame
 from agent.core.question import Note, Video
 from agent.environment import Environment
-from agent.errors import InvalidReply
+from agent.errors import AllRejected, InvalidReply, ModelRejected
 from agent.session import Session
 from agent.tools.captions import caption_spans
-from agent.tools.detection import WHOLE, Box, Detected, Track, detect, track, zoom
+from agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
 from agent.variants.videoagent2.requests import CaptionFrames, FrameCaption, Toolbox, ToolCall
 
 AROUND = 5
@@ -27,38 +29,41 @@ MOST_THINGS = 16
 """Named in a note of one frame, the surest first."""
 MOST_TRACKS = 8
 """Tracks in the notes of one call, the longest first."""
+FAILED = "this look failed and says nothing about the video"
+Look = tuple[Note, ...] | str
+"""What a tool found, or in words that there is nothing."""
 
 
 async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tuple[Note, ...], str]:
     """Run a checked call; returns its findings, and why it failed ("" if it did not).
 
-    A note for each frame, from "track" one for each thing; one note that says so if nothing is found.
+    A note for each frame, from "track" one for each thing; one note that says so if nothing is found or the look
+    failed. Raises `AllRejected` for a server that refuses every request.
     """
     environment = session.environment
-    video, problem = environment.video(call.video), ""
+    video = environment.video(call.video)
     if not video.has_pictures:
         return await _read(session, video, call, toolbox), ""
-    end_s = min(call.start_s if call.end_s is None else call.end_s, video.end_s)
-    if call.tool.startswith("zoom"):
-        end_s = call.start_s
+    end_s = min(call.start_s if call.end_s is None or call.tool.startswith("zoom") else call.end_s, video.end_s)
     until_s = end_s if end_s > call.start_s else environment.shown_until(video.video_id, call.start_s)
-    found: tuple[Note, ...] = ()
     try:
         if call.tool == "track":
-            span_s = call.start_s, until_s
-            tracks = await track(session, video.video_id, call.label or "", *span_s, toolbox.track_frames)
-            found = _track_notes(tracks, call, toolbox)
+            found = await _track(session, video, (call.start_s, until_s), call, toolbox)
         else:
             left = session.account.frames_left
             most = toolbox.frames if left is None else min(toolbox.frames, left)
             count = max(1, min(most, math.ceil(end_s - call.start_s)))  # one a second, as in the paper
             frames = environment.frames_between(video.video_id, call.start_s, end_s, count)
-            find = _caption if call.tool.endswith("caption") else _detect
-            found = await find(session, frames, call, toolbox)
-    except InvalidReply as error:
-        problem = str(error)
-    nothing = problem or f"nothing found{f', no {call.label}' if call.label else ''}"
-    return found or (Note(video.video_id, call.start_s, until_s, _source(call), nothing),), problem
+            look = _caption if call.tool.endswith("caption") else _detect
+            found = await look(session, frames, call, toolbox)
+    except (InvalidReply, ModelRejected) as error:
+        if isinstance(error, AllRejected):
+            raise
+        note = Note(video.video_id, call.start_s, until_s, _source(call), f"{FAILED}: {error}", failed=True)
+        return (note,), str(error)
+    if isinstance(found, str):  # why there is nothing
+        found = (Note(video.video_id, call.start_s, until_s, _source(call), found),)
+    return found, ""
 
 
 async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
@@ -75,9 +80,7 @@ async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox
     )
 
 
-async def _caption(
-    session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox
-) -> tuple[Note, ...]:
+async def _caption(session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox) -> Look:
     """Captions of frames, with a confidence for each clause (appendix A.1)."""
     box = _box(call)
     whole = box == WHOLE
@@ -87,30 +90,53 @@ async def _caption(
         confidence=toolbox.confidence,
     )
     reply = await session.ask(request)
-    captions = sorted(reply.captions, key=lambda each: each.frame) if reply else []
+    if reply is None:
+        raise InvalidReply("the model that looks gave no reply that could be read")
+    captions = sorted(reply.captions, key=lambda each: each.frame)
     return tuple(
         _note(session.environment, frames[each.frame - 1], call, _clauses(each, toolbox), box) for each in captions
     )
 
 
-async def _detect(
-    session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox
-) -> tuple[Note, ...]:
-    """The things in frames; one missed there is followed to it from the frames around (appendix A.2)."""
-    environment, box, label = session.environment, _box(call), (call.label or "").strip()
+async def _detect(session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox) -> Look:
+    """The things in frames; one missed there is followed to it from the frames around (appendix A.2).
+
+    Without a label everything that is known there.
+    """
+    environment, box = session.environment, _box(call)
     around = _around(environment, frames)
     left = session.account.frames_left
     around = around if left is None or len(around) <= left else frames
-    labels = [label] if label else _known_labels(environment, around)
-    if not labels:
-        raise InvalidReply("the library holds no detections there; give a label, the thing to look for")
-    found = [each for label in labels for each in await detect(session, around, label, box)]
+    found = await detect(session, around, (call.label or "").strip(), box)
     notes = []
     for frame in frames:
-        things = sorted(_things_in(frame, found), key=lambda each: -each.score)[:MOST_THINGS]
+        things = sorted(_things_in(frame, found.things), key=lambda each: -each.score)[:MOST_THINGS]
         if things:
-            notes.append(_note(environment, frame, call, "; ".join(_thing(each, toolbox) for each in things), box))
-    return tuple(notes)
+            text = _in_place(call, found) + "; ".join(_thing(each, toolbox) for each in things)
+            notes.append(_note(environment, frame, call, text, box))
+    return tuple(notes) or _nothing(call, found)
+
+
+async def _track(session: Session, video: Video, span_s: tuple[float, float], call: ToolCall, toolbox: Toolbox) -> Look:
+    """Follow a thing through a range (appendix A.3)."""
+    found = await track(session, video.video_id, call.label or "", *span_s, toolbox.track_frames)
+    return _track_notes(found, call, toolbox) or _nothing(call, found)
+
+
+def _nothing(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
+    """Say that nothing was found, and who looked: a detector, or likeness alone."""
+    if found.source == "index":
+        unlike = f"nothing found: no frame there is much like {call.label!r}"
+        return f"{unlike}. Only likeness was looked at, by no detector, so it may be there all the same"
+    looked = "a detector looked"
+    if found.source == "library":
+        looked = "the library's detections were looked through" + (f" for {found.label!r}" if found.label else "")
+    return f"nothing found, no {call.label or 'thing that is known'}: {looked}"
+
+
+def _in_place(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
+    """Say which label stands for the one of the call, if that may be another thing."""
+    return f"{found.label!r} was looked for in place of {call.label!r}: " if found.loose else ""
 
 
 def _box(call: ToolCall) -> Box:
@@ -127,13 +153,6 @@ def _around(environment: Environment, frames: Sequence[ShownFrame]) -> tuple[Sho
     places = np.searchsorted(times_s, [frame.time_s for frame in frames])
     near = {at for place in places for at in range(max(0, place - AROUND), min(len(times_s), place + AROUND + 1))}
     return environment.frames(frames[0].video_id, times_s[sorted(near)])
-
-
-def _known_labels(environment: Environment, frames: Sequence[ShownFrame]) -> list[str]:
-    """The labels of the library's detections in frames of one video, which are in time order."""
-    first, last = frames[0], frames[-1]
-    rows = environment.detections(first.video_id, first.time_s, environment.shown_range(last)[1])
-    return sorted({row.label for row in rows})
 
 
 def _things_in(frame: ShownFrame, found: Sequence[Detected]) -> list[Detected]:
@@ -163,14 +182,15 @@ def _between(before: Detected, after: Detected, frame: ShownFrame) -> Detected:
     return replace(before, frame_no=frame.frame_no, time_s=frame.time_s, box=box, score=score)
 
 
-def _track_notes(found: Sequence[Track], call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
+def _track_notes(found: Found[Track], call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
     """A note for each thing followed, with where it was at most `track_frames` times (appendix A.3)."""
-    longest = sorted(found, key=lambda each: each.start_s - each.end_s)[:MOST_TRACKS]
+    longest = sorted(found.things, key=lambda each: each.start_s - each.end_s)[:MOST_TRACKS]
     notes = []
     for each in sorted(longest, key=lambda each: each.start_s):
-        told = each.sightings[:: math.ceil(len(each.sightings) / toolbox.track_frames)]
-        text = "; ".join(f"at {sighting.time_s:.1f} s {_thing(sighting, toolbox)}" for sighting in told)
-        notes.append(Note(told[0].video_id, each.start_s, each.end_s, _source(call), text))
+        some = each.sightings[:: math.ceil(len(each.sightings) / toolbox.track_frames)]
+        text = "; ".join(f"at {sighting.time_s:.1f} s {_thing(sighting, toolbox)}" for sighting in some)
+        text = _in_place(call, found) + text
+        notes.append(Note(some[0].video_id, each.start_s, each.end_s, _source(call), text))
     return tuple(notes)
 
 

@@ -88,6 +88,9 @@ class SimulatedVideo:
     ) -> list[DetectionRow]:
         return []
 
+    def detection_labels(self, video_id: str) -> list[str]:
+        return []
+
     def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
         return []
 

@@ -17,7 +17,7 @@ from agent.errors import InvalidReply, OutOfBudget
 from agent.session import Session
 from agent.tools.detection import WHOLE, Box, detect, track, zoom
 from index.rows import DetectionRow
-from jobs.annotate.agent_detector import detect_with
+from jobs.annotate.agent_detector import EVERYDAY_THINGS, detect_with
 from jobs.open_library import open_environment
 from pipeline.errors import ModelMissing, WrongModel
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
@@ -64,27 +64,31 @@ def frames(session, *times_s):
     return session.environment.frames(film_id(session), times_s)
 
 
+def run(look):
+    return asyncio.run(look).things
+
+
 def film_id(session) -> str:
     return str(session.environment.video("film").video_id)
 
 
 def test_the_librarys_detections_come_first(library):
     session = session_of(library, detector=lambda frames, label: pytest.fail("the library knows"))
-    found = asyncio.run(detect(session, frames(session, 4, 6, 30), "red  BOAT"))
+    found = run(detect(session, frames(session, 4, 6, 30), "red  BOAT"))
     assert [(each.time_s, each.label, each.source) for each in found] == [
         (6, "red boat", "library"),
         (30, "red boat", "library"),
     ]
     assert found[0].box == pytest.approx((0.125, 0.25, 0.5, 0.75))
     assert found[0].score == pytest.approx(0.56)
-    assert asyncio.run(detect(session, frames(session, 6), "red boat", LEFT_HALF)) == found[:1]
-    assert asyncio.run(detect(session, frames(session, 6), "red boat", RIGHT_HALF)) == ()
+    assert run(detect(session, frames(session, 6), "red boat", LEFT_HALF)) == found[:1]
+    assert run(detect(session, frames(session, 6), "red boat", RIGHT_HALF)) == ()
     assert session.account.ledger.frames == 0
 
 
 def test_tracks_of_the_library_go_by_their_numbers_and_last_until_the_next_frame(library):
     session = session_of(library)
-    tracks = asyncio.run(track(session, film_id(session), "red boat", 7, 33))
+    tracks = run(track(session, film_id(session), "red boat", 7, 33))
     assert [(each.start_s, each.end_s, len(each.sightings)) for each in tracks] == [
         (7, 10, 3),
         (10, 15, 5),
@@ -95,13 +99,13 @@ def test_tracks_of_the_library_go_by_their_numbers_and_last_until_the_next_frame
 
 def test_without_detections_the_index_tells_where_a_thing_stands_out(library):
     session = session_of(library)
-    found = asyncio.run(detect(session, frames(session, 3, 41, 49, 75), "Kite  desert"))
+    found = run(detect(session, frames(session, 3, 41, 49, 75), "Kite  desert"))
     assert [(each.time_s, each.label, each.box, each.track_id, each.source) for each in found] == [
         (41, "kite desert", None, None, "index"),
         (49, "kite desert", None, None, "index"),
     ]
     assert {1 / 3 < each.score < 1 for each in found} == {True}
-    tracks = asyncio.run(track(session, film_id(session), "kite desert", 0, 1000))
+    tracks = run(track(session, film_id(session), "kite desert", 0, 1000))
     assert [(each.start_s, each.end_s) for each in tracks] == [(40, 50), (60, 65)]
     assert session.account.ledger.frames == 0
 
@@ -109,13 +113,13 @@ def test_without_detections_the_index_tells_where_a_thing_stands_out(library):
 @pytest.mark.slow
 def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(library, models):
     session = session_of(library, detect_with(library, str(models.closed), min_score=0.1, device="cpu"))
-    found = asyncio.run(detect(session, frames(session, 3, 41), "Kite"))
+    found = run(detect(session, frames(session, 3, 41), "Kite"))
     assert {(each.label, each.source) for each in found} == {("kite", "detector")}
     assert [each.time_s for each in found] == sorted(each.time_s for each in found)
     assert session.account.ledger.frames == 2
     (first, *_) = (each for each in found if each.time_s == 3)
     assert any(each.time_s == 41 and each.track_id == first.track_id for each in found)  # the pictures are the same
-    tracks = asyncio.run(track(session, first.video_id, "kite", 50, 60, count=4))
+    tracks = run(track(session, first.video_id, "kite", 50, 60, count=4))
     assert sum(len(each.sightings) for each in tracks) > len(tracks) >= 1
     assert session.account.ledger.frames == 2 + 4
 
@@ -123,7 +127,7 @@ def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(libr
 @pytest.mark.slow
 def test_a_detector_that_does_not_know_a_label_leaves_it_to_the_index(library, models):
     session = session_of(library, detect_with(library, str(models.closed), device="cpu"))
-    (found,) = asyncio.run(detect(session, frames(session, 3, 41), "red kite"))
+    (found,) = run(detect(session, frames(session, 3, 41), "red kite"))
     assert (found.time_s, found.source) == (41, "index")
     assert session.account.ledger.frames == 0
 
@@ -131,7 +135,7 @@ def test_a_detector_that_does_not_know_a_label_leaves_it_to_the_index(library, m
 @pytest.mark.slow
 def test_a_detector_that_is_asked_in_words_looks_for_any_label(library, models):
     session = session_of(library, detect_with(library, str(models.words), min_score=0.02, device="cpu"))
-    found = asyncio.run(detect(session, frames(session, 3), "Two boats at night"))
+    found = run(detect(session, frames(session, 3), "Two boats at night"))
     assert {(each.label, each.source) for each in found} == {("two boats at night", "detector")}
 
 
@@ -143,7 +147,7 @@ def test_boxes_found_in_a_part_of_a_frame_are_boxes_of_the_whole(library):
         return [DetectionRow(each.video_id, each.frame_no, each.time_s, label, 0.5, WHOLE, 0, "m") for each in frames]
 
     session = session_of(library, everywhere)
-    (found,) = asyncio.run(detect(session, frames(session, 3), "thing", (0.5, 0.25, 1.0, 0.75)))
+    (found,) = run(detect(session, frames(session, 3), "thing", (0.5, 0.25, 1.0, 0.75)))
     assert found.box == (0.5, 0.25, 1.0, 0.75)
     assert (seen[0].width_px, seen[0].height_px) == (40, 20)
     assert seen[0].jpeg != frames(session, 3)[0].jpeg
@@ -151,13 +155,13 @@ def test_boxes_found_in_a_part_of_a_frame_are_boxes_of_the_whole(library):
 
 def test_a_spent_budget_stops_a_detector(library):
     session = session_of(library, lambda frames, label: [], Budget(frames=2))
-    assert asyncio.run(detect(session, frames(session, 3, 4), "thing")) == ()
-    assert asyncio.run(detect(session, frames(session, 4, 3), "thing")) == ()  # seen before
+    assert run(detect(session, frames(session, 3, 4), "thing")) == ()
+    assert run(detect(session, frames(session, 4, 3), "thing")) == ()  # seen before
     with pytest.raises(OutOfBudget, match="frames"):
-        asyncio.run(detect(session, frames(session, 5), "thing"))
+        run(detect(session, frames(session, 5), "thing"))
     spent = session_of(library, lambda frames, label: [], Budget(seconds=1e-9))
     with pytest.raises(OutOfBudget, match="seconds"):
-        asyncio.run(track(spent, film_id(spent), "thing", 0, 9))
+        run(track(spent, film_id(spent), "thing", 0, 9))
 
 
 def test_zoom_shows_a_part_as_large_as_the_frame(library):
@@ -181,17 +185,63 @@ def test_impossible_boxes_labels_ranges_and_videos_are_replies_that_are_invalid(
         with pytest.raises(InvalidReply, match="box"):
             zoom(shown[0], box)
         with pytest.raises(InvalidReply, match="box"):
-            asyncio.run(detect(session, shown, "kite", box))
+            run(detect(session, shown, "kite", box))
     with pytest.raises(InvalidReply, match="label"):
-        asyncio.run(detect(session, shown, "  "))
+        run(detect(session, session.environment.frames(session.environment.video("other").video_id, [3]), "  "))
     for start_s, end_s in ((5, 5), (9, 5), (200, 300), (float("nan"), 9)):
         with pytest.raises(InvalidReply, match="0 to 90 s"):
-            asyncio.run(track(session, shown[0].video_id, "kite", start_s, end_s))
+            run(track(session, shown[0].video_id, "kite", start_s, end_s))
     for name in (None, "nobody", ""):
         with pytest.raises(InvalidReply, match="the videos are"):
             session.environment.video(name)
     assert session.environment.video(shown[0].video_id[:12]).title == "film"
-    assert asyncio.run(detect(session, (), "kite")) == ()
+    assert run(detect(session, (), "kite")) == ()
+
+
+@pytest.mark.parametrize("asked", ["Red boats", "the red boat", "a small red boat"])
+def test_labels_of_the_library_are_meant_by_other_words_for_them(library, asked):
+    session = session_of(library, detector=lambda frames, label: pytest.fail("the library knows"))
+    found = asyncio.run(detect(session, frames(session, 4, 6, 30), asked))
+    assert (len(found.things), found.source, found.label) == (2, "library", "red boat")
+    assert found.loose == (asked == "a small red boat")
+    tracks = asyncio.run(track(session, film_id(session), asked, 7, 33))
+    assert (len(tracks.things), tracks.source) == (3, "library")
+
+
+def test_nothing_found_says_who_looked(library):
+    nobody = session_of(library)
+    found = asyncio.run(detect(nobody, frames(nobody, 3, 75), "kite desert"))
+    assert (found.things, found.source) == ((), "index")
+    looking = session_of(library, lambda frames, label: [])
+    found = asyncio.run(detect(looking, frames(looking, 3, 75), "kite desert"))
+    assert (found.things, found.source) == ((), "detector")
+    found = asyncio.run(detect(looking, frames(looking, 3, 75), "red boat"))
+    assert (found.things, found.source) == ((), "library")
+
+
+def test_no_label_is_everything_that_the_library_or_a_detector_knows(library):
+    asked = []
+
+    def everything(frames, label):
+        asked.append(label)
+        return [DetectionRow(each.video_id, each.frame_no, each.time_s, "kite", 0.5, WHOLE, 0, "m") for each in frames]
+
+    session = session_of(library, everything)
+    found = asyncio.run(detect(session, frames(session, 4, 6, 30), ""))
+    assert ([each.label for each in found.things], found.source, asked) == (["red boat"] * 2, "library", [])
+    other = session.environment.frames(session.environment.video("other").video_id, [3, 4])
+    found = asyncio.run(detect(session, other, ""))
+    assert ([each.label for each in found.things], found.source, asked) == (["kite"] * 2, "detector", [""])
+
+
+@pytest.mark.slow
+def test_a_detector_without_a_label_finds_all_that_it_knows(library, models):
+    session = session_of(library, detect_with(library, str(models.closed), min_score=0.1, device="cpu"))
+    assert session.environment.detect is not None
+    known = {row.label for row in session.environment.detect(frames(session, 3, 41), "") or ()}
+    assert len(known) > 1
+    words = detect_with(library, str(models.words), min_score=0.02, device="cpu")
+    assert {row.label for row in words(frames(session, 3), "") or ()} <= set(EVERYDAY_THINGS)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
 from agent.variants.registry import find_variant
 from agent.variants.videoagent2.agent import VIDEOAGENT2, VideoAgent2Parameters
-from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CreatePlan
 from index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, film, make_library
 from tests.support.libraries.videoagent2_film import (
@@ -37,7 +37,6 @@ from tests.support.libraries.videoagent2_film import (
     kite_library,
     picture,
     run,
-    texts,
 )
 
 
@@ -123,12 +122,6 @@ def test_contradictory_and_unreadable_assessments_are_no_answers(library: Librar
 
     answer, _, _ = run(library, Script(["mumble"]))
     assert (answer.status, answer.letter, answer.rounds) == ("budget_exhausted", "A", 5)
-
-
-def test_unreadable_captions_of_frames_are_nothing_found(library: Library) -> None:
-    script = Script([UNSURE, SURE])
-    answer, events, _ = run(library, lambda request: "?" if isinstance(request, CaptionFrames) else script(request))
-    assert (answer.status, texts(events)) == ("answered", [["nothing found"]])
 
 
 @pytest.mark.parametrize("name", ["no tool confidence", "no plan adjusting", "no plan", "no tools"])

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from agent.answer import Answer
+from agent.ask_questions import ask
 from agent.core.protocol import ShownFrame
+from agent.errors import ModelUnreachable
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
+from agent.trace.events import Acted, Event
+from agent.trace.followup import read_prior_evidence
+from agent.trace.trace import trace_to
 from agent.variants.videoagent2.requests import Assess, CaptionFrames
 from index.library import Library
 from index.rows import DetectionRow
+from tests.support.libraries.agent_library import film, make_library
 from tests.support.libraries.videoagent2_film import (
+    CAPTION,
+    QUESTION,
+    SURE,
+    UNSURE,
+    Script,
+    acted,
     call_once,
+    environment_of,
     kite_library,
+    picture,
+    run,
 )
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging, refusing
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +116,108 @@ def test_without_a_detector_the_index_says_where_a_thing_is_likely(library: Libr
     assert not any("[" in text for text in found)
 
 
-def test_finding_nothing_is_told_and_so_is_what_cannot_be_done(library: Library) -> None:
+def test_finding_nothing_says_who_looked(library: Library) -> None:
     found, model, event = call_once(library, {"tool": "detect", "start_s": 3.0, "label": "boat"})
-    assert (found, event.problem) == (["nothing found, no boat"], "")
-    assert model.asked(Assess)[1].notes[-1].text == "nothing found, no boat"
-    found, _, event = call_once(library, {"tool": "detect", "start_s": 55.0})
-    assert event.problem == found[0] == "the library holds no detections there; give a label, the thing to look for"
+    text = "nothing found, no boat: the library's detections were looked through for 'boat'"
+    assert (found, event.problem) == ([text], "")
+    assert model.asked(Assess)[1].notes[-1].text == text
+    call = {"tool": "detect", "start_s": 3.0, "label": "kite"}
+    found, _, _ = call_once(library, call, detector=lambda frames, label: [])
+    assert found == ["nothing found, no kite: a detector looked"]
+    found, _, _ = call_once(library, call)
+    assert "no frame there is much like 'kite'" in found[0]
+    assert "by no detector, so it may be there all the same" in found[0]
+
+
+def test_without_a_label_a_detector_names_all_that_it_knows(tmp_path: Path) -> None:
+    library = make_library(tmp_path, {"film": film(5, 20)}, picture())
+    call = {"tool": "detect", "start_s": 3.0}
+    found, _, _ = call_once(library, call, detector=lambda frames, label: kites_everywhere(frames, label or "house"))
+    assert found == ["house number 1 at [0.10, 0.20, 0.30, 0.40] (confidence 0.80)"]
+    found, _, event = call_once(library, call)
+    assert event.notes[0].failed
+    assert "the label is empty" in event.problem
+
+
+def test_a_label_of_the_library_that_may_be_another_thing_is_named(library: Library) -> None:
+    found, _, _ = call_once(library, {"tool": "detect", "start_s": 24.0, "label": "small white boats"})
+    assert found[0].startswith("'boat' was looked for in place of 'small white boats': boat number 7 at")
+
+
+def look_fails(library: Library, reply: Any) -> tuple[Answer, Acted]:
+    """Run over the wire; the look at frames, the last note, gets this reply, and the answer cites only that note."""
+
+    def said(body: dict) -> Any:
+        kind = body["response_format"]["json_schema"]["name"]
+        if kind == "FrameCaptions":
+            return reply
+        texts = [
+            each if isinstance(each, str) else each[0]["text"] for each in (m["content"] for m in body["messages"])
+        ]
+        notes = len(re.findall(r"^\d+\. [\d.]+ s ", "".join(texts), re.MULTILINE))
+        again = "caption tool" in "".join(texts)
+        return {
+            "Description": {"caption": "a part", "confidence": 80},
+            "Summary": {"summary": "A film."},
+            "Plan": {"reasoning": "", "steps": ["look"], "action": {**CAPTION, "video": None, "end_s": None, **EMPTY}},
+            "Assessment": {
+                "reasoning": "",
+                "option": "A",
+                "answer": None,
+                "evidence": [notes],
+                "confidence": 5 if again else 2,
+            },
+        }[kind]
+
+    events: list[Event] = []
+
+    async def ask_over_wire(base_url: str) -> Answer:
+        async with OpenAIModel(Role(model="tester", base_url=base_url, attempts=1, timeout_s=1.0)) as model:
+            return await ask(QUESTION, environment_of(library), model, agent="videoagent2", on_event=events.append)
+
+    with ChatServer(said) as server:
+        answer = asyncio.run(ask_over_wire(server.base_url))
+        assert server.problems == []
+    return answer, next(each for each in acted(events) if each.action == "caption")
+
+
+EMPTY = {"box": None, "label": None}
+SORRY = {"captions": [{"frame": 1, "clauses": [{"text": "I'm sorry, I can't describe people.", "confidence": 0.9}]}]}
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (refusing("I will not look at this."), "no reply that could be read"),
+        (Behaviour(content="", finish_reason="content_filter"), "no reply that could be read"),
+        ("no JSON at all", "no reply that could be read"),
+        (SORRY, "no reply that could be read"),
+        (failing(400, "The image was rejected by our safety system.", code="content_policy_violation"), "rejected"),
+    ],
+)
+def test_a_look_that_fails_says_so_and_is_no_evidence_and_no_caption(library: Library, reply: Any, why: str) -> None:
+    answer, event = look_fails(library, reply)
+    (note,) = event.notes
+    assert note.failed
+    assert note.text.startswith("this look failed and says nothing about the video: ")
+    assert why in note.text
+    assert why in event.problem
+    assert (answer.letter, answer.evidence) == ("A", ())
+    stored = library.clips.read(library.video("film").video_id, "tester")
+    assert stored
+    assert not any("sorry" in row.text or "failed" in row.text for row in stored)
+
+
+def test_a_look_that_gets_no_reply_in_time_ends_the_run_without_a_note(library: Library) -> None:
+    with pytest.raises(ModelUnreachable, match="no reply"):
+        look_fails(library, hanging(5.0))
+
+
+def test_a_failed_look_is_not_remembered_in_a_follow_up(library: Library, tmp_path: Path) -> None:
+    script = Script([UNSURE, {**SURE, "evidence": []}])
+    path = tmp_path / "trace.jsonl"
+    with trace_to(path) as write:
+        run(library, lambda each: "?" if isinstance(each, CaptionFrames) else script(each), on_event=write)
+    prior = read_prior_evidence(path, environment_of(library))
+    assert prior.notes
+    assert not any(note.failed for note in prior.notes)

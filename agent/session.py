@@ -20,7 +20,7 @@ from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Account, Budget
 from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, citation_numbers, model_for
 from agent.core.question import Note, Question, ScoredSegment
-from agent.core.usable_replies import LOST_ROUNDS, UsableReplies
+from agent.core.usable_replies import UsableReplies
 from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
 from agent.requests.answer import Answered, AnswerFrames, AnswerNotes, AnswerRequest, Conclusion, Recall, chosen_option
@@ -192,10 +192,10 @@ class Session:
         """The answer that the agent had before the request for one failed, else none: the replies were invalid."""
         if self.tentative is not None:
             return self.accept(*self.tentative, sufficient=True, over=over, forced=True, reason=reason or NO_ANSWER)
-        lost = self.replies.makes_no_sense(self.account.rounds + 1)
-        if not lost and not self.replies.none_usable:
+        loss = self.replies.loss(self.account.rounds + 1)
+        if not loss and not self.replies.none_usable:
             return self.answer(None, (), "invalid", NO_ANSWER)
-        since = f" in {LOST_ROUNDS} rounds" if lost else ""
+        since = f" {loss}" if loss else ""
         fault = f"no reply of {self.replies.model} could be used{since}, the last because: {self.replies.fault}"
         return replace(self.answer(None, (), "invalid", f"{fault}; {DOCTOR}"), senseless=True)
 
@@ -260,13 +260,13 @@ class Session:
     async def exchange(self, request: Request[R], *, final: bool = False) -> Exchange[R]:
         """Ask once, for agents that read invalid replies too; raises `OutOfBudget` as `ask` does.
 
-        Raises `NoUsableReply` if the rounds before this one had invalid replies alone.
+        Raises `NoUsableReply` if the rounds before this one had invalid replies alone, or too many replies.
         """
         over = self.account.exhausted() if final else self.account.exhausted_by_call()
         if over:
             raise OutOfBudget(over)
-        if not final and self.replies.makes_no_sense(self.account.rounds):
-            raise NoUsableReply(f"no reply could be used in {LOST_ROUNDS} rounds; this is the best answer so far")
+        if not final and (loss := self.replies.loss(self.account.rounds)):
+            raise NoUsableReply(f"no reply could be used {loss}; this is the best answer so far")
         model = self._model(request.role)
         self.account.begin_call(request.frames)
         try:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 LOST_ROUNDS = 3
 """After so many rounds in a row without any usable reply a run ends."""
+LOST_REPLIES = 20
+"""After so many invalid replies a run without any usable one ends, in whatever round: some agents begin with hundreds of
+captions."""
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class UsableReplies:
             lost += bool(self._invalid[round_no])
         return lost
 
-    def makes_no_sense(self, now: int) -> bool:
-        """True if a run in its round `now` has to end."""
-        return self.lost_rounds(now) >= LOST_ROUNDS
+    def loss(self, now: int) -> str:
+        """What was lost, for people, if a run in its round `now` has to end for it; "" if it may go on."""
+        if self.lost_rounds(now) >= LOST_ROUNDS:
+            return f"in {LOST_ROUNDS} rounds"
+        return f"of {self._invalid.total()}" if self.none_usable and self._invalid.total() >= LOST_REPLIES else ""

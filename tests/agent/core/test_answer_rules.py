@@ -85,7 +85,6 @@ def test_giving_up_ends_a_search_only_when_a_budget_does(environment: Environmen
     answer, model = run(environment, name, gives_up, AnswerRules())
     assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "rounds", 3)
     assert answer.ledger.declined >= 2
-    assert answer.ledger.invalid_replies == 0
     complaints = [each.complaint for each in model.requests if isinstance(each, STEPS) and each.complaint]
     turns = [turn.text for each in model.requests for turn in each.turns]
     assert any("not accepted yet: there is more to look at" in each for each in (*complaints, *turns))

@@ -44,7 +44,7 @@ def babbles(request: Any) -> Any:
         case Think():
             return {"text": BABBLE}
         case DescribeSegment():
-            return {"caption": BABBLE}
+            return {"caption": BABBLE, "confidence": 50}
         case Summarize():
             return {"summary": BABBLE}
     return BABBLE
@@ -57,10 +57,18 @@ def test_rounds_count_by_the_replies_that_could_have_been_invalid() -> None:
         replies.count(round_no, "m", "unreadable")
         replies.count(round_no, "m", f"bad in {round_no}")
     assert (replies.lost_rounds(1), replies.lost_rounds(3), replies.lost_rounds(5)) == (0, 2, 3)
-    assert replies.none_usable and replies.makes_no_sense(5) and not replies.makes_no_sense(4)
+    assert (replies.none_usable, replies.loss(4), replies.loss(5)) == (True, "", "in 3 rounds")
     assert (replies.fault, replies.model) == ("bad in 4", "m")
     replies.count(5, "m", None)
     assert (replies.lost_rounds(6), replies.none_usable) == (0, False)
+
+
+def test_before_the_first_round_twenty_replies_are_enough(environment: Environment) -> None:
+    answer, model = run(environment, "videoagent2", lambda request: BABBLE)
+    assert (answer.status, answer.senseless, answer.rounds) == ("invalid", True, 0)
+    assert answer.reason.startswith("no reply of scripted could be used of 20, the last because: ")
+    assert {type(each) for each in model.requests} == {DescribeSegment}
+    assert len(model.requests) == 20
 
 
 @pytest.mark.parametrize(

@@ -201,8 +201,20 @@ class Request(Attempt, Generic[R]):
         example: Mapping[str, Any] = plainest(self.schema())
         return example
 
+    def meant(self, reply: R) -> R:
+        """The reply as a model means it which wrote it in text: on the scale that was asked for, say."""
+        return reply
+
     def check(self, reply: R) -> None:
         """Raise `InvalidReply` if a well-formed reply is impossible for these inputs."""
+
+    def missing(self, reply: R) -> Request[R] | None:
+        """The request for what a checked reply leaves out, and for nothing else; None if it is whole."""
+        return None
+
+    def join(self, reply: R, rest: R) -> R:
+        """One reply of a reply and that to the request for what it leaves out."""
+        return reply
 
     @property
     def instead(self) -> str:

@@ -92,7 +92,7 @@ def whole_numbers(value: object) -> object:
         if not _LISTED.fullmatch(text.casefold()):
             raise ValueError(f"{text[:60]!r} is no list of numbers; write it as [1, 2]")
         return [int(each) for each in re.findall(r"\d+", text)]
-    return [whole_number(each) for each in value] if isinstance(value, list) else [whole_number(value)]
+    return [whole_number(each) for each in value] if isinstance(value, list | tuple) else [whole_number(value)]
 
 
 def _text_of(value: object) -> str | None:

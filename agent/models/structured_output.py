@@ -15,8 +15,9 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from agent.core.protocol import R, Request, after_thought
-from agent.core.reply_schema import Schema, strict_schema
+from agent.core.protocol import R, Reply, Request, after_thought
+from agent.core.reply_schema import REASONING, Schema, strict_schema
+from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
 from agent.prompts.render import Message
 
@@ -102,7 +103,7 @@ def parse_json(text: str, request: Request[R]) -> R:
     for value in values:
         try:
             json.dumps(value, ensure_ascii=False).encode()
-            reply = request.Reply.model_validate(value)
+            reply = request.meant(request.Reply.model_validate(flat_call(value)))
             request.check(reply)
         except UnicodeEncodeError:
             problem = "it holds an escape that is half a character"
@@ -111,13 +112,18 @@ def parse_json(text: str, request: Request[R]) -> R:
         except InvalidReply as error:
             problem = str(error)
         else:
-            if reply not in fitting:
+            if not any(_same(reply, each) for each in fitting):
                 fitting.append(reply)
     if len(fitting) > 1:
         raise InvalidReply(f"it holds {len(fitting)} different replies; give one")
     if not fitting:
         raise InvalidReply(problem)
     return fitting[0]
+
+
+def _same(one: Reply, other: Reply) -> bool:
+    """True if two replies say the same, whatever their reasons."""
+    return one.model_dump(exclude={REASONING}) == other.model_dump(exclude={REASONING})
 
 
 def json_values(text: str) -> Iterator[object]:
@@ -127,7 +133,7 @@ def json_values(text: str) -> Iterator[object]:
     breaks off: the values inside it are parts of a reply, not a reply.
     """
     text = after_thought(text)
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     at = 0
     while (at := _next_opening(text, at)) < len(text):
         try:
@@ -142,6 +148,10 @@ def json_values(text: str) -> Iterator[object]:
             raise InvalidReply("its JSON is nested too deeply or holds a number of thousands of digits") from error
         else:
             yield value
+
+
+def _refuse_constant(name: str) -> object:
+    raise InvalidReply(f"it holds {name}, which is no number of JSON")
 
 
 def _next_opening(text: str, start: int) -> int:

@@ -7,8 +7,8 @@ Replies are accepted in the shapes that the papers' prompts ask for too, such as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -36,10 +36,11 @@ from agent.requests.answer import (
     letters,
     read_decision,
 )
+from agent.requests.parts import check_numbers, left_out
 
 MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
-EXAMPLE_SCORES = (("ball in play", 70), ("spectators only", 15))
+EXAMPLE_SCORES = (("in play", 70), ("crowd", 15))
 ScoreKind = Literal["fused", "reward", "none"]
 ACTIONS = ("explore", "answer", "insufficient_evidence")
 
@@ -176,6 +177,8 @@ class ScoreSegments(Request[SegmentScores]):
     frames: tuple[ShownFrame, ...]
     history: tuple[ScoredSegment, ...] = ()
     parent: int | None = None
+    scores: ScoreKind = field(default="fused", metadata=LATER)
+    """The scores that the policy will be shown: its prompt and this one begin alike."""
 
     def bounds(self) -> Bounds:
         return {"segments": exactly(len(self.segments))}
@@ -187,17 +190,28 @@ class ScoreSegments(Request[SegmentScores]):
             "segments": [{"segment": each.number, "reasoning": why, "score": score} for each, (why, score) in scored]
         }
 
+    def meant(self, reply: SegmentScores) -> SegmentScores:
+        """The scores times 100 if they are on a scale from 0 to 1: none is above 1, and one has a fraction.
+
+        The prompt asks for whole numbers from 0 to 100, so there is no doubt; of 0 and 1 alone there is.
+        """
+        scores = [each.score for each in reply.segments]
+        if max(scores, default=0.0) > 1 or all(each in (0, 1) for each in scores):
+            return reply
+        rescaled = [each.model_copy(update={"score": round(100 * each.score, 6)}) for each in reply.segments]
+        return reply.model_copy(update={"segments": rescaled})
+
     def check(self, reply: SegmentScores) -> None:
         """Check that at least one segment is scored, none twice, and no unknown one."""
-        numbers = [score.segment for score in reply.segments]
-        known = {segment.number for segment in self.segments}
-        unknown = sorted(set(numbers) - known)
-        if unknown:
-            raise InvalidReply(f"segment {unknown[0]} is not among those to score: {sorted(known)}")
-        if len(set(numbers)) < len(numbers):
-            raise InvalidReply("a segment is scored twice; give one score for each")
-        if not numbers:
-            raise InvalidReply(f"no segment is scored; give one score for each of {sorted(known)}")
+        check_numbers("segment", _numbers(reply), [segment.number for segment in self.segments])
+
+    def missing(self, reply: SegmentScores) -> Self | None:
+        numbers = [segment.number for segment in self.segments]
+        rest = tuple(self.segments[at] for at in left_out(numbers, _numbers(reply)))
+        return replace(self, segments=rest) if rest else None
+
+    def join(self, reply: SegmentScores, rest: SegmentScores) -> SegmentScores:
+        return reply.model_copy(update={"segments": [*reply.segments, *rest.segments]})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +276,10 @@ class Decide(Request[Decision]):
         open_ones = sorted(each.segment.number for each in self.candidates if each.explorable)
         if number not in open_ones:
             raise InvalidReply(f"segment {number} cannot be explored; choose one of {open_ones}, or answer")
+
+
+def _numbers(reply: SegmentScores) -> list[int]:
+    return [each.segment for each in reply.segments]
 
 
 def check_queries(queries: Sequence[str]) -> None:

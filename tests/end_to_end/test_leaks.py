@@ -35,6 +35,7 @@ from agent.variants.registry import VARIANTS
 from agent.variants.vca.requests import ChooseFrames
 from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from agent.variants.videoseek import look_requests as looks
 from agent.variants.videoseek import requests as videoseek
 from agent.variants.videotree.requests import JudgeRelevance
 from index.library import Library
@@ -164,9 +165,9 @@ def leading_by_words(request: Request[Any]) -> Any:
             return {"text": "A kite, perhaps."}
         case videoseek.Act():
             return {"video": request.videos[0].video_id, **SEEKING[said_before(request) // 2]}
-        case videoseek.OverviewVideo() | videoseek.SkimRange():
+        case looks.OverviewVideo() | looks.SkimRange():
             return {"frames": frames}
-        case videoseek.FocusClip():
+        case looks.FocusClip():
             return {"found": True, "answer": "a kite", "frames": [1]}
         case longvideoagent.ChooseAction():
             return MASTERING[min(said_before(request), 2)]

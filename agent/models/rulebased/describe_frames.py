@@ -24,7 +24,7 @@ from agent.models.rulebased.vocabulary import COLOURS, HOURS, NUMBERS, PLACES, T
 from agent.requests.describe import DescribeSegment
 from agent.variants.longvideoagent.requests import ReadFrames
 from agent.variants.videoagent2.requests import CaptionFrames
-from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 
 SPACE = "builtin"
 SHARPNESS = 60.0

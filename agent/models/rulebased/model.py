@@ -27,11 +27,12 @@ from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze
 from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.variants.eea.requests import ScoreAndPropose
 from agent.variants.longvideoagent.requests import LocateClips, ReadFrames
 from agent.variants.vca.requests import ChooseFrames
 from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
 from agent.variants.videoagent2.requests import CaptionFrames
-from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from agent.variants.videotree.requests import JudgeRelevance
 
 MAX_QUERIES = 5
@@ -64,8 +65,10 @@ class RuleBasedModel:
         match request:
             case DiscoverQueries(question=question):
                 return {"queries": cloze_statements(question).queries[:MAX_QUERIES] or (question.text,)}
-            case ProposeQueries():
-                return _propose(request)
+            case ProposeQueries(question=question, known=known):
+                return {"queries": _new_statements(question, known)}
+            case ScoreAndPropose(question=question, known=known):
+                return {"segments": self._score(request), "queries": _new_statements(question, known)}
             case ScoreSegments():
                 return {"segments": self._score(request)}
             case Decide():
@@ -183,11 +186,11 @@ def _answer_notes(question: Question, notes: Sequence[Note]) -> dict[str, Any]:
     return to_reply(question, judge_notes.judge(question, notes), [note.start_s for note in notes])
 
 
-def _propose(request: ProposeQueries) -> dict[str, Any]:
-    """Propose statements that discovery left out: there are no words for anything else in a frame."""
-    known = {query.casefold() for query in request.known}
-    statements = cloze_statements(request.question)
-    return {"queries": [text for text in (*statements.queries, *statements.options) if text not in known][:MAX_QUERIES]}
+def _new_statements(question: Question, known: Sequence[str]) -> list[str]:
+    """Statements that discovery left out: there are no words for anything else in a frame."""
+    folded = {query.casefold() for query in known}
+    statements = cloze_statements(question)
+    return [text for text in (*statements.queries, *statements.options) if text not in folded][:MAX_QUERIES]
 
 
 def _find_missing(request: FindMissing) -> list[dict[str, Any]]:

@@ -6,15 +6,20 @@
 
 Read besides: `<watch>` (section 3.1) and `<search>` (the published code) for a visual query, `<reasoning>` (the
 published code) for thinking, `<request_grounding>` without an end (Tables 1 and 3), and a JSON object that says the
-same, `{"action": "visual_query", "query": "..."}`. No action, or more than one, is malformed, and so is thinking
-after an action. Where a chat template has opened the thinking, a turn begins inside it, without `<think>`.
+same, `{"action": "visual_query", "query": "..."}`. A turn ends with its action's closing tag, as Algorithm 1 ends it:
+what a model that cannot be stopped writes after it is not read. No action, or another one before that, is malformed, and
+so is thinking within an action. Where a chat template has opened the thinking, a turn begins inside it, without
+`<think>`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Mapping
+
+from agent.core.tool_calls import flat_call
 
 ACTIONS = {
     "visual_query": "visual_query",
@@ -37,6 +42,7 @@ _THINKING = re.compile(r"<(?:think|reasoning)>", re.IGNORECASE)
 _ALOUD = r"(?:(?!<(?:think|reasoning)>).)*?</(?:think|reasoning)>"
 _OPEN = r"<(?:think|reasoning)>"
 _THOUGHT = re.compile(rf"\s*(?:{_OPEN})?{_ALOUD}(?:\s*{_OPEN}{_ALOUD})*", re.IGNORECASE | re.DOTALL)
+_BARE_INDEX = re.compile(r"^a(\d)$", re.IGNORECASE)
 _INDEX = re.compile(r"^a\d+\s*[:.)]\s*(?=\S)", re.IGNORECASE)
 
 
@@ -61,10 +67,13 @@ def action_values(value: object) -> object:
     """
     if isinstance(value, str):
         text = value[len(_aloud(value)) :].strip()
-        value = _object(text) or _tagged(text)
+        value = _object(text) or _tagged(until_action(text))
+    value = flat_call(value)
     if not isinstance(value, Mapping):
         return value
     values = {str(name).casefold(): each for name, each in value.items() if each is not None}
+    if "action" not in values and "tool" in values:
+        values["action"] = values["tool"]
     if "action" not in values:
         named = [name for name in values if name in ACTIONS]
         values = {"query": values[named[0]], **values, "action": named[0]} if len(named) == 1 else values
@@ -95,7 +104,7 @@ def _tagged(text: str) -> dict[str, object]:
     if _THINKING.match(text):
         raise ValueError("the thinking has no end; close it with </think> before the action")
     if _THINKING.search(text):
-        raise ValueError("it thinks after an action; think before the action, and take one")
+        raise ValueError("it thinks within an action; think before the action, and take one")
     openings = list(_OPENING.finditer(text))
     if len(openings) != 1:
         raise ValueError(NOT_ONE)
@@ -111,9 +120,12 @@ def _tagged(text: str) -> dict[str, object]:
 def _answer(text: str, option: object) -> dict[str, object]:
     """The answer without spaces and punctuation around it (line 21), and the option that it names.
 
-    Option 3 of TVQA is written "a3: a bus stop": there the words after the index name it.
+    The options of TVQA are a0 to a4. In "a3: a bus stop" the words after the index name the option; "a3" alone is
+    the fourth, D.
     """
     text = text.strip(AROUND)
     if re.sub(r"[\s_-]+", " ", text.casefold()) == "insufficient evidence":
         return {"action": "insufficient_evidence", "query": ""}
+    if bare := _BARE_INDEX.match(text):
+        return {"answer": text, "option": string.ascii_uppercase[int(bare[1])], "query": ""}
     return {"answer": text, "option": option or _INDEX.sub("", text), "query": ""}

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, model_validator
 
 from agent.core.answer_rules import Declining
-from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, Turn, after_thought, described
-from agent.core.question import LATER, Note, Question, Segment, Video
-from agent.core.reply_schema import Bounds, Schema, bound_schema, exactly, strict_schema
-from agent.core.reply_values import Numbers, Seconds, WholeNumber
+from agent.core.protocol import Reply, Request, Turn, after_thought, described
+from agent.core.question import LATER, Note, Question, Video
+from agent.core.reply_schema import Bounds, Schema, bound_schema, strict_schema
+from agent.core.reply_values import Numbers, Seconds
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, example_answer, letters
@@ -24,8 +24,6 @@ ACT = (
 )
 LAST = "The search is over, this is the last step. Call the tool answer now, with what the notes support"
 OR_NOTHING = "; if they show nothing that bears on the question, the evidence is not sufficient"
-SMALL_SIDE_PX = 455
-"""The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
 BLANK: Mapping[str, object] = {
     **dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer")),
     "sufficient": True,
@@ -232,151 +230,6 @@ class Act(Request[Action]):
                 raise InvalidReply(f"{reply.tool} needs start_s and end_s, in seconds")
             if not (reply.query or "").strip():
                 raise InvalidReply(f"{reply.tool} needs a query; say what to look for")
-
-
-class DescribedFrame(Reply):
-    """The description of one frame."""
-
-    model_config = described("What one frame shows.")
-
-    frame: WholeNumber = Field(description="its number")
-    """Its number among those shown, from 1."""
-    description: str = Field(description="what it shows")
-
-
-class SkimmedFrame(DescribedFrame):
-    """The description of one frame, and how it bears on the query (null: it does not)."""
-
-    model_config = described("What one frame shows, and why that bears on the query (null: it does not).")
-
-    relevant: str | None = Field(description="what bears on what is looked for and why, else null")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: object) -> object:
-        return {"relevant": None, **value} if isinstance(value, Mapping) else value
-
-
-class DescribedFrames(Reply):
-    """One description for each frame."""
-
-    frames: list[DescribedFrame] = Field(description="one for each frame")
-
-
-class SkimmedFrames(Reply):
-    """One description for each frame, with what bears on the query."""
-
-    frames: list[SkimmedFrame] = Field(description="one for each frame")
-
-
-class Finding(Reasoned):
-    """The answer to the query that a clip gives, and the numbers of the frames that show it."""
-
-    found: bool = Field(description="true if the clip shows it")
-    answer: str = Field(description="the answer in few words, else empty")
-    frames: Numbers = Field(description="numbers of the frames that show it")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: object) -> object:
-        return {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value
-
-
-@dataclass(frozen=True, kw_only=True)
-class OverviewVideo(Request[DescribedFrames]):
-    """Describe each of some frames of a whole video (Figure 6a); `subtitles` are all of the video."""
-
-    Reply = DescribedFrames
-    template: ClassVar[str] = "videoseek_overview"
-    role: ClassVar[str] = "vision"
-    image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
-    temperature: ClassVar[float] = 1.0
-    videos: tuple[Video, ...]
-    segment: Segment
-    subtitles: tuple[Note, ...]
-    frames: tuple[ShownFrame, ...]
-
-    def bounds(self) -> Bounds:
-        return {"frames": exactly(len(self.frames))}
-
-    def example(self) -> Mapping[str, Any]:
-        return {"frames": _example_frames(len(self.frames))}
-
-    def check(self, reply: DescribedFrames) -> None:
-        _check_described(self.frames, reply.frames)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SkimRange(Request[SkimmedFrames]):
-    """Describe each of some frames of a long range, and how it bears on `query` (Figure 6b)."""
-
-    Reply = SkimmedFrames
-    template: ClassVar[str] = "videoseek_skim"
-    role: ClassVar[str] = "vision"
-    image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
-    temperature: ClassVar[float] = 1.0
-    videos: tuple[Video, ...]
-    segment: Segment
-    query: str
-    subtitles: tuple[Note, ...]
-    frames: tuple[ShownFrame, ...]
-
-    def bounds(self) -> Bounds:
-        return {"frames": exactly(len(self.frames))}
-
-    def example(self) -> Mapping[str, Any]:
-        relevant = ("the ball is in play, so it has not gone yet", None)
-        frames = _example_frames(len(self.frames))
-        return {"frames": [{**each, "relevant": relevant[at % len(relevant)]} for at, each in enumerate(frames)]}
-
-    def check(self, reply: SkimmedFrames) -> None:
-        _check_described(self.frames, reply.frames)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FocusClip(Request[Finding]):
-    """The answer to `query` from all that is stored of a short clip, in full size (Figure 6c)."""
-
-    Reply = Finding
-    template: ClassVar[str] = "videoseek_focus"
-    role: ClassVar[str] = "vision"
-    full_size: ClassVar[bool] = True
-    temperature: ClassVar[float] = 1.0
-    videos: tuple[Video, ...]
-    segment: Segment
-    query: str
-    subtitles: tuple[Note, ...]
-    frames: tuple[ShownFrame, ...]
-
-    def example(self) -> Mapping[str, Any]:
-        why = "The ball is on the grass behind the net in the last frame."
-        return {"reasoning": why, "found": True, "answer": "behind the goal", "frames": [len(self.frames)]}
-
-    def check(self, reply: Finding) -> None:
-        if reply.found and not reply.answer.strip():
-            raise InvalidReply("the answer is empty; say what was found, or that nothing was")
-        _check_numbers(self.frames, reply.frames)
-
-
-def _example_frames(count: int) -> list[dict[str, object]]:
-    said = ("A boy in a red shirt kicks a ball on a meadow.", "Spectators stand under umbrellas in front of a tent.")
-    return [{"frame": at + 1, "description": said[at % len(said)]} for at in range(count)]
-
-
-def _check_described(shown: Sequence[ShownFrame], described: Sequence[DescribedFrame]) -> None:
-    """A reply may leave frames out, but not describe unknown ones, one twice, or none."""
-    numbers = [each.frame for each in described]
-    _check_numbers(shown, numbers)
-    if len(set(numbers)) < len(numbers):
-        raise InvalidReply("a frame is described twice; give one description for each")
-    if not any(each.description.strip() for each in described):
-        raise InvalidReply(f"no frame is described; give one description for each of 1 to {len(shown)}")
-
-
-def _check_numbers(shown: Sequence[ShownFrame], numbers: Sequence[int]) -> None:
-    unknown = [number for number in numbers if not 1 <= number <= len(shown)]
-    if unknown:
-        raise InvalidReply(f"frame {unknown[0]} was not shown; the frames are 1 to {len(shown)}")
 
 
 def arguments(action: Action) -> dict[str, object]:

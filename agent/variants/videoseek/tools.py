@@ -10,7 +10,8 @@ from agent.core.protocol import R, ShownFrame
 from agent.core.question import Note, Segment, Video
 from agent.errors import InvalidReply
 from agent.session import Session
-from agent.variants.videoseek.requests import Action, FocusClip, Limits, OverviewVideo, SkimRange
+from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videoseek.requests import Action, Limits
 
 
 class Tools:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -12,7 +12,7 @@ from agent.core.protocol import REASONING_NAMES, Reasoned, Reply, Request, descr
 from agent.core.question import Note, Question, Video
 from agent.core.reply_schema import Bounds, exactly
 from agent.core.reply_values import WholeNumber, whole_number
-from agent.errors import InvalidReply
+from agent.requests.parts import check_numbers, joined, left_out
 
 HIGHLY_RELEVANT = 3
 """The top of the scale: 1, not relevant; 2, somewhat relevant; 3, highly relevant."""
@@ -69,11 +69,21 @@ class JudgeRelevance(Request[Relevances]):
 
     def check(self, reply: Relevances) -> None:
         """A reply may leave clusters out, but not judge unknown ones, one twice, or none."""
-        numbers = [each.cluster for each in reply.clusters]
-        unknown = [number for number in numbers if not 1 <= number <= len(self.notes)]
-        if unknown:
-            raise InvalidReply(f"there is no cluster {unknown[0]}; they are numbered 1 to {len(self.notes)}")
-        if len(set(numbers)) < len(numbers):
-            raise InvalidReply("a cluster is judged twice; give one relevance for each")
-        if not numbers:
-            raise InvalidReply(f"no cluster is judged; give one relevance for each of 1 to {len(self.notes)}")
+        check_numbers("cluster", _numbers(reply), self._known)
+
+    def missing(self, reply: Relevances) -> Self | None:
+        rest = tuple(self.notes[at] for at in left_out(self._known, _numbers(reply)))
+        return replace(self, notes=rest) if rest else None
+
+    def join(self, reply: Relevances, rest: Relevances) -> Relevances:
+        count = len(self.notes) - len(reply.clusters)
+        clusters = joined("cluster", reply.clusters, rest.clusters, self._known, range(1, count + 1))
+        return reply.model_copy(update={"clusters": clusters})
+
+    @property
+    def _known(self) -> range:
+        return range(1, len(self.notes) + 1)
+
+
+def _numbers(reply: Relevances) -> list[int]:
+    return [each.cluster for each in reply.clusters]

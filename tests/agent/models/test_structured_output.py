@@ -100,7 +100,7 @@ def test_wrong_segment_numbers_are_an_invalid_reply() -> None:
     wrong = {"segments": [{"segment": 9, "explanation": "", "score": 50}]}
     with ChatServer(lambda _: wrong) as server:
         [exchange] = ask(server, score())
-    assert exchange.invalid == "segment 9 is not among those to score: [1, 2, 3]"
+    assert exchange.invalid == "there is no segment 9; the numbers are 1 to 3"
 
 
 @pytest.mark.parametrize("text", [json.dumps(GO), f"I go home.\n```json\n{json.dumps(GO)}\n```"])

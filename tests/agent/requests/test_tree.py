@@ -59,7 +59,7 @@ def test_without_rewards_no_score_is_shown():
 def test_without_segments_only_the_frames_are_left_to_answer_from():
     text = render(deciding(candidates=(), must_answer=True))
     assert "The segments of the video" not in text
-    assert "2 frames are shown below, numbered from 1, each after its time: 50.0 s, 70.0 s." in text
+    assert "[frame 1 at 50.04 s]\n[frame 2 at 70.00 s]\n" in text
     assert "\n\n\n" not in text
 
 
@@ -82,9 +82,9 @@ def scoring() -> ScoreSegments:
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        ({"Segment 1": {"score": 5}, "Segment 9": {"score": 5}}, "segment 9 is not among .*1, 2"),
+        ({"Segment 1": {"score": 5}, "Segment 9": {"score": 5}}, "there is no segment 9; the numbers are 1, 2"),
         ({"segments": [{"segment": 1, "score": 5}, {"segment": 1, "score": 6}]}, "twice"),
-        ({"segments": []}, "no segment is scored"),
+        ({"segments": []}, "no segment is there; give one for each of 1, 2"),
     ],
 )
 def test_impossible_scores(scores, said):

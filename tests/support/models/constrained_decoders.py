@@ -1,4 +1,4 @@
-"""Real constrained decoders over a byte-level vocabulary: each says if a text could have been written under a schema."""
+"""Real constrained decoders over a byte-level vocabulary: each says if a text can be written under a schema."""
 
 from __future__ import annotations
 

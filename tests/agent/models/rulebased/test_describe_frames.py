@@ -16,7 +16,7 @@ from agent.models.rulebased.model import RuleBasedModel
 from agent.requests.describe import DescribeSegment
 from agent.variants.longvideoagent.requests import ReadFrames
 from agent.variants.videoagent2.requests import CaptionFrames
-from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from index.embedding.space import Space, load_space
 from jobs.synthetic.world.captions import full_claim, plain_wording
 from jobs.synthetic.world.questions import write_questions

@@ -112,7 +112,7 @@ def test_reading_names_the_range_the_need_and_the_times_and_no_question():
     text = render(ReadFrames(query="what he sits on", clips=CLIPS[:2], frames=FRAMES))
     assert "from 1.5 s to 101.5 s" in text
     assert "Wanted: what he sits on" in text
-    assert "2 frames are shown below, numbered from 1, each after its time: 2.0 s, 9.0 s." in text
+    assert "[frame 1 at 2.00 s]\n[frame 2 at 9.00 s]\n" in text
     assert text.endswith('Reply with JSON only: {"observation": <the sentences>}')
     assert QUESTION.text not in text
     assert "\n\n\n" not in text

@@ -113,7 +113,7 @@ def test_several_videos_are_told_apart() -> None:
 
 def test_captions_are_asked_for_with_a_confidence_a_clause_unless_switched_off() -> None:
     text = render(CAPTIONING)
-    assert "2 frames are shown below, numbered from 1, each after its time: 17.0 s, 18.0 s." in text
+    assert "[frame 1 at 17.04 s]\n[frame 2 at 18.00 s]\n" in text
     assert "a confidence from 0 to 1" in text
     assert "\n\n\n" not in text
     quiet = render(replace(CAPTIONING, confidence=False))
@@ -189,7 +189,7 @@ def test_captions_are_of_frames_shown_and_sure_or_not() -> None:
     CAPTIONING.check(captions(1, 2))
     CAPTIONING.check(captions(2))
     for wrong in (captions(3), captions(1, 1), captions()):
-        with pytest.raises(InvalidReply, match="give one for each of 1 to 2"):
+        with pytest.raises(InvalidReply, match="there is no frame 3|a frame is there twice|no frame is there"):
             CAPTIONING.check(wrong)
     with pytest.raises(InvalidReply, match="empty"):
         CAPTIONING.check(captions(1, text=" "))

@@ -22,7 +22,7 @@ from agent.trace.followup import PriorEvidence
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
 from agent.variants.videoseek.agent import VideoSeekParameters
-from agent.variants.videoseek.requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.servers import wire as wire_kit

@@ -11,7 +11,8 @@ from agent.core.budget import Budget
 from agent.core.question import Note, Question
 from agent.errors import InvalidReply
 from agent.session import Session
-from agent.variants.videoseek.requests import Action, FocusClip, Limits, OverviewVideo, SkimRange
+from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
+from agent.variants.videoseek.requests import Action, Limits
 from agent.variants.videoseek.tools import Tools
 from index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of

@@ -29,10 +29,10 @@ def test_judging_names_all_clusters_and_the_three_levels():
 @pytest.mark.parametrize(
     ("relevances", "wrong"),
     [
-        ({}, "no cluster is judged"),
+        ({}, "no cluster is there; give one for each of 1, 2"),
         ({"0": 3}, "there is no cluster 0"),
-        ({"3": 3}, "there is no cluster 3; they are numbered 1 to 2"),
-        ([{"cluster": 1, "relevance": 3}] * 2, "judged twice"),
+        ({"3": 3}, "there is no cluster 3; the numbers are 1, 2"),
+        ([{"cluster": 1, "relevance": 3}] * 2, "cluster is there twice"),
     ],
 )
 def test_relevances_of_no_cluster_or_twice_are_refused(relevances, wrong):

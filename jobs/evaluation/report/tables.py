@@ -166,6 +166,8 @@ COSTS = {
     "seconds": ("seconds", 2),
 }
 """The costs of the main table, with their heads and digits."""
+SHOWN_FACTS = ("insufficient evidence", "prices for a million tokens", "requests at once")
+UNSAID = ("none", "not known")
 MOST_LINES = 10
 """Lines of missing videos and of problems, each; report.json and the page have all."""
 NOTES = (
@@ -195,6 +197,7 @@ def facts(report: EvalReport) -> list[str]:
     only = "" if part == WHOLE else f"; part: {part}"
     lines.append(f"{report.title}: {asked}{only}{guess}{judge}")
     lines.append("models: " + ", ".join(f"{role} {name}" for role, name in report.models.items()))
+    lines += [f"{name}: {report.facts[name]}" for name in SHOWN_FACTS if report.facts.get(name, "none") not in UNSAID]
     cost = report.index_cost
     held = f"{cost.frames:,} frames and {cost.captions:,} captions"
     space = f", in {report.facts['space']}" if "space" in report.facts else ""

@@ -18,7 +18,7 @@ from jobs.benchmarks.samples import Benchmark, Sample
 from jobs.benchmarks.select_samples import Subset, VideoMatches, draw_samples, match_videos, read_id_map, select_samples
 from jobs.errors import UsageError
 from jobs.evaluation.run.library_facts import complete_samples
-from jobs.evaluation.run.run_folder import IndexCost, RunPlan
+from jobs.evaluation.run.run_folder import IndexCost, RunPlan, comparable
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext
 from jobs.model_choice import ModelChoice, check_known_world, describe_models, describe_prices
@@ -124,7 +124,7 @@ def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
     """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
     unknown = {"at_once", "prices"} if begun.at_once is None else set()  # plans of older runs do not say
     names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER | unknown]
-    different = [name for name in names if getattr(begun, name) != getattr(now, name)]
+    different = [name for name in names if comparable(begun, name) != comparable(now, name)]
     if different:
         changes = "; ".join(_change(begun, now, name) for name in different)
         raise UsageError(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -168,6 +168,12 @@ def open_for_append(path: Path) -> Iterator[Callable[[Line], None]]:
 def trace_file(run: Path, system: str, item_id: str) -> Path:
     """Name the file of a sample's trace by one system: JSON lines, compressed."""
     return run / TRACES / slug(system) / f"{slug(item_id)}.jsonl.gz"
+
+
+def comparable(plan: RunPlan, name: str) -> Any:
+    """Value of a plan's field as two runs are compared by it: a library's folder by its real path, not by a link."""
+    value = getattr(plan, name)
+    return str(Path(value).resolve()) if name == "library" and "://" not in value else value
 
 
 def slug(name: str) -> str:

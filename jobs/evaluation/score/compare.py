@@ -9,7 +9,7 @@ from typing import Any
 
 from jobs.benchmarks.samples import Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import Run
+from jobs.evaluation.run.run_folder import Run, comparable
 from jobs.evaluation.score.report import Pair, Standing, pair, standing
 from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender
 
@@ -19,7 +19,10 @@ COMPARED = (
     "space",
     "index_cost",
     "models",
+    "at_once",
+    "prices",
     "budget",
+    "rules",
     "subtitles",
     "keep_captions",
     "part",
@@ -138,7 +141,7 @@ def _versus(
 
 def _differences(one: Run, other: Run) -> tuple[Difference, ...]:
     pairs: dict[str, tuple[Any, Any]] = {
-        name.replace("_", " "): (getattr(one.plan, name), getattr(other.plan, name)) for name in COMPARED
+        name.replace("_", " "): (comparable(one.plan, name), comparable(other.plan, name)) for name in COMPARED
     }
     pairs["judge"] = (one.judge, other.judge)
     theirs = {each.name: each for each in other.plan.contenders}

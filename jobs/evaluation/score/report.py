@@ -14,6 +14,7 @@ from statistics import fmean
 
 from pydantic import TypeAdapter, ValidationError
 
+from agent.core.answer_rules import AnswerRules
 from jobs.benchmarks.samples import MissingVideo, Problem, Sample, Scoring
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import REPORT, IndexCost, RunPlan, first_defect, read_run, write_whole
@@ -308,10 +309,21 @@ def _facts(plan: RunPlan) -> dict[str, str]:
         "subtitles": "yes" if plan.subtitles else "no",
         "captions that agents make": "kept for later questions" if plan.keep_captions else "paid for by every question",
         "budget a question": set_limits or "none",
+        "insufficient evidence": _rules(plan.rules),
+        "requests at once": "not known" if plan.at_once is None else str(plan.at_once),
+        "prices for a million tokens": "; ".join(f"{role}: {price}" for role, price in plan.prices.items()) or "none",
         "part of the benchmark": plan.part,
         "questions chosen": "all" if plan.limit is None else f"{plan.limit} with seed {plan.seed}",
         "kinodex": plan.version,
     }
+
+
+def _rules(rules: AnswerRules) -> str:
+    if rules.force_choice:
+        return "never accepted: an answer had to be chosen (--force-choice)"
+    if rules.early_insufficient:
+        return "accepted at any time (--early-insufficient)"
+    return "accepted when nothing was left to look at or a budget ended the search"
 
 
 def _score(each: ScoredResult) -> float:

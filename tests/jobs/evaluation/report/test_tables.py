@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Ledger
 from jobs.benchmarks.samples import MissingVideo, Problem
 from jobs.evaluation.report.tables import Table, fitting
@@ -132,6 +133,24 @@ def test_a_row_that_was_kept_is_not_said_to_be_left_out(kinodex: Kinodex, tmp_pa
     out = kinodex("eval", "report", small_run(tmp_path / "run", problems=(kept,)), "--no-page").out
     assert "noted in the annotations: 1" in out
     assert "left out" not in out
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        (AnswerRules(force_choice=True), "never accepted: an answer had to be chosen (--force-choice)"),
+        (AnswerRules(early_insufficient=True), "accepted at any time (--early-insufficient)"),
+        (AnswerRules(), "accepted when nothing was left to look at or a budget ended the search"),
+    ],
+)
+def test_a_report_says_by_which_rules_answers_were_given(kinodex: Kinodex, tmp_path: Path, rules, says) -> None:
+    run = small_run(tmp_path / "run", rules=rules, at_once=7, prices={"default": "input 2.5, output 10"})
+    out = kinodex("eval", "report", run).out
+    assert f"insufficient evidence: {says}" in out
+    assert "prices for a million tokens: default: input 2.5, output 10" in out
+    assert "requests at once: 7" in out
+    page = (run / "report.html").read_text()
+    assert says in page and "input 2.5, output 10" in page
 
 
 def test_what_may_not_be_overlooked_is_said_of_each_system(kinodex: Kinodex, tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ def test_evidence_of_a_stream_that_begins_late_is_found_where_a_player_shows_it(
     visited = [each for result in read_results(out) for each in result.visited]
     assert all(video.start_s <= each.start_s < each.end_s <= video.end_s for each in visited)
     (standing,) = report_run(out).standings
-    assert standing.evidence is not None
-    assert (standing.evidence.mean, standing.evidence.questions) == (0.5, 2), "one range is no time of the film"
+    assert standing.shown is not None
+    assert (standing.shown.mean, standing.shown.questions) == (0.5, 2), "one range is no time of the film"
 
 
 @needs_ffmpeg

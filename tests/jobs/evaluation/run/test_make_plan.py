@@ -128,6 +128,18 @@ def test_another_run_does_not_go_into_the_same_folder(place, kinodex, tmp_path, 
     bad(kinodex, *options, *change, code=2, says=says)
 
 
+def test_a_library_reached_by_a_link_is_the_same_library(place, kinodex, tmp_path):
+    out, link = tmp_path / "run", tmp_path / "linked"
+    options = command(place, out, "--agent", "random", "--no-controls")
+    assert kinodex(*options).code == 0
+    link.symlink_to(place / "library")
+    linked = [link if each == place / "library" else each for each in options]
+    assert kinodex(*linked).code == 0, "continued, not refused as a run of another library"
+    there = [tmp_path / "there" if each == out else each for each in linked]
+    assert kinodex(*there).code == 0
+    assert "the plans agree in all except their agents" in kinodex("eval", "compare", out, tmp_path / "there").out
+
+
 def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
     write_questions(tmp_path, (*FILMS, "lost"))
     options = ("--annotations", tmp_path / "questions.jsonl", "--agent", "random", "--no-controls")

@@ -77,6 +77,11 @@ class Summarize(Request[Summary]):
     videos: tuple[Video, ...]
     notes: tuple[Note, ...]
 
+    @property
+    def bank(self) -> int:
+        """The number of notes that are captions: all, so that the prompt begins as those do that read them later."""
+        return len(self.notes)
+
     def example(self) -> Mapping[str, Any]:
         first = "At first boys play football on a meadow; at about 40 s it begins to rain."
         return {"summary": f"{first} From 60 s on they sit in a tent and eat."}

@@ -28,10 +28,11 @@ import numpy as np
 from agent.core.budget import Account, Ledger
 from agent.core.protocol import request_key
 from agent.core.question import Note, Segment, Video
+from agent.core.side_by_side import gather_all
 from agent.environment import EXACT_S
 from agent.errors import AllRejected, ModelRejected, OutOfBudget
 from agent.requests.describe import DescribeSegment, Summarize
-from agent.session import Session, gather_all
+from agent.session import Session
 from agent.tools.caption_store import StoredCaptions, as_note, store_captions, stored_captions, stored_clips
 from agent.trace.events import Acted
 from index.rows import ClipRow, part_name

@@ -8,7 +8,6 @@ calibrated similarity (see `environment`), and a thing that is to be seen all th
 
 from __future__ import annotations
 
-import asyncio
 import io
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -182,7 +181,7 @@ async def _by_detector(
     if over:
         raise OutOfBudget(over)
     seen = frames if within == WHOLE else [zoom(frame, within) for frame in frames]
-    rows = await asyncio.to_thread(session.environment.detect, seen, label)
+    rows = await session.compute(session.environment.detect, seen, label)
     if rows is None:
         return None
     session.account.count_shown(frames)

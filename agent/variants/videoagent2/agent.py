@@ -13,7 +13,10 @@ No code was published. What the paper leaves open, and what was decided (`captio
 - A tool that finds nothing says so in the bank. A call that cannot be done, or no valid plan in two attempts, costs
   the step: the next one is told what was wrong, or plans again. So does an assessment that cannot be read.
 - A* = A_T (line 17): when the last assessment T, or a budget, ends the run, the answer is the last one. If that is
-  none, the best answer that the bank gives is asked for once, since the paper's benchmarks take one in any case.
+  none, it is the surest one before it, and if there was none either, the best answer that the bank gives is asked for
+  once, since the paper's benchmarks take one in any case.
+- The bank and what is known of the video stand first in every prompt, for the prefix caches of servers; the question
+  follows, then the notes of tools in the order in which they came, then what is to be done.
 - Of several videos those that match the words of the question and its options best are captioned; a bank holds
   1000 captions (an hour and more), and if the videos are longer, their parts are twice, three times ... as long.
 
@@ -31,9 +34,9 @@ from typing import Any
 
 from agent.answer import Answer
 from agent.core.question import Note
+from agent.core.side_by_side import gather_all
 from agent.errors import BadSettings
-from agent.requests.answer import AnswerNotes
-from agent.session import Session, gather_all
+from agent.session import Session
 from agent.tools.captions import CLIP_S, caption_clips, summarize_video
 from agent.trace.events import Acted, Assessed
 from agent.tree_search.frame_choice import limit_videos
@@ -41,6 +44,7 @@ from agent.variants.base import Variant, check_at_least
 from agent.variants.videoagent2.requests import (
     MOST_CONFIDENT,
     AdjustPlan,
+    AnswerBank,
     Assess,
     Assessment,
     CallTool,
@@ -50,6 +54,9 @@ from agent.variants.videoagent2.requests import (
     ToolCall,
 )
 from agent.variants.videoagent2.tools import run_tool
+
+MOST_LABELS = 100
+"""Labels of the library's detections that a plan is told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,10 @@ class _Search:
         self.plan: tuple[str, ...] = ()
         self.step, self.thought = 0, ""
         self.rounds = parameters.rounds if session.account.budget.rounds is None else session.account.budget.rounds
-        session.last_resort = lambda: self._best_answer() if self.notes else None
+        self.bank = 0
+        self.best: Assessment | None = None
+        self.labels: tuple[str, ...] = ()
+        session.last_resort = self._last_resort
 
     async def run(self) -> Answer:
         await self._general_context()  # lines 1 and 2
@@ -116,6 +126,7 @@ class _Search:
         segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
         captions = [self._noted(await caption_clips(session, video.video_id, segment_s)) for video in videos]
         self.notes = tuple(note for each in captions for note in each)
+        self.bank, self.labels = len(self.notes), session.environment.detection_labels()[:MOST_LABELS]
         told = [summarize_video(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
         self.summaries = tuple(note for note in await gather_all(told) if note is not None)
         self.notes += tuple(note for note in self._noted(session.prior_notes) if note not in self.notes)
@@ -128,7 +139,8 @@ class _Search:
         request = Assess(**self._bank(), number=number, most=self.rounds, reasoning=self.parameters.plan)
         reply = await self.session.ask(request)
         if reply is not None:
-            self.session.tentative = (reply, self.notes) if reply.confidence else None
+            if reply.confidence and (self.best is None or reply.confidence >= self.best.confidence):
+                self.best, self.session.tentative = reply, (reply, self.notes)
             self.session.emit(Assessed(number, reply.confidence, MOST_CONFIDENT, reply.reasoning))
         return reply
 
@@ -160,22 +172,31 @@ class _Search:
         self.notes += found
 
     async def _answer(self, assessment: Assessment | None, over: str) -> Answer:
-        """The answer of the last assessment, or if it gave none, the best one that the bank gives."""
+        """The answer of the last assessment; if it gave none, the best one before it, else one that the bank gives."""
         if assessment is None or assessment.confidence == 0:
+            assessment = self.best
+        if assessment is None:
             return await self.session.conclude(self._best_answer(), over)
         return self.session.accept(assessment, self.notes, sufficient=True, over=over, forced=bool(over))
 
-    def _best_answer(self) -> AnswerNotes:
-        return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=self.notes)
+    def _last_resort(self) -> AnswerBank | None:
+        """The request for the best answer; none if the last assessment knew all that is known now."""
+        known = self.session.tentative[1] if self.session.tentative else ()
+        return self._best_answer() if len(self.notes) > len(known) else None
+
+    def _best_answer(self) -> AnswerBank:
+        return AnswerBank(**self._bank())
 
     def _bank(self) -> dict[str, Any]:
         """The inputs of all requests but the captions': the question and B_t."""
         question, videos = self.session.question, self.session.environment.videos
-        return {"question": question, "videos": videos, "summaries": self.summaries, "notes": self.notes}
+        bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank}
+        return {"question": question, "videos": videos, **bank}
 
     def _toolbox(self, number: int) -> Toolbox:
         limits = self.parameters
-        return Toolbox(self.rounds - number, limits.frames, limits.track_frames, limits.tool_confidence)
+        calls = self.rounds - number
+        return Toolbox(calls, limits.frames, limits.track_frames, limits.tool_confidence, self.labels)
 
     def _plan_is_carried_out(self) -> bool:
         return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step

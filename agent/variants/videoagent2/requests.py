@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
-from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers, described
-from agent.core.question import Note, Question, Video, named_video
+from agent.core.protocol import R, Reasoned, Reply, Request, ShownFrame, citation_numbers, described
+from agent.core.question import LATER, Note, Question, Video, named_video
 from agent.core.reply_schema import NULL, Bounds, Schema, exactly, one_of, without_reasoning
 from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale
 from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
-from agent.requests.answer import Answered, check_answer, example_answer, letters
+from agent.requests.answer import Answered, AnswerNotes, check_answer, example_answer, letters
 from agent.requests.parts import check_numbers, frames_left_out, joined
 from agent.requests.refusals import check_not_refused
 
@@ -141,22 +141,46 @@ class Toolbox:
     frames: int
     track_frames: int
     confidence: bool
+    labels: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Labels that the library's detections know, the most frequent first."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assess(Request[Assessment]):
-    """Answer from the bank and say how sure the answer is (section 3.2); without `reasoning`, straight away."""
+class BankRequest(Request[R]):
+    """A request about the bank: the first `bank` of the `notes` are its captions, the others came one by one.
 
-    Reply = Assessment
-    template: ClassVar[str] = "videoagent2_assess"
+    Their prompts begin alike, so that a server's prefix cache holds the bank for all requests of a run, and for other
+    questions about the same videos.
+    """
+
     role: ClassVar[str] = "policy"
     question: Question
     videos: tuple[Video, ...]
     summaries: tuple[Note, ...]
     notes: tuple[Note, ...]
+    bank: int = field(default=0, metadata=LATER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerBank(AnswerNotes):
+    """The last word: the best answer that the bank gives."""
+
+    template: ClassVar[str] = "videoagent2_answer"
+    summaries: tuple[Note, ...]
+    bank: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assess(BankRequest[Assessment]):
+    """Answer from the bank and say how sure the answer is (section 3.2); without `reasoning`, straight away."""
+
+    Reply = Assessment
+    template: ClassVar[str] = "videoagent2_assess"
     number: int
     most: int
     reasoning: bool = True
+    doubt: str = field(default="", metadata=LATER)
+    """Why the answer before was not confirmed."""
 
     def schema(self, *, reasoning: bool = True) -> Schema:
         schema = super().schema(reasoning=reasoning)
@@ -174,16 +198,11 @@ class Assess(Request[Assessment]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreatePlan(Request[Plan]):
+class CreatePlan(BankRequest[Plan]):
     """Plan how to find what the bank lacks, and call the first tool (section 3.3, action 1)."""
 
     Reply = Plan
     template: ClassVar[str] = "videoagent2_create_plan"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
-    summaries: tuple[Note, ...]
-    notes: tuple[Note, ...]
     doubt: str
     """What the assessment thought."""
     toolbox: Toolbox
@@ -201,16 +220,11 @@ class CreatePlan(Request[Plan]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdjustPlan(Request[Plan]):
+class AdjustPlan(BankRequest[Plan]):
     """Change the `plan` by what was found and how sure that is, and call the next tool (section 3.3, action 2)."""
 
     Reply = Plan
     template: ClassVar[str] = "videoagent2_adjust_plan"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
-    summaries: tuple[Note, ...]
-    notes: tuple[Note, ...]
     plan: tuple[str, ...]
     doubt: str
     confidence: float
@@ -230,16 +244,11 @@ class AdjustPlan(Request[Plan]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallTool(Request[Action]):
+class CallTool(BankRequest[Action]):
     """Call a tool for `step` of a plan that stays as it is; with no plan, whichever seems useful (section 4.5)."""
 
     Reply = Action
     template: ClassVar[str] = "videoagent2_call_tool"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
-    summaries: tuple[Note, ...]
-    notes: tuple[Note, ...]
     plan: tuple[str, ...] = ()
     step: int = 0
     """Which of the plan, from 1."""

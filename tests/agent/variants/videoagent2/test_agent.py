@@ -23,6 +23,9 @@ from agent.variants.registry import find_variant
 from agent.variants.videoagent2.agent import VIDEOAGENT2, VideoAgent2Parameters
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CreatePlan
 from index.library import Library
+from jobs.annotate.captions import Caption
+from jobs.bench.prefix_cache import open_cache
+from jobs.bench.prefix_prompts import Tokens, prompt_of_request
 from tests.support.libraries.agent_library import ScriptedModel, film, make_library
 from tests.support.libraries.videoagent2_film import (
     CAPTION,
@@ -174,6 +177,53 @@ def test_a_budget_in_the_middle_ends_in_the_best_answer(library: Library) -> Non
     assert answer.letter is not None
     assert answer.ledger.input_tokens + answer.ledger.output_tokens <= 450
     assert len(model.asked(Assess)) < 5
+
+
+def test_the_surest_answer_before_counts_where_the_last_assessment_has_none(library: Library) -> None:
+    better = {**UNSURE, "option": "A", "confidence": 3}
+    answer, _, model = run(library, Script([UNSURE, better, UNSURE, UNKNOWN]), Budget(rounds=4))
+    assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "rounds", "A")
+    assert model.asked(AnswerNotes) == []
+
+
+def test_a_budget_that_ends_the_run_returns_the_best_answer_so_far(library: Library) -> None:
+    each = Usage(input_tokens=90, output_tokens=10)
+    script = Script([{**UNSURE, "confidence": 4}, UNKNOWN], ["no plan"])
+    answer, _, model = run(library, script, Budget(tokens=1000), each)
+    assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "tokens", "B")
+    assert model.asked(AnswerNotes) == []  # nothing is known now that the assessment did not know
+
+
+def test_the_share_of_input_that_a_prefix_cache_serves(tmp_path: Path) -> None:
+    library = make_library(tmp_path, {"film": film(5, 600)}, picture())
+    questions = (QUESTION, Question("Who is in the boat?", ("nobody", "a cat")))
+    cache, rules = open_cache("vllm"), Tokens()
+    served = total = 0
+    for question in questions:
+        _, _, model = run(library, Script([UNSURE]), question=question)
+        for request in model.requests:
+            if request.role == "policy":
+                prompt = prompt_of_request(request, "policy", rules)
+                served, total = served + cache.serve(prompt.tokens), total + len(prompt.tokens)
+    assert served / total >= 0.7
+
+
+def test_captions_of_the_library_fill_the_bank_where_they_overlap(tmp_path: Path) -> None:
+    library = make_library(tmp_path, {"film": film(5, 40)}, picture())
+    (video,) = library.videos()
+    rows = [Caption(0, 0.0, 10.0, "shot one", None, None), Caption(1, 10.0, 21.0, "shot two", 0.5, None)]
+    library.additions.add_captions({video.video_id: rows}, "other")
+    library.additions.complete("captions", "other", {video.video_id: 2}, {})
+    answer, _, model = run(library, Script([SURE]))
+    described = sorted(each.segment.start_s for each in model.asked(DescribeSegment))
+    assert described == [20.0, 24.0, 28.0, 32.0, 36.0]  # 20 s on: the second shot ends within that part
+    notes = model.asked(Assess)[0].notes
+    assert [(note.start_s, note.end_s, note.text) for note in notes[:3]] == [
+        (0.0, 10.0, "shot one"),
+        (10.0, 21.0, "shot two"),
+        (20.0, 24.0, "a part from 20 s"),
+    ]
+    assert answer.ledger.frames_with_kept > answer.ledger.frames
 
 
 def test_when_the_time_is_up_the_last_assessment_is_the_answer(library: Library) -> None:

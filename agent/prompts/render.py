@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 
 from agent.core.protocol import Detail, R, Request, ShownFrame, Turn, citation_numbers
 from agent.core.question import Note, Segment, Video
+from agent.prompts import segments
 from agent.prompts.reply_line import reply_line
-from agent.prompts.times import beside, range_text
+from agent.prompts.segments import candidate_lines, history_lines, parent_score, segment_line
+from agent.prompts.times import beside, beside_range
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -28,9 +30,10 @@ Part = dict[str, object]
 Message = dict[str, object]
 
 FOLDER = Path(__file__).parent / "templates"
-VIDEO_ID_LENGTH = 12
-"""The number of characters of a video's id that name it to a model."""
+VIDEO_ID_LENGTH = segments.VIDEO_ID_LENGTH
 JPEG_QUALITY = 85
+LOW_SIDE_PX = 336
+"""The longer side of a picture at low detail: by patches of 28 pixels it costs about what OpenAI counts, 85 tokens."""
 _PICTURES = f"\0{secrets.token_hex(8)}\0"
 """The place of the frames in a rendered template; no text of a question can hold it, since it is of this process."""
 
@@ -72,10 +75,10 @@ def _labels(request: Request[R]) -> list[str]:
     return frame_labels(request.frames, getattr(request, "videos", ()))
 
 
-def _range_text(request: Request[R], part: Segment | Note) -> str:
-    """A range of one of the request's videos, with its clock times."""
+def _clock_range(request: Request[R], part: Segment | Note) -> str:
+    """The clock times of a range of one of the request's videos, to write after its seconds."""
     zero_s = next((each.zero_s for each in getattr(request, "videos", ()) if each.video_id == part.video_id), 0.0)
-    return range_text(part, zero_s)
+    return beside_range(part, zero_s)
 
 
 @cache
@@ -100,7 +103,9 @@ def _templates() -> Environment:
     templates.filters["one_line"] = lambda text: " ".join(text.split())
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
     templates.globals["reply_line"] = reply_line
-    templates.globals["range_text"] = _range_text
+    templates.globals["clock_range"] = _clock_range
+    for function in (candidate_lines, history_lines, parent_score, segment_line):
+        templates.globals[function.__name__] = function
     templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]
     return templates
@@ -126,7 +131,8 @@ def _frame_parts(
     parts: list[Part] = []
     for label, frame in zip(labels, frames, strict=True):
         level = detail if frame.detail == "auto" else frame.detail
-        picture = {"url": data_url(scaled_jpeg(frame, side_px))} | ({} if level == "auto" else {"detail": level})
+        limit = LOW_SIDE_PX if level == "low" and (side_px is None or side_px > LOW_SIDE_PX) else side_px
+        picture = {"url": data_url(scaled_jpeg(frame, limit))} | ({} if level == "auto" else {"detail": level})
         parts += [_text_part(label), {"type": "image_url", "image_url": picture}]
     return parts
 

@@ -32,9 +32,13 @@ def beside(time_s: float, zero_s: float = 0.0) -> str:
     return f" ({clock(time_s - zero_s)})" if time_s - zero_s >= CLOCK_FROM_S else ""
 
 
-def range_text(part: Ranged, zero_s: float = 0.0) -> str:
-    """A range in seconds, "83.0 s to 3725.5 s (1:23 to 1:02:05)"."""
-    text = f"{part.start_s:.1f} s to {part.end_s:.1f} s"
+def seconds(time_s: float) -> str:
+    """A time in seconds, to a tenth: "83 s", "83.5 s"."""
+    return f"{time_s:.1f}".removesuffix(".0") + " s"
+
+
+def beside_range(part: Ranged, zero_s: float = 0.0) -> str:
+    """The clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
     if part.end_s - zero_s < CLOCK_FROM_S:
-        return text
-    return f"{text} ({clock(part.start_s - zero_s)} to {clock(part.end_s - zero_s)})"
+        return ""
+    return f" ({clock(part.start_s - zero_s)} to {clock(part.end_s - zero_s)})"

@@ -1,10 +1,4 @@
-"""Choice of what to look at: frames and videos that the queries match best, and frames that cover the rest.
-
-Anchors are frames that the queries match (EEA, section 3.1). For each query the best frames are retrieved and widened
-to clips; clips of all queries that overlap in time form a cluster, and the best frame of each cluster is an anchor.
-Left open by the paper and decided here: clip length and number of frames are parameters; clips of one query keep a gap
-so that one long shot does not take all the places; a similarity is calibrated to 0..1 against the distribution of that
-query over that video (`Environment.search`).
+"""Choice of what to look at: videos that the queries match best, and frames that cover a segment.
 
 The papers search one video. Decided here for all agents that search a tree: several videos, or a whole library, are the
 children of one root. The question's queries are looked for in the index, and what they match are the anchors of the
@@ -28,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.core.question import Anchor
-from agent.environment import Environment
 from agent.requests.tree import DiscoverQueries
 from agent.session import Session
 from agent.trace.events import Ranked
+from agent.tree_search.anchors import find_matches, per_video
 from agent.tree_search.search_state import Tree
 
 Times = NDArray[np.float64]
@@ -54,30 +48,6 @@ def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
     return [query for folded, query in fresh.items() if folded not in folded_known][:MOST_QUERIES]
 
 
-def find_matches(environment: Environment, queries: Sequence[str], count: int, gap_s: float) -> list[Anchor]:
-    """Find for each query the `count` best frames of each video, no two of a video closer than `gap_s`."""
-    if not queries:
-        return []
-    among = [video.video_id for video in environment.videos]
-    return [match for video_id in among for match in environment.search(queries, video_id, count, gap_s, among)]
-
-
-def anchors(matches: Iterable[Anchor], clip_s: float) -> list[Anchor]:
-    """The best match of each cluster of overlapping clips, `clip_s` long and centred on the matches.
-
-    Several queries may bring the same frame; the better match stands for it. Sorted by video and time.
-    """
-    ordered = sorted(matches, key=lambda match: (match.video_id, match.time_s, -match.similarity))
-    clusters: list[list[Anchor]] = []
-    for match in ordered:
-        last = clusters[-1][-1] if clusters else None
-        if last and last.video_id == match.video_id and match.time_s - last.time_s < clip_s:
-            clusters[-1].append(match)
-        else:
-            clusters.append([match])
-    return [max(cluster, key=lambda match: match.similarity) for cluster in clusters]
-
-
 async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
     """Add the videos as candidates, best first, for agents without queries; returns the first one's number.
 
@@ -87,7 +57,9 @@ async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
     if len(session.environment.videos) > 1:
         queries = await discover_queries(session) or [session.question.text]
     limit_videos(session, queries, most)
-    return add_video_roots(session, tree, anchors(find_matches(session.environment, queries, 1, CLIP_S), CLIP_S))
+    environment = session.environment
+    gaps_s = per_video(environment, lambda video: CLIP_S)
+    return add_video_roots(session, tree, find_matches(environment, queries, 1, gaps_s, together=True))
 
 
 async def choose_videos(session: Session, most: int) -> None:

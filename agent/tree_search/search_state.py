@@ -7,8 +7,9 @@ A segment is divided at the frames that were seen in it. The memory holds a few 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
@@ -19,6 +20,11 @@ from agent.environment import Environment, Floats
 from agent.requests.tree import Decide, ScoreKind
 from agent.session import Session
 from agent.trace.events import Remembered
+
+ALIKE = 20.0
+"""Points of reward within which frames are worth the same to the memory: rewards are that rough."""
+Pictures = Literal["small", "new large", "large"]
+"""The size of pictures: all at low detail; those of the present round at full detail; all at full detail."""
 
 
 @dataclass(slots=True)
@@ -65,31 +71,40 @@ class Tree:
 
 @dataclass(slots=True)
 class Memory:
-    """At most `capacity` frames; the one with the lowest reward leaves first, of equals the oldest.
+    """The frames that a policy is shown, in the order of their arrival.
 
-    A frame without a reward (None) counts as the lowest.
+    Room for new frames is made before they arrive, so that what a round showed is seen by all its requests. The frames
+    with the lowest rewards leave first, of nearly equal ones (`ALIKE`) the latest; one without a reward (None) counts
+    as the lowest. Each leaving ends the part of a prompt that a prefix cache serves, so frames leave in batches: once
+    more than `capacity + slack` would be held, down to a third of `slack` below `capacity`, the new ones counted.
     """
 
     capacity: int
+    slack: int = 0
     held: list[tuple[ShownFrame, float | None]] = field(default_factory=list)
 
-    def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> list[ShownFrame]:
-        """Add frames and return those that had to leave."""
-        self.held += zip(frames, rewards, strict=True)
-        evicted = []
-        while len(self.held) > self.capacity:
-            lowest = min(range(len(self.held)), key=lambda at: self._worth(at))
-            evicted.append(self.held.pop(lowest)[0])
+    def make_room(self, count: int) -> list[ShownFrame]:
+        """Remove what has to leave before so many frames are added, and return it."""
+        if len(self.held) + count <= self.capacity + self.slack:
+            return []
+        leaving = min(len(self.held), len(self.held) + count - max(1, self.capacity - self.slack // 3))
+        worst = sorted(range(len(self.held)), key=lambda at: (self._worth(at), -at))[:leaving]
+        evicted = [self.held[at][0] for at in sorted(worst)]
+        self.held = [each for at, each in enumerate(self.held) if at not in worst]
         return evicted
+
+    def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
+        """Add the frames of a round with their rewards."""
+        self.held += zip(frames, rewards, strict=True)
 
     @property
     def frames(self) -> tuple[ShownFrame, ...]:
-        """The frames held, by video and in time order."""
-        return tuple(sorted((frame for frame, _ in self.held), key=lambda frame: (frame.video_id, frame.time_s)))
+        """The frames held, in the order of arrival."""
+        return tuple(frame for frame, _ in self.held)
 
     def _worth(self, at: int) -> float:
         reward = self.held[at][1]
-        return -1.0 if reward is None else reward
+        return -1.0 if reward is None else reward // ALIKE
 
 
 def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
@@ -118,9 +133,31 @@ def shown_candidates(
             each.explanation,
             explorable=len(unseen_times(tree, environment, account, each.segment)) > 0,
             divided=each.divided,
+            rated=each.reward is not None,
         )
         for each in tree.candidates.values()
     )
+
+
+def seen_frames(tree: Tree, environment: Environment, account: Account) -> set[tuple[str, int]]:
+    """Video and number of the frames that were sampled, or that a model has seen."""
+    ids = [video.video_id for video in environment.videos]
+    return tree.sampled | {(video_id, number) for video_id in ids for number in account.shown_frame_nos(video_id)}
+
+
+def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int) -> tuple[ScoredSegment, ...]:
+    """Of the rewards so far, those of segments that can still be chosen, and that of the one now divided."""
+    live = {*tree.candidates, parent}
+    return tuple(each for each in history if each.segment.number in live)
+
+
+def shown_frames(held: Memory | Sequence[ShownFrame], new: int, pictures: Pictures) -> tuple[ShownFrame, ...]:
+    """The frames of a memory, or a row of them, at the detail of their pictures; the last `new` are of this round."""
+    frames = tuple(held.frames if isinstance(held, Memory) else held)
+    if pictures == "large":
+        return frames
+    older = len(frames) - (new if pictures == "new large" else 0)
+    return (*(replace(frame, detail="low") for frame in frames[:older]), *frames[older:])
 
 
 def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> list[float | None]:
@@ -132,29 +169,56 @@ def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> 
     return rewards
 
 
-def start_memory(session: Session, capacity: int) -> Memory:
+def start_memory(session: Session, capacity: int, slack: int = 0) -> Memory:
     """Start a memory with the evidence before a follow-up question; its frames have no reward, so they leave first."""
-    memory = Memory(capacity)
+    memory = Memory(capacity, slack)
     if session.prior_frames:
-        remember(session, memory, session.prior_frames, [None] * len(session.prior_frames))
+        frames = session.label(session.prior_frames)[-(capacity + slack) :]
+        memory.add(frames, [None] * len(frames))
+        session.emit(Remembered(session.account.rounds, frames, ()))
     return memory
 
 
-def remember(session: Session, memory: Memory, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
-    """Add the frames of a round to the memory, and emit the frames that had to leave it."""
-    evicted = memory.add(frames, rewards)
+def remember(
+    session: Session,
+    memory: Memory,
+    frames: Sequence[ShownFrame],
+    rewards: Sequence[float | None],
+    evicted: Sequence[ShownFrame] = (),
+) -> None:
+    """Add the frames of a round to the memory; `evicted` are those that left it before they came."""
+    memory.add(frames, rewards)
     session.emit(Remembered(session.account.rounds, tuple(frames), tuple(evicted)))
 
 
+def whole_video(session: Session, capacity: int) -> tuple[ShownFrame, ...]:
+    """All frames of the session's videos if there are no more than `capacity` of them, and a budget allows them."""
+    environment, left = session.environment, session.account.frames_left
+    most = capacity if left is None else min(capacity, left)
+    if environment.index_frames > most or session.prior_frames:
+        return ()
+    return session.label(
+        [
+            frame
+            for video in environment.videos
+            for frame in environment.frames(video.video_id, environment.times(video.video_id))
+        ]
+    )
+
+
 def final_request(
-    session: Session, memory: Memory, candidates: Sequence[ScoredSegment] = (), scores: ScoreKind = "none"
+    session: Session,
+    memory: Memory,
+    candidates: Sequence[ScoredSegment] = (),
+    scores: ScoreKind = "none",
+    pictures: Pictures = "large",
 ) -> Decide:
     """Make the request for an answer from the memory when exploring is over."""
     return Decide(
         question=session.question,
         videos=session.environment.videos,
         candidates=tuple(candidates),
-        frames=memory.frames,
+        frames=shown_frames(memory, 0, pictures),
         scores=scores,
         must_answer=True,
     )

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent.environment import SIMILARITY_MIDPOINT
-from agent.variants.eea.agent import EEA, REWARD_TEMPERATURE, EEAParameters
+from agent.variants.eea.agent import EEA, EEAParameters
+from agent.variants.eea.fusion import REWARD_TEMPERATURE
 from jobs.errors import UsageError
 from jobs.evaluation.run.systems import System
 from jobs.simulation.trial import Trial, run_trial

@@ -1,76 +1,90 @@
 """EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
 
-What the paper leaves open, and what was decided (`frame_choice` and `environment` state theirs):
+What the paper leaves open, and what was decided (`tree_search`, `fusion` and `environment` state theirs):
 
 - A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
 - Several videos are children of one root, ranked by the first queries' anchors (`frame_choice`).
-- Rewarding the children and proposing queries do not depend on each other and run side by side. So the new
-  anchors are there before the fusion, and the query scores of all candidates follow them, not only the children's.
 - An anchor on the border of two segments counts for both; a frame shown once is never sampled again.
 - A frame's reward in the memory is the larger one of the two segments that it borders.
-- A child that the reward model left out, in two attempts, has no reward and counts as the lowest.
 - A segment without unseen frames cannot be explored, so every round shows something new and the search ends by
   itself if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
 - The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
 
-Reward fusion (section 3.2) weighs the model's rewards against the queries' matches. The softmax behind the entropy is
-taken over rewards on the 0 to 100 scale (on 0 to 1 the entropy of seven segments never falls below 0.95 and the fusion
-degenerates); rewards and query scores are mixed on one 0 to 1 scale; with one candidate the entropy is 0; a candidate
-without a reward counts as the lowest, 0, and if none has one the entropy is 1; a segment without anchors has the lowest
-query score, 0. The paper's formula pools anchors by the mean, so that a weak anchor lowers the score of a strong one,
-although its prompt calls the score how many relevant clips a segment holds (Table 9). Here they are summed, as that
-says: in simulated search it shows evidence more often, and on sketch films it needs no more frames
-(docs/simulation.md).
+What differs from the paper, each with a setting for its form:
+
+- New queries come in the same reply as the scores of the same frames, from the model of role "reward"
+  (`separate_queries`: in a call of their own by the policy, side by side with the scores). So the anchors are there
+  before the fusion, and the query scores of all candidates follow them, not only the children's.
+- The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
+  does and a prefix cache serves both (`shared_frames`). Pictures are small (`pictures`). The memory lets frames go in
+  batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
+- Anchors (`paper_anchors`): see `tree_search.anchors`; those already seen neither draw frames nor count in the query
+  score, and a segment that no model has rated is scored by its query score and shown as "not rated", where else its
+  reward would count as 0. Times in the question, and subtitles, are anchors too (`time_anchors`).
+- A video of no more frames than the memory holds is shown whole, in one call.
 
 Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
-`uncertainty_aware_fusion` (the score is then the intrinsic reward alone) and `query_update`.
+`uncertainty_aware_fusion` (the score is then the intrinsic reward alone, and is shown as such) and `query_update`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from agent.answer import Answer
 from agent.core.protocol import ShownFrame
 from agent.core.question import Anchor, ScoredSegment, Segment
+from agent.core.side_by_side import gather_pair
 from agent.environment import Environment
 from agent.errors import BadSettings
-from agent.requests.tree import Decide, ProposeQueries, ScoreSegments
-from agent.session import Session, gather_pair
+from agent.requests.tree import Decide, ProposeQueries, ScoreKind, ScoreSegments, SegmentScores
+from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
+from agent.tree_search.anchors import Cluster, anchors, chains, clip_length_s, clusters, find_matches, per_video
 from agent.tree_search.frame_choice import (
     Times,
     add_video_roots,
-    anchors,
     cover,
     discover_queries,
-    find_matches,
     limit_videos,
     new_queries,
     spread,
 )
 from agent.tree_search.search_state import (
     Candidate,
+    Pictures,
     Tree,
     affordable,
     border_rewards,
     final_request,
+    live_history,
     remember,
+    seen_frames,
     shown_candidates,
+    shown_frames,
     start_memory,
     unseen_times,
+    whole_video,
 )
+from agent.tree_search.time_anchors import question_anchors, spoken_anchors
 from agent.variants.base import Variant, check_at_least
+from agent.variants.eea.fusion import (
+    POOLING,
+    QUERY_TEMPERATURE,
+    REWARD_TEMPERATURE,
+    Pooling,
+    fuse,
+    query_score,
+    reward_entropy,
+)
+from agent.variants.eea.requests import ScoreAndPropose, ScoresAndQueries
 
 SHORT_VIDEO_S = 300.0
-QUERY_TEMPERATURE = 0.1
-REWARD_TEMPERATURE = 1.0
-Pooling = Literal["mean", "sum", "best"]
-POOLING: Pooling = "sum"
+KNOWN_QUERIES = 6
+"""Of the queries so far, as many of the latest are named when new ones are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +111,20 @@ class EEAParameters:
     uncertainty_aware_fusion: bool = True
     query_update: bool = True
     rounds: int = 10
+    slack: int = 14
+    """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
+    pictures: Pictures = "small"
+    """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
+    shared_frames: bool = True
+    """The reward model sees the memory too; else the new frames alone, as in the paper."""
+    separate_queries: bool = False
+    """New queries are asked for in a call of their own, as in the paper."""
+    paper_anchors: bool = False
+    """Anchors by the paper's words: chains of clips, seen ones counted, and no reward is a reward of 0."""
+    time_anchors: bool = True
 
     def __post_init__(self) -> None:
-        check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1)
+        check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1, slack=0)
         if self.anchor_frames > self.frames:
             raise BadSettings(
                 f"got anchor_frames={self.anchor_frames} of frames={self.frames}; "
@@ -112,7 +137,7 @@ class EEAParameters:
 
     @classmethod
     def for_duration(cls, duration_s: float) -> EEAParameters:
-        return cls(frames=4, anchor_frames=3, memory=8) if duration_s < SHORT_VIDEO_S else cls()
+        return cls(frames=4, anchor_frames=3, memory=8, slack=6) if duration_s < SHORT_VIDEO_S else cls()
 
 
 async def eea(session: Session, parameters: EEAParameters) -> Answer:
@@ -127,22 +152,27 @@ class _Search:
         self.session, self.parameters = session, parameters
         self.question, self.account = session.question, session.account
         self.tree = Tree()
-        self.memory = start_memory(session, parameters.memory)
+        self.memory = start_memory(session, parameters.memory, parameters.slack)
         self.history: list[ScoredSegment] = []
         self.queries: list[str] = []
         self.matches: list[Anchor] = []
-        self.anchors: list[Anchor] = []
+        self.clusters: list[Cluster] = []
+        self.scores: ScoreKind = "fused" if parameters.uncertainty_aware_fusion else "reward"
         session.last_resort = lambda: self._last_word() if self.memory.frames else None
 
     async def run(self) -> Answer:
+        if whole := whole_video(self.session, self.parameters.memory):
+            return await self._answer_from(whole)
         selected = await self._begin()  # lines 1 to 6
         while True:
             self.account.begin_round()
+            evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
             frames, parts = self._expand(selected)  # lines 9 and 10
-            await self._evaluate(selected, frames, parts)  # line 12, beside 22 and 23
+            await self._evaluate(selected, frames, parts)  # line 12, with 22 and 23
             self._fuse()  # lines 13 to 17
-            remember(self.session, self.memory, frames, border_rewards(frames, parts))  # lines 19 and 20
-            decision = await self.session.decide(self._candidates(), self.memory.frames)  # line 25
+            remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)  # lines 19 and 20
+            shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
+            decision = await self.session.decide(self._candidates(), shown, self.scores)  # line 25
             if isinstance(decision, Answer):
                 return decision
             selected = decision
@@ -151,14 +181,21 @@ class _Search:
     def environment(self) -> Environment:
         return self.session.environment
 
+    async def _answer_from(self, frames: tuple[ShownFrame, ...]) -> Answer:
+        self.account.begin_round()
+        remember(self.session, self.memory, frames, [None] * len(frames))
+        return await self.session.conclude(self._last_word())
+
     async def _begin(self) -> int:
         """Discover queries, find their anchors, and choose the video to begin with."""
         discovered: list[str] = []
         if self.parameters.semantic_guided_expansion or self.parameters.uncertainty_aware_fusion:
             discovered = await discover_queries(self.session)
         limit_videos(self.session, discovered, self.parameters.videos)
+        if self.parameters.time_anchors:
+            self.matches += question_anchors(self.environment, self.question)
         self._search(discovered)
-        return add_video_roots(self.session, self.tree, self.anchors)
+        return add_video_roots(self.session, self.tree, self._anchors())
 
     def _expand(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at its best anchors and at the frames that cover the rest of it best."""
@@ -171,7 +208,7 @@ class _Search:
             chosen_s = np.union1d(anchors_s, cover(unseen_s, others_s, anchors_s, count - len(anchors_s)))
         else:
             chosen_s = spread(segment.start_s, segment.end_s, unseen_s, count)
-        frames = self.environment.frames(segment.video_id, chosen_s)
+        frames = self.session.label(self.environment.frames(segment.video_id, chosen_s))
         parts = self.tree.divide(number, frames)
         children = tuple(part.segment for part in parts)
         anchored = tuple(frame.frame_no for frame in frames if frame.time_s in anchors_s)
@@ -179,59 +216,86 @@ class _Search:
         return frames, parts
 
     def _best_anchors(self, video_id: str, unseen_s: Times, count: int) -> Times:
-        inside = [each for each in self.anchors if each.video_id == video_id and each.time_s in unseen_s]
+        inside = [each for each in self._anchors() if each.video_id == video_id and each.time_s in unseen_s]
         inside.sort(key=lambda each: -each.similarity)
-        wanted = min(self.parameters.anchor_frames, count) if self.parameters.semantic_guided_expansion else 0
-        return np.asarray(sorted(each.time_s for each in inside[:wanted]), dtype=np.float64)
+        most = min(self.parameters.anchor_frames, count) if self.parameters.semantic_guided_expansion else 0
+        return np.asarray(sorted(each.time_s for each in inside[:most]), dtype=np.float64)
 
     async def _evaluate(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
         """Ask for the children's intrinsic rewards and, from the same frames, for new queries."""
+        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
+        shown = (*together, *shown_frames(frames, len(frames), self.parameters.pictures))
+        history = live_history(self.history, self.tree, parent)
         scoring = ScoreSegments(
             question=self.question,
             videos=self.environment.videos,
             segments=tuple(part.segment for part in parts),
-            frames=frames,
-            history=tuple(self.history),
+            frames=shown,
+            history=history,
             parent=parent if self.history else None,
+            scores=self.scores,
         )
-        if self.parameters.query_update:
-            proposing = ProposeQueries(question=self.question, known=tuple(self.queries), frames=frames)
-            scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
-            self._search(new_queries(proposed.queries if proposed else [], self.queries))
-        else:
-            scores = await self.session.ask(scoring)
+        scores = await self._scores_and_queries(scoring, frames)
         by_number = {score.segment: score for score in scores.segments} if scores else {}
         for part in parts:
             if score := by_number.get(part.segment.number):
                 part.reward, part.explanation = score.score, score.reasoning
         self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
 
+    async def _scores_and_queries(self, scoring: ScoreSegments, new: tuple[ShownFrame, ...]) -> SegmentScores | None:
+        """Ask for scores, and for new queries if another round can follow; search for those."""
+        known = tuple(self.queries[-KNOWN_QUERIES:])
+        if not self.parameters.query_update or self.session.over():
+            return await self.session.ask(scoring)
+        if self.parameters.separate_queries:
+            proposing = ProposeQueries(question=self.question, known=known, frames=new)
+            scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
+            self._search(new_queries(proposed.queries if proposed else [], self.queries))
+            return scores
+        both = await self.session.ask(ScoreAndPropose(**vars(scoring), known=known))
+        if isinstance(both, ScoresAndQueries):
+            self._search(new_queries(both.queries, self.queries))
+        return both
+
     def _search(self, queries: Sequence[str]) -> None:
         """Retrieve for new queries only, merge with what was retrieved before, cluster again (section 3.1)."""
+        literal, clip_s, count = self.parameters.paper_anchors, self.parameters.clip_s, self.parameters.matches
+        lengths_s = per_video(
+            self.environment, lambda video: clip_s if literal else clip_length_s(video, clip_s, count)
+        )
         if queries:
+            gaps_s = {video_id: length_s / 2 for video_id, length_s in lengths_s.items()}
             self.queries += queries
-            gap_s = self.parameters.clip_s / 2
-            self.matches += find_matches(self.environment, queries, self.parameters.matches, gap_s)
-            self.anchors = anchors(self.matches, self.parameters.clip_s)
-            self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self.anchors)))
+            self.matches += find_matches(self.environment, queries, count, gaps_s, together=literal)
+            self.matches += spoken_anchors(self.environment, queries) if self.parameters.time_anchors else ()
+        self.clusters = (chains if literal else clusters)(self.matches, lengths_s)
+        if queries:
+            self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self._anchors())))
 
-    def _query_score(self, part: Segment) -> float:
+    def _anchors(self) -> list[Anchor]:
+        """The anchors that count: those not seen yet, by the paper's form all of them."""
+        seen = () if self.parameters.paper_anchors else seen_frames(self.tree, self.environment, self.account)
+        return anchors(self.clusters, seen)
+
+    def _query_score(self, part: Segment, found: Sequence[Anchor]) -> float:
         inside = [
             each.similarity
-            for each in self.anchors
+            for each in found
             if each.video_id == part.video_id and part.start_s <= each.time_s <= part.end_s
         ]
         return query_score(inside, self.parameters.query_temperature, self.parameters.pooling)
 
     def _fuse(self) -> None:
         """Weigh rewards against query scores by the entropy of the rewards, over all candidates (section 3.2)."""
-        candidates = list(self.tree.candidates.values())
-        entropy = reward_entropy([each.reward for each in candidates], self.parameters.reward_temperature)
+        candidates, found = list(self.tree.candidates.values()), self._anchors()
+        zeros = self.parameters.paper_anchors and any(each.reward is not None for each in candidates)
+        rewards = [0.0 if each.reward is None and zeros else each.reward for each in candidates]
+        entropy = reward_entropy(rewards, self.parameters.reward_temperature)
         if not self.parameters.uncertainty_aware_fusion:
             entropy = 0.0
-        for each in candidates:
-            each.query_score = self._query_score(each.segment)
-            each.fused = fuse(each.reward, each.query_score, entropy)
+        for each, reward in zip(candidates, rewards, strict=True):
+            each.query_score = self._query_score(each.segment, found)
+            each.fused = fuse(reward, each.query_score, entropy)
         self.session.emit(
             Scored(
                 self.account.rounds,
@@ -244,45 +308,12 @@ class _Search:
         )
 
     def _candidates(self) -> tuple[ScoredSegment, ...]:
-        return shown_candidates(self.tree, self.environment, self.account, lambda each: each.fused)
+        if self.scores == "fused":
+            return shown_candidates(self.tree, self.environment, self.account, lambda each: each.fused)
+        return shown_candidates(self.tree, self.environment, self.account, lambda each: each.reward)
 
     def _last_word(self) -> Decide:
-        return final_request(self.session, self.memory, self._candidates(), "fused")
-
-
-def query_score(
-    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = POOLING
-) -> float:
-    """Softmax pooling of a segment's anchors, `tau * log(sum(exp(phi / tau)))`, 1 at most; 0 without anchors.
-
-    "mean" takes the mean instead of the sum, as the paper does; "best" is the highest similarity alone.
-    """
-    if not similarities:
-        return 0.0
-    scaled = np.asarray(similarities, dtype=np.float64) / temperature
-    peak = float(scaled.max())
-    if pooling == "best":
-        return temperature * peak
-    pooled = np.exp(scaled - peak).sum() / (len(scaled) if pooling == "mean" else 1)
-    return min(1.0, temperature * (peak + float(np.log(pooled))))
-
-
-def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_TEMPERATURE) -> float:
-    """Entropy of softmax(rewards / temperature), divided by its largest value, so from 0 to 1; rewards: 0 to 100."""
-    if all(reward is None for reward in rewards):
-        return 1.0
-    if len(rewards) == 1:
-        return 0.0
-    known = np.asarray([reward or 0.0 for reward in rewards], dtype=np.float64)
-    weights = np.exp((known - known.max()) / temperature)
-    shares = weights / weights.sum()
-    shares = shares[shares > 0]
-    return float(np.clip(-(shares * np.log(shares)).sum() / np.log(len(rewards)), 0.0, 1.0))
-
-
-def fuse(reward: float | None, query: float, entropy: float) -> float:
-    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1."""
-    return (1.0 - entropy) * (reward or 0.0) / 100.0 + entropy * query
+        return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
 
 
 EEA = Variant(

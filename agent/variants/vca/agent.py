@@ -9,6 +9,9 @@ What the paper leaves open, and what was decided (`search_state` and `frame_choi
 - The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
 - Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy is told
   how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
+- The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
+  does (`shared_frames`); pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
+  of the present round; a video of no more frames than the memory holds is shown whole, in one call.
 - A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
   borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
 - There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
@@ -35,14 +38,18 @@ from agent.trace.events import CandidateScore, Expanded, Scored
 from agent.tree_search.frame_choice import cover, spread, start_multi_video
 from agent.tree_search.search_state import (
     Candidate,
+    Pictures,
     Tree,
     affordable,
     border_rewards,
     final_request,
+    live_history,
     remember,
     shown_candidates,
+    shown_frames,
     start_memory,
     unseen_times,
+    whole_video,
 )
 from agent.variants.base import Variant, check_at_least
 from agent.variants.vca.without_tree import without_tree
@@ -62,13 +69,19 @@ class VCAParameters:
     videos: int = 16
     """How many videos are searched at most."""
     rounds: int = 10
+    slack: int = 14
+    """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
+    pictures: Pictures = "small"
+    """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
+    shared_frames: bool = True
+    """The reward model sees the memory too; else the new frames alone, as in the paper."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, frames=1, memory=1, videos=1, rounds=1)
+        check_at_least(self, frames=1, memory=1, videos=1, rounds=1, slack=0)
 
     @classmethod
     def for_duration(cls, duration_s: float) -> VCAParameters:
-        return cls(frames=4, memory=8) if duration_s < SHORT_VIDEO_S else cls()
+        return cls(frames=4, memory=8, slack=6) if duration_s < SHORT_VIDEO_S else cls()
 
 
 async def vca(session: Session, parameters: VCAParameters) -> Answer:
@@ -85,19 +98,25 @@ class _Search:
         self.session, self.parameters = session, parameters
         self.question, self.account = session.question, session.account
         self.tree = Tree()
-        self.memory = start_memory(session, parameters.memory)
+        self.memory = start_memory(session, parameters.memory, parameters.slack)
         self.history: list[ScoredSegment] = []
         self.scores: ScoreKind = "none" if parameters.reward == "none" else "reward"
         session.last_resort = lambda: self._last_word() if self.memory.frames else None
 
     async def run(self) -> Answer:
+        if whole := whole_video(self.session, self.parameters.memory):
+            self.account.begin_round()
+            remember(self.session, self.memory, whole, [None] * len(whole))
+            return await self.session.conclude(self._last_word())
         selected = await self._begin()  # lines 1 to 4
         while True:
             self.account.begin_round()
+            evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
             frames, parts = self._uniform_sample(selected)  # lines 8 and 12
             await self._evaluate(selected, frames, parts)  # lines 10 and 14
-            remember(self.session, self.memory, frames, border_rewards(frames, parts))  # line 16
-            decision = await self.session.decide(self._candidates(), self.memory.frames, self.scores)  # line 18
+            remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)  # line 16
+            shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
+            decision = await self.session.decide(self._candidates(), shown, self.scores)  # line 18
             if isinstance(decision, Answer):
                 return decision
             selected = decision
@@ -122,7 +141,7 @@ class _Search:
             chosen_s = cover(unseen_s, unseen_s, seen_s, count)
         else:
             chosen_s = spread(segment.start_s, segment.end_s, unseen_s, count)
-        frames = environment.frames(segment.video_id, chosen_s)
+        frames = self.session.label(environment.frames(segment.video_id, chosen_s))
         video_alone = len(environment.videos) == 1 and self.account.rounds == 1
         parts = self.tree.divide(number, frames, keep=not video_alone)
         children = tuple(part.segment for part in parts)
@@ -145,13 +164,15 @@ class _Search:
         self.session.emit(Scored(self.account.rounds, None, scores))
 
     async def _ask_for_rewards(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
+        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
         request = ScoreSegments(
             question=self.question,
             videos=self.session.environment.videos,
             segments=tuple(part.segment for part in parts),
-            frames=frames,
-            history=tuple(self.history),
+            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
+            history=live_history(self.history, self.tree, parent),
             parent=parent if self.history else None,
+            scores=self.scores,
         )
         reply = await self.session.ask(request)
         by_number = {score.segment: score for score in reply.segments} if reply else {}
@@ -175,7 +196,7 @@ class _Search:
         return shown_candidates(self.tree, environment, self.account, lambda each: None if hidden else each.reward)
 
     def _last_word(self) -> Decide:
-        return final_request(self.session, self.memory, self._candidates(), self.scores)
+        return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
 
 
 VCA = Variant(

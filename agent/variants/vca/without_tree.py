@@ -32,10 +32,11 @@ async def without_tree(session: Session, frames_a_round: int, capacity: int, mos
     seen: list[tuple[str, float]] = []
     while True:
         account.begin_round()
-        frames = environment.frames(video_id, chosen_s)
+        evicted = memory.make_room(len(chosen_s))
+        frames = session.label(environment.frames(video_id, chosen_s))
         seen += [(video_id, frame.time_s) for frame in frames]
         session.emit(Acted(account.rounds, "look", {"video": video_id, "times_s": tuple(chosen_s.tolist())}))
-        remember(session, memory, frames, [None] * len(frames))
+        remember(session, memory, frames, [None] * len(frames), evicted)
         choice = await _choose(session, memory, tuple(seen), affordable(account, frames_a_round))
         if isinstance(choice, Answer):
             return choice

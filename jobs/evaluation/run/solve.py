@@ -23,8 +23,8 @@ from agent.core.protocol import Models, ShownFrame
 from agent.core.question import Note, Segment
 from agent.environment import Environment
 from agent.errors import AllRejected, ModelRejected
+from agent.evidence import evidence_ranges
 from agent.library_videos import EmbedText
-from agent.session import evidence_ranges
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.trace.trace import record as trace_line
 from agent.variants.eea.fusion import reward_entropy

@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from agent.core.protocol import Exchange, R, Request, ShownFrame
+from agent.core.protocol import Exchange, R, Request, ShownFrame, citation_numbers
 from agent.core.question import ScoredSegment, Segment
 from agent.errors import NeedsLanguage
 from agent.requests.answer import AnswerFrames, Guess, Recall
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.variants.eea.requests import ScoreAndPropose
 from agent.variants.vca.requests import ChooseFrames
 from jobs.simulation.world.assumptions import Noise
 from jobs.simulation.world.world import World
@@ -70,6 +71,9 @@ class SimulatedModel:
                 return {"queries": self.world.first}
             case ProposeQueries(known=known, frames=frames):
                 return {"queries": self._propose(known, frames)}
+            case ScoreAndPropose(segments=segments, known=known):
+                scores = [self._score(segment) for segment in segments]
+                return {"segments": scores, "queries": self._propose(known, request.new_frames)}
             case ScoreSegments(segments=segments):
                 return {"segments": [self._score(segment) for segment in segments]}
             case Decide():
@@ -136,8 +140,9 @@ class SimulatedModel:
         return {"action": "answer", "option": letter, "answer": None, "evidence": shown}
 
     def _sufficient(self, frames: Sequence[ShownFrame]) -> list[int]:
-        """List the numbers, from 1, of the shown frames that hold the answer."""
-        return [at for at, frame in enumerate(frames, start=1) if self._suffices[frame.frame_no]]
+        """List the numbers of the shown frames that hold the answer."""
+        numbers, _ = citation_numbers(frames)
+        return [number for number, frame in zip(numbers, frames, strict=True) if self._suffices[frame.frame_no]]
 
     def _propose(self, known: Sequence[str], frames: Sequence[ShownFrame]) -> list[str]:
         self._proposals += 1

@@ -28,6 +28,7 @@ RULES: Mapping[str, Rule] = {
     "Conclusion": plain.answer,
     "Queries": plain.queries,
     "SegmentScores": plain.score_segments,
+    "ScoresAndQueries": plain.score_and_propose,
     "Decision": plain.decide,
     "FrameChoice": plain.choose_frames,
     "Description": plain.describe,

@@ -13,10 +13,11 @@ _TIMES = r"(-?[\d.]+) s (?:to|-) (-?[\d.]+) s"
 _UNTIL = re.DOTALL | re.MULTILINE
 _QUESTION = re.compile(r"^Question: (.*?)\n(?:Options:\n(.*?)(?:\n\n|\Z)|There are no options)", _UNTIL)
 _OPTION = re.compile(r"^([A-Z])\. (.*?)(?=^[A-Z]\. |\Z)", _UNTIL)
-_FRAME = re.compile(r"^frame (\d+) at (-?[\d.]+) s(?: of video (\S+))?$")
+_CLOCK = r"(?: \([\d:]+(?: to [\d:]+)?\))?"
+_FRAME = re.compile(rf"^frame (\d+) at (-?[\d.]+) s{_CLOCK}(?: of video (\S+))?$")
 _ONE_VIDEO = re.compile(rf"^The video lasts [\d.]+ s, from {_TIMES}", re.MULTILINE)
 _VIDEO = re.compile(rf'^- video (\S+) \(".*"\), {_TIMES}$', re.MULTILINE)
-_SEGMENT = re.compile(rf"^- Segment (\d+)(?: of video (\S+))?: {_TIMES}([^:\n]*)", re.MULTILINE)
+_SEGMENT = re.compile(rf"^- Segment (\d+)(?: of video (\S+))?: {_TIMES}{_CLOCK}([^:\n]*)", re.MULTILINE)
 _SCORE = re.compile(r", score ([\d.]+)")
 _NOTE = re.compile(
     rf"^(\d+)\. {_TIMES}(?: of video (\S+))? \(([^()]*?)(?:, confidence ([\d.]+))?\): (.*)$", re.MULTILINE
@@ -83,9 +84,9 @@ class Asked:
 
     @property
     def segments(self) -> list[Part]:
-        """Those that the request is about: of several lists the last, which earlier rounds come before."""
-        last = re.split(r"segments to be scored:", self.text)[-1]
-        return [_segment(each) for each in _SEGMENT.finditer(last)]
+        """Those that the request is about, without those that are there to compare."""
+        before, mark, after = self.text.partition("segments to be scored:")
+        return [_segment(each) for each in _SEGMENT.finditer(after.partition("\n\n")[0] if mark else before)]
 
     @property
     def notes(self) -> list[Part]:

@@ -1,0 +1,111 @@
+"""Segments as the prompts of a tree search write them: range, frames at the borders, score and reason.
+
+The list of candidates grows by five or six segments a round and changes with every score, so it is the part of a
+prompt that no cache serves. Those that promise most are written in full, the others in short, and those in which
+nothing is left to see not at all.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from agent.core.protocol import ShownFrame, citation_numbers
+from agent.core.question import ScoredSegment, Segment, Video
+from agent.prompts.times import beside_range, seconds
+
+IN_FULL = 6
+"""Candidates with clock times, frames at the borders and the reason of their score."""
+LISTED = 20
+"""Candidates listed at all: those with the highest scores."""
+COMPARED = 3
+"""Scores of earlier rounds that a rater sees beside that of the parent."""
+REASON_CHARACTERS = 100
+VIDEO_ID_LENGTH = 12
+"""The number of characters of a video's id that name it to a model."""
+
+
+def candidate_lines(
+    candidates: Iterable[ScoredSegment], frames: Sequence[ShownFrame], videos: Sequence[Video], scores: str
+) -> list[str]:
+    """The best-scored segments that can be explored, by number; `scores` are "fused", "reward" or "none"."""
+    live = sorted((each for each in candidates if each.explorable), key=lambda each: -_rank(each))[:LISTED]
+    full = {each.segment.number for each in live[:IN_FULL]}
+    lines = []
+    for each in sorted(live, key=lambda each: each.segment.number):
+        score = _score(each, scores) + ", looked into before" * each.divided
+        if each.segment.number in full:
+            lines.append(f"{segment_line(each.segment, frames, videos)}{score}{_reason(each)}")
+        else:
+            lines.append(f"{_short_line(each.segment, videos)}{score}")
+    return lines
+
+
+def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Video]) -> str:
+    """A segment's name, range and border frames: "Segment 3: 40 s to 95 s, frame 2 to frame 3".
+
+    Clock times stand in the labels of its border frames; where none is shown they are written here.
+    """
+    if found := _borders(segment, frames, videos):
+        return f"{_short_line(segment, videos)}, {found}"
+    zero_s = next((video.zero_s for video in videos if video.video_id == segment.video_id), 0.0)
+    return f"{_short_line(segment, videos)}{beside_range(segment, zero_s)}"
+
+
+def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:
+    """The best-scored segments of earlier rounds that can still be explored, by number, without the parent."""
+    others = [each for each in history if each.segment.number != parent and each.explorable]
+    best = sorted(others, key=lambda each: -_rank(each))[:COMPARED]
+    return [
+        f"{_short_line(each.segment, videos)}{_score(each, 'reward')}"
+        for each in sorted(best, key=lambda each: each.segment.number)
+    ]
+
+
+def parent_score(history: Iterable[ScoredSegment], parent: int | None) -> str:
+    """The score and the reason that the parent had when it was chosen; "" without a score."""
+    found = next((each for each in history if each.segment.number == parent), None)
+    return "" if found is None or found.score is None else f" (score {found.score:.0f}{_reason(found)})"
+
+
+def _borders(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Video]) -> str:
+    """The shown frames at a segment's borders, "frame 2 to frame 3"; "" if neither is shown."""
+    numbers, _ = citation_numbers(frames)
+    at = {(frame.video_id, frame.time_s): number for number, frame in zip(numbers, frames, strict=True)}
+    shown = at.get((segment.video_id, segment.start_s)), at.get((segment.video_id, segment.end_s))
+    if shown == (None, None):
+        return ""
+    whole = {(video.video_id, end_s): name for video in videos for end_s, name in _ends(video)}
+    ends = [(segment.video_id, segment.start_s), (segment.video_id, segment.end_s)]
+    words = [
+        whole.get(end, "an earlier frame") if it is None else f"frame {it}" for it, end in zip(shown, ends, strict=True)
+    ]
+    return " to ".join(words)
+
+
+def _ends(video: Video) -> tuple[tuple[float, str], tuple[float, str]]:
+    return (video.start_s, "the beginning"), (video.end_s, "the end")
+
+
+def _name(segment: Segment, videos: Sequence[Video]) -> str:
+    return f"Segment {segment.number}" + (f" of video {segment.video_id[:VIDEO_ID_LENGTH]}" * (len(videos) > 1))
+
+
+def _short_line(segment: Segment, videos: Sequence[Video]) -> str:
+    return f"{_name(segment, videos)}: {seconds(segment.start_s)} to {seconds(segment.end_s)}"
+
+
+def _score(each: ScoredSegment, scores: str) -> str:
+    if scores == "none":
+        return ""
+    known = "" if each.score is None else f", score {each.score:{'.2f' if scores == 'fused' else '.0f'}}"
+    return known if each.rated and known else f"{known}, not rated"
+
+
+def _reason(each: ScoredSegment) -> str:
+    text = textwrap.shorten(each.explanation, REASON_CHARACTERS, placeholder=" ...")
+    return f": {text}" if text else ""
+
+
+def _rank(each: ScoredSegment) -> float:
+    return -1.0 if each.score is None else each.score

@@ -1,0 +1,85 @@
+"""Anchors that need no picture to match: times that the question names, and subtitles that match a query.
+
+"What happens at 01:23?" says where to look, and no likeness of pictures finds it. Times are those that a player shows
+(`Video.zero_s`). A clock time of the question is certain; one of an option is one of several possibilities. A number
+with a unit counts only after a word that makes it a point in time ("at 90 seconds", "after 5 minutes"): "for 5 minutes"
+is a length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from agent.core.question import Anchor, Question
+from agent.environment import Environment
+
+IN_QUESTION, IN_OPTION = 1.0, 0.5
+"""Similarities of the frame at a time that the question, or an option of it, names."""
+SPOKEN = 0.6
+"""Similarity of the frame at a subtitle that has all words of a query."""
+LEAST_SHARE = 0.6
+"""Share of a query's words that a subtitle must have."""
+LINES = 3
+SHORTEST_WORD = 4
+_CLOCK = re.compile(
+    r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):(\d{2})(?:\.\d+)?(?![\d:])(?!\s*(?:a\.?m|p\.?m|o'?clock)\b)", re.I
+)
+_POINT = re.compile(
+    r"\b(?:at|after|around|about|before|from|between|and|until|by|near)\s+(?:about\s+|around\s+|the\s+)?"
+    r"(?:(\d+)\s*(?:hours?|hrs?|h)\b[\s,]*(?:and\s+)?)?(?:(\d+)[\s-]*(?:minutes?|mins?|m)\b[\s,]*(?:and\s+)?)?"
+    r"(?:(\d+(?:\.\d+)?)[\s-]*(?:seconds?|secs?|s)\b)?(?!\s*(?:of|later|long|earlier|before|after)\b)",
+    re.I,
+)
+_MARK = re.compile(r"\b(?:minute|min)\s+(\d+)\b|\b(\d+)[\s-]minute\s+mark\b|\b(\d+)\s+minutes?\s+(?:in|into)\b", re.I)
+
+
+def named_times_s(text: str) -> list[float]:
+    """The points in time that a text names, in seconds of a player's clock, each once, in order."""
+    found = [_seconds(*each.groups()) for each in _CLOCK.finditer(text)]
+    found += [_seconds(*each.groups()) for each in _POINT.finditer(text) if any(each.groups())]
+    found += [60.0 * float(next(filter(None, each.groups()))) for each in _MARK.finditer(text)]
+    return sorted(set(found))
+
+
+def _seconds(hours: str | None, minutes: str | None, seconds: str | None) -> float:
+    return 3600 * float(hours or 0) + 60 * float(minutes or 0) + float(seconds or 0)
+
+
+def question_anchors(environment: Environment, question: Question) -> list[Anchor]:
+    """The frames on screen at the times that a question and its options name, of each video that lasts so long."""
+    named = dict.fromkeys((time_s for text in question.options for time_s in named_times_s(text)), IN_OPTION)
+    named |= dict.fromkeys(named_times_s(question.text), IN_QUESTION)
+    return [
+        _anchor(environment, video.video_id, video.zero_s + player_s, similarity, f"at {player_s:g} s")
+        for video in environment.videos
+        for player_s, similarity in named.items()
+        if video.start_s <= video.zero_s + player_s < video.end_s
+    ]
+
+
+def spoken_anchors(environment: Environment, queries: Iterable[str]) -> Iterator[Anchor]:
+    """The frames at subtitles that have most words of a query."""
+    for query in queries:
+        words = _words(query)
+        for hit in environment.search_transcript(query, LINES) if words else ():
+            share = len(words & _words(hit.text or "")) / len(words)
+            if share >= LEAST_SHARE:
+                yield _anchor(environment, hit.video_id, hit.time_s, SPOKEN * share, query)
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= SHORTEST_WORD}
+
+
+def _anchor(environment: Environment, video_id: str, time_s: float, similarity: float, query: str) -> Anchor:
+    stored = environment.vectors(video_id)
+    at = max(int(np.searchsorted(stored.time_s, time_s + 1e-6, side="right")) - 1, 0)
+    return Anchor(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), similarity, query)
+
+
+def all_anchors(environment: Environment, question: Question, queries: Sequence[str]) -> list[Anchor]:
+    """The anchors of a question's times and of the subtitles that match its first queries."""
+    return [*question_anchors(environment, question), *spoken_anchors(environment, queries)]

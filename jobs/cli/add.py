@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from jobs.cli.options.library import JsonOption, LibraryArgument, VideoOption
-from jobs.cli.options.models import InputPriceOption, OutputPriceOption
+from jobs.cli.options.models import InputPriceOption, OutputPriceOption, announce
 
 if TYPE_CHECKING:
     from index.library import Library
@@ -68,11 +68,14 @@ def captions(
 ) -> None:
     """Describe every segment in words, from some of its stored frames."""
     from jobs.annotate.captions import REQUESTS_AT_ONCE, SEGMENTS_AT_ONCE, Captions
+    from jobs.model_choice import ModelChoice
 
     name, device = (model, "cpu") if base_url else (local_name(model), device)
     batch = batch or (REQUESTS_AT_ONCE if base_url else SEGMENTS_AT_ONCE)
     prices = input_price, output_price
     stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices, again=retry_failed)
+    if base_url:
+        announce(ModelChoice(model, base_url))
     again = stage.incomplete_videos if retry_failed else None
     run(library, stage, video, Sharing(ray, ray_address, workers), json, again)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jobs.cli.options.library import LibraryArgument
-from jobs.cli.options.models import BaseUrlOption, SpaceOption
+from jobs.cli.options.models import BaseUrlOption, SpaceOption, announce
 
 app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
 
@@ -59,6 +59,7 @@ def master(
     known = read_known(questions)
     environments = film_environments(library, {each.film for each in known}, space)
     choice = ModelChoice(frozen, base_url, models)
+    announce(choice)
     print(train_master(known, environments, model, out, settings, choice, _tell))
 
 

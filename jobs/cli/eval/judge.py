@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from jobs.cli.eval.report import MarkdownOption, PageOption, RunArgument, report
+from jobs.cli.options import models as options
 from jobs.cli.options.models import AtOnceOption, BaseUrlOption, CacheOption, ModelsOption, SampleOption
 
 SHOW_EVERY = 100
@@ -37,6 +38,7 @@ def judge(
             print(f"{done:,} of {of:,} answers judged", file=sys.stderr, flush=True)
 
     choice = ModelChoice(model, base_url, models, cache=cache, sample=sample, at_once=at_once)
+    options.announce(choice)
     unscored = judge_answers(run, choice, on_progress)
     if unscored:
         print(f"{unscored:,} answers got no valid score; the same command asks for those again", file=sys.stderr)

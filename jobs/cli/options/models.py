@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 ModelOption = Annotated[
     str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
 ]
-BaseUrlOption = Annotated[str | None, typer.Option(help="The endpoint, http://HOST:PORT/v1.")]
+BaseUrlOption = Annotated[
+    str | None,
+    typer.Option(help="The endpoint, http://HOST:PORT/v1.", show_default="OPENAI_BASE_URL, else OpenAI's"),
+]
 ModelsOption = Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")]
 CacheOption = Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")]
 SampleOption = Annotated[int, typer.Option(help="Number of the repetition: another number asks the models again.")]
@@ -32,6 +35,21 @@ MaxRoundsOption = Annotated[int | None, typer.Option(help="Budget: rounds, if th
 MaxTokensOption = Annotated[int | None, typer.Option(help="Budget: tokens in and out.")]
 MaxSecondsOption = Annotated[float | None, typer.Option(help="Budget: seconds.")]
 MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices of the models.")]
+
+
+def announce(choice: ModelChoice) -> None:
+    """Name the models behind endpoints that are about to be asked, and their hosts, on standard error."""
+    import sys
+
+    from jobs.model_choice import describe_endpoints
+
+    if named := describe_endpoints(choice):
+        print(f"asking {'; '.join(named)}", file=sys.stderr, flush=True)
+
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print the calls, frames, tokens and money expected, and send nothing.")
+]
 
 StopAtCostOption = Annotated[
     float | None,

@@ -94,3 +94,17 @@ def test_money_is_a_budget_too() -> None:
     call(running, cost=0.4)
     assert running.exhausted_by_call() == "cost"
     assert running.exhausted() is None
+
+
+def test_estimated_tokens_of_calls_that_no_server_counted_spend_a_budget_too() -> None:
+    running = account(tokens=410)
+    for _ in range(2):
+        assert running.exhausted_by_call() is None
+        running.begin_call(())
+        running.end_call()
+        usage = Usage(unknown_calls=1, estimated_tokens=100, sheets=2, left_out_frames=3)
+        running.charge(usage, cached=False, invalid=False, seconds=0.0)
+    assert running.exhausted_by_call() == "tokens"
+    ledger = running.ledger
+    assert (ledger.input_tokens, ledger.unknown_calls, ledger.estimated_tokens, ledger.tokens) == (0, 2, 200, 200)
+    assert (ledger.sheets, ledger.left_out_frames) == (4, 6)

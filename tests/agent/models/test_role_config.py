@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
 from agent.errors import BadSettings, KeyMissing
@@ -68,3 +73,64 @@ def test_a_missing_key_is_named_before_anything_is_asked(host: str, monkeypatch:
 def test_a_server_of_ones_own_needs_no_key(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert api_key(Role(model="m", base_url=f"http://{host}/v1"))
+
+
+def test_the_usual_variables_of_the_official_client_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ChatServer(lambda _: QUERIES, key="sk-mine") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+        monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+        monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
+        role = Role(model="tester")
+        assert role.base_url == server.base_url
+        [exchange] = ask(server, discover(), base_url=role.base_url)
+        headers = server.seen[0].headers
+    assert exchange.reply is not None
+    assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "project-1")
+    assert Role(model="m", base_url="http://localhost:8/v1").base_url == "http://localhost:8/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", " ")
+    assert Role(model="m").base_url == "https://api.openai.com/v1"
+
+
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8000")
+    with pytest.raises(BadSettings, match=r"got 'localhost:8000'; .*; base_url is that of OPENAI_BASE_URL"):
+        read_roles({"default": {"model": "m"}})
+
+
+def test_requests_go_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps({"choices": [{"message": {"content": json.dumps(QUERIES)}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Requests are recorded, not printed."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        role = Role(model="m", base_url="http://models.internal/v1", attempts=1)
+        try:
+            exchange = asyncio.run(OpenAIModel(role).ask(discover()))
+        finally:
+            server.shutdown()
+            thread.join()
+    assert exchange.reply is not None
+    assert asked == ["http://models.internal/v1/chat/completions"]
+
+
+def test_a_place_has_no_password_and_no_key() -> None:
+    role = Role(model="m", base_url="https://me:secret@models.example.org:8000/v1?key=hidden")
+    assert role.place == "https://models.example.org:8000/v1"

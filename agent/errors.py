@@ -11,6 +11,7 @@ KinodexError
       ModelUnreachable    the endpoint does not answer, or not in time
         NoCompletion        it answers, but not with a chat completion
       ModelRejected       the endpoint refuses the request: size, content, settings
+        ContextSpent        request and reply are longer than the model can hold, however far quotations are shortened
         AllRejected         it would refuse any other request too: this ends a run, other refusals are data
           KeyMissing          the endpoint wants a key and the environment holds none
           ModelUnknown        the endpoint has no model of that name
@@ -67,6 +68,14 @@ class NoCompletion(ModelUnreachable):
 
 class ModelRejected(ModelError):
     """The endpoint refuses the request: its size, content or settings."""
+
+
+class ContextSpent(ModelRejected):
+    """Request and reply are longer than the model's context; `limit_tokens` is its length, if the server names it."""
+
+    def __init__(self, message: str, limit_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.limit_tokens = limit_tokens
 
 
 class AllRejected(ModelRejected):

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
 
+REPLY_SHARE = 1 / 4
+"""The share of a context that is kept for the reply at most."""
+
 log = logging.getLogger(__name__)
 
 
@@ -57,6 +60,8 @@ class AcceptedForm:
         self.supports_tools = True
         self.images = role.images
         """The most pictures of a request; None while no request had too many."""
+        self.context_tokens = role.context_tokens
+        """What the model can hold; None while it is not known."""
         self._dropped: set[str] = set()
 
     def fit(self, request: CompletionRequest) -> FittedMessages:
@@ -69,12 +74,25 @@ class AcceptedForm:
     def _offers_tools(self, request: CompletionRequest) -> bool:
         return request.form == "tools" and self.supports_tools
 
+    @property
+    def reply_tokens(self) -> int:
+        """The most tokens of a reply: the role's, but no more than its share of a short context."""
+        most = self.role.max_tokens
+        return most if self.context_tokens is None else max(1, min(most, int(REPLY_SHARE * self.context_tokens)))
+
+    def limit_context(self, tokens: int) -> None:
+        """Remember that the model holds no more than so many tokens."""
+        if self.context_tokens is None or tokens < self.context_tokens:
+            self.context_tokens = tokens
+            change = f"a reply has {self.reply_tokens:,} at most, and what a longer request quotes is shortened"
+            self._warn(f"holds {tokens:,} tokens; {change}")
+
     def parameters(self, request: CompletionRequest) -> dict[str, object]:
         """Write the other fields of a request's body."""
         role = self.role
-        second_name = role.max_tokens if MAX_TOKENS in self._dropped else None
+        second_name = self.reply_tokens if MAX_TOKENS in self._dropped else None
         parameters: dict[str, object] = {
-            MAX_TOKENS: role.max_tokens,
+            MAX_TOKENS: self.reply_tokens,
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": request.temperature,
             "seed": role.seed,

@@ -43,7 +43,7 @@ def fit_request(request: Request[R], tokens: int, count: Callable[[Request[R]], 
         if shorter == request:
             break
         fallen = over - (count(shorter) - tokens)
-        removed = _quoted_characters(request) - _quoted_characters(shorter)
+        removed = quoted_characters(request) - quoted_characters(shorter)
         # words that a prompt does not show cost no tokens: larger steps get past them
         characters_a_token = max(1.0, removed / fallen) if fallen > 0 else 2 * characters_a_token
         request, over = shorter, over - fallen
@@ -81,9 +81,10 @@ def shorten_request(request: Request[R], characters: int) -> Request[R]:
     return _with(request, "clips", clips[::2]) if len(clips) > 1 else request
 
 
-def quotes_words(request: Request[Any]) -> bool:
-    """True if there is anything in a request that may be shortened."""
-    return any(getattr(request, name.partition(".")[0], ()) for name in QUOTED)
+def quoted_characters(request: Request[Any]) -> int:
+    """The characters of a request that may be shortened."""
+    names = [name.partition(".") for name in QUOTED]
+    return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
 
 
 def shorten_texts(texts: Sequence[str], characters: int) -> list[str]:
@@ -112,11 +113,6 @@ def _cut(text: str, limit: int) -> str:
     head = text[: head_room + 1].rpartition(" ")[0]
     tail = text[len(text) - (room - head_room) - 1 :].partition(" ")[2] if room > head_room else ""
     return f"{head}{GAP}{tail}".strip()
-
-
-def _quoted_characters(request: Request[Any]) -> int:
-    names = [name.partition(".") for name in QUOTED]
-    return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
 
 
 def _quoted(item: Any, attribute: str) -> str:

@@ -13,13 +13,14 @@ import logging
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
+from agent.core.work_clock import held
 from agent.models import provider_errors, refusals
 from agent.models.accepted_form import AcceptedForm, CompletionRequest
 from agent.models.completion import Completion, parse_completion
@@ -37,6 +38,7 @@ T = TypeVar("T")
 SEND_TIME_S = 0.002
 """A little longer than a request takes from its slot to the wire."""
 FIRST_WAIT_S = 0.5
+CONTEXT_NAMES = ("max_model_len", "context_length", "context_window", "max_context_length")
 LONGEST_WAIT_S = 30.0
 JITTER_S = 0.5
 
@@ -61,6 +63,7 @@ class Endpoint:
         self.role = role
         self.form = AcceptedForm(role)
         self._key = api_key(role)
+        self._listed = False
 
     @cached_property
     def _client(self) -> openai.AsyncOpenAI:
@@ -89,7 +92,7 @@ class Endpoint:
 
         Raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
         """
-        async with self._slots:
+        async with held(self._slots):
             completion = await self._complete(request)
         if self._slots.locked():
             # The next request goes out before this reply is worked on, which holds up the event loop.
@@ -136,22 +139,46 @@ class Endpoint:
         blind = refusals.most_images(error, count_pictures(messages)) == 0
         return blind or self.form.lesson(error, sent.parameters, messages) is not None
 
+    async def find_context(self) -> int | None:
+        """The tokens that the model can hold: what is known, else what the server lists; None if nobody says."""
+        if self.form.context_tokens is None and not self._listed:
+            self._listed = True
+            limit = listed_context(await self._models(), self.role.model)
+            if limit is not None:
+                self.form.limit_context(limit)
+        return self.form.context_tokens
+
     async def _explain(self, error: openai.APIStatusError, sent: Attempt) -> ModelError:
         pictures = count_pictures(sent.fitted.messages)
         return provider_errors.status_error(self.role, error, await self._model_names(error), pictures)
 
     async def _model_names(self, error: openai.APIStatusError) -> list[str] | None:
         """Names of the server's models, if the refusal may be about the model and the server lists them."""
-        import openai
-
         if not refusals.may_reject_model(error):
             return None
+        models = await self._models()
+        return None if models is None else [str(model["id"]) for model in models if "id" in model]
+
+    async def _models(self) -> list[dict[str, object]] | None:
+        """The models that the server lists, as it describes them; None if it lists none."""
+        import openai
+
         try:
             listed: object = await self._client.get("/models", cast_to=object)
         except (openai.OpenAIError, json.JSONDecodeError):
             return None
         models = listed.get("data") if isinstance(listed, dict) else None
-        return [str(model["id"]) for model in models if "id" in model] if isinstance(models, list) else None
+        return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else None
+
+
+def listed_context(models: Sequence[Mapping[str, object]] | None, model: str) -> int | None:
+    """The length of a model's context in a server's list; vLLM, OpenRouter, Groq and Mistral call it differently."""
+    for each in models or ():
+        lengths = [each.get(name) for name in CONTEXT_NAMES] if each.get("id") == model else []
+        known = [length for length in lengths if isinstance(length, int) and length > 0]
+        if known:
+            return known[0]
+    return None
 
 
 async def with_retries(

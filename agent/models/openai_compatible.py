@@ -15,14 +15,21 @@ from types import TracebackType
 from pydantic import TypeAdapter
 
 from agent.core.protocol import Detail, Exchange, R, Request, Usage
+from agent.core.work_clock import held
+from agent.errors import ContextSpent
 from agent.models.accepted_form import CompletionRequest
 from agent.models.completion import Completion
+from agent.models.context_fit import fit_context, quoted_characters
 from agent.models.endpoint import Endpoint
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
 from agent.models.structured_output import parse_reply, repair_messages, tool_parameters
 from agent.prompts.render import Message, hash_pictures, join_turns, request_message, turn_messages
 from agent.prompts.token_estimate import estimate_tokens, text_tokens
+
+LONG_CHARACTERS = 12_000
+"""Of quoted words: a request with more may not fit, so that the server's list of models is read once."""
+SHORTER = 0.8
 
 
 class OpenAIModel:
@@ -54,9 +61,9 @@ class OpenAIModel:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
-        completion, cached = await self._completion(request)
+        sent, completion, cached = await self._fitted_completion(request)
         reply, invalid = self._parse(completion, request)
-        usage = self._usage(completion, request)
+        usage = self._usage(completion, sent)
         if cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
         return Exchange(reply, invalid, usage, cached, completion.text, time.perf_counter() - started)
@@ -73,6 +80,47 @@ class OpenAIModel:
     ) -> None:
         await self.close()
 
+    async def _fitted_completion(self, request: Request[R]) -> tuple[Request[R], Completion, bool]:
+        """The request as it was sent, with its quotations shortened to the model's context, and what came of it.
+
+        A refusal for length tells how long the context is; then it is sent again, as often as that shortens it.
+        """
+        sent = await self._fit(request)
+        while True:
+            try:
+                return sent, *await self._completion(sent)
+            except ContextSpent as error:
+                if not self._learn_context(sent, error.limit_tokens):
+                    raise
+                shorter = await self._fit(request)
+                if shorter == sent and not self._fits(sent):
+                    raise
+                sent = shorter
+
+    def _learn_context(self, sent: Request[R], limit_tokens: int | None) -> bool:
+        """Learn from a refusal for length; False if nothing can be learnt that helps."""
+        form, tokens = self._endpoint.form, self._count(sent) + self._endpoint.form.reply_tokens
+        if limit_tokens is not None and limit_tokens < tokens:
+            form.limit_context(limit_tokens)
+            return True
+        # the server counts more than the estimate, or does not say how much it holds
+        form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
+        return quoted_characters(sent) > 0
+
+    def _fits(self, request: Request[R]) -> bool:
+        form = self._endpoint.form
+        return form.context_tokens is None or self._count(request) + form.reply_tokens <= form.context_tokens
+
+    async def _fit(self, request: Request[R]) -> Request[R]:
+        long = quoted_characters(request) > LONG_CHARACTERS
+        context_tokens = await self._endpoint.find_context() if long else self._endpoint.form.context_tokens
+        if context_tokens is None:
+            return request
+        return fit_context(request, context_tokens, self._endpoint.form.reply_tokens, self._count)
+
+    def _count(self, request: Request[R]) -> int:
+        return estimate_tokens(self._messages(request))
+
     async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
         """The completion, and True if it came from the cache."""
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
@@ -88,7 +136,7 @@ class OpenAIModel:
         if self._cache is None:
             return await self._endpoint.complete(wire_request), False
         key = self._key(wire_request, request.attempt)
-        async with self._cache.lock(key):
+        async with held(self._cache.lock(key)):
             stored = self._cache.get(key)
             if stored is not None:
                 return TypeAdapter(Completion).validate_python(stored), True

@@ -9,7 +9,15 @@ import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agent.errors import AllRejected, ModelError, ModelRejected, ModelUnknown, ModelUnreachable, NoCompletion
+from agent.errors import (
+    AllRejected,
+    ContextSpent,
+    ModelError,
+    ModelRejected,
+    ModelUnknown,
+    ModelUnreachable,
+    NoCompletion,
+)
 from agent.models import refusals
 from agent.models.role_config import Role
 
@@ -68,9 +76,8 @@ def _content_error(role: Role, error: openai.APIStatusError, message: str, image
     if refusals.is_context_spent(error):
         todo = f"lower the role's max_tokens ({role.max_tokens}) or image_side_px ({role.image_side_px}), show fewer"
         todo += " frames (`kinodex agents` lists the parameters), or serve the model with a longer context"
-        return ModelRejected(
-            f"the request and its reply are longer than {model!r} at {host} can hold ({message}); {todo}"
-        )
+        what = f"the request and its reply are longer than {model!r} at {host} can hold ({message}); {todo}"
+        return ContextSpent(what, refusals.context_limit(error))
     if error.status_code == 413:
         return ModelRejected(f"{host} finds the request too large ({message}); lower the role's image_side_px")
     return None

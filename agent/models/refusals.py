@@ -34,6 +34,7 @@ QUOTED = frozenset({"input", "ctx", "url", "failed_generation", "user_id"})
 """Keys of values that are the request's own, or beside the point."""
 SAYS_NOTHING = "provider returned error"
 _COUNT = re.compile(r"(?:at most|max is|up to)\s+(\d+)")
+_LIMIT = re.compile(r'context (?:length|size)[^0-9]{0,20}(\d+)|> (\d+) maximum|"n_ctx": (\d+)')
 _DEPTH = 6
 
 
@@ -148,6 +149,12 @@ def most_images(error: openai.APIStatusError, sent: int) -> int | None:
 def is_context_spent(error: openai.APIStatusError) -> bool:
     """True if request and reply are longer than the model's context."""
     return error.status_code in ABOUT_THE_REQUEST and _has(error, CONTEXT_WORDS)
+
+
+def context_limit(error: openai.APIStatusError) -> int | None:
+    """The length of the model's context in tokens, where a refusal names it."""
+    found = _LIMIT.search(all_words(error)) or _LIMIT.search(json.dumps(error.body))
+    return next(int(each) for each in found.groups() if each) if found else None
 
 
 def is_money_spent(error: openai.APIStatusError) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 
@@ -9,10 +10,14 @@ import pytest
 
 from agent.core.protocol import Turn
 from agent.core.question import Note, Question, Video
-from agent.models.context_fit import fit_context, fit_request, quotes_words, shorten_request, shorten_texts
+from agent.errors import ContextSpent
+from agent.models.context_fit import fit_context, fit_request, quoted_characters, shorten_request, shorten_texts
+from agent.models.openai_compatible import OpenAIModel
+from agent.models.role_config import Role
 from agent.prompts.render import render
 from agent.requests.answer import AnswerNotes, Guess
 from agent.variants.longvideoagent.requests import ChooseAction, Clip
+from tests.support.servers.chat_server import ChatServer, failing
 
 FILM = Video("a" * 32, "Film", 0.0, 600.0)
 QUESTION = Question("Who opens the door?", ("he", "she"))
@@ -91,7 +96,7 @@ def test_notes_keep_their_numbers():
     assert count(fitted) <= 500
     assert [note.start_s for note in fitted.notes] == [note.start_s for note in notes]
     assert all(note.text for note in fitted.notes)
-    assert quotes_words(request) and not quotes_words(Guess(question=QUESTION, videos=(FILM,)))
+    assert quoted_characters(request) == sum(len(note.text) for note in notes)
 
 
 def test_the_first_message_of_a_conversation_stays_the_same_from_turn_to_turn():
@@ -104,3 +109,67 @@ def test_the_first_message_of_a_conversation_stays_the_same_from_turn_to_turn():
     full = fit_context(replace(request, turns=turns * 8), 2_000, 200, count)
     assert count(full) <= 1_800
     assert len(render(full)) < len(render(first))
+
+
+def counted(body: dict) -> int:
+    """Tokens as a server counts them whose tokenizer needs one for three characters."""
+    return math.ceil(sum(len(str(message["content"])) for message in body["messages"]) / 3)
+
+
+def short_of_context(limit: int, *, names_it: bool):
+    """A server whose model holds `limit` tokens; it refuses what is longer in vLLM's words, or in few."""
+
+    def reply(body):
+        tokens = counted(body)
+        if tokens + body["max_tokens"] <= limit:
+            return "<answer>B</answer>"
+        long = f"This model's maximum context length is {limit} tokens. However, you requested {tokens} tokens"
+        return failing(400, long if names_it else "The prompt is too long.", type="BadRequestError")
+
+    return reply
+
+
+def sent_over(server: ChatServer, *requests, **settings):
+    async def asked():
+        async with OpenAIModel(Role(base_url=server.base_url, model="tester", **settings)) as model:
+            return [await model.ask(request) for request in requests]
+
+    return asyncio.run(asked())
+
+
+LONG = choosing(*(clip(number, 250) for number in range(1, 41)))
+"""Some 17,000 tokens of a master's prompt."""
+
+
+@pytest.mark.parametrize("names_it", [True, False])
+def test_a_refusal_for_length_is_sent_again_with_shorter_words(names_it):
+    with ChatServer(short_of_context(6_000, names_it=names_it)) as server:
+        first, second = sent_over(server, LONG, LONG)
+    assert (first.invalid, first.reply.option, second.reply.option) == (None, "B", "B")
+    refused = [each for each in server.seen if counted(each.body) + each.body["max_tokens"] > 6_000]
+    assert 1 <= len(refused) <= 8
+    assert counted(server.seen[-1].body) > 1_500
+    assert [each.body for each in server.seen[-2:]] == [server.seen[-1].body] * 2  # learnt, and the same again
+    assert server.problems == []
+
+
+def test_the_length_that_a_server_lists_is_kept_from_the_beginning():
+    with ChatServer(short_of_context(6_000, names_it=True)) as server:
+        server.model_facts = {"max_model_len": 6_000}
+        (exchange,) = sent_over(server, LONG)
+    assert exchange.reply is not None
+    assert len(server.seen) <= 2
+
+
+def test_the_length_in_a_roles_settings_is_kept_from_the_beginning():
+    with ChatServer(lambda body: "<answer>B</answer>") as server:
+        sent_over(server, LONG, context_tokens=4_000)
+        sent_over(server, LONG)
+    short, whole = (len(each.text) for each in server.seen)
+    assert short < 4 * 3_000 < whole
+
+
+def test_what_cannot_be_shortened_is_refused_with_what_to_do():
+    with ChatServer(short_of_context(60, names_it=True)) as server, pytest.raises(ContextSpent, match="longer than"):
+        sent_over(server, Guess(question=QUESTION, videos=(FILM,)))
+    assert len(server.seen) == 1

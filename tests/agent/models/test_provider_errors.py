@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from agent.errors import AllRejected, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
+from agent.errors import AllRejected, ContextSpent, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
 from agent.models import provider_errors
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
@@ -68,7 +68,7 @@ TOO_LONG = "This model's maximum context length is 8192 tokens (64 in the messag
         (
             400,
             {"error": {"message": TOO_LONG}},
-            ModelRejected,
+            ContextSpent,
             "lower the role's max_tokens (4096)",
         ),
         (413, "", ModelRejected, "finds the request too large (413); lower the role's image_side_px"),
@@ -154,12 +154,13 @@ def test_a_refused_key_is_an_error_at_once_and_is_not_told(monkeypatch: pytest.M
     assert len(server.seen) == 1
 
 
-def test_a_request_that_is_too_large_is_not_made_smaller_in_secret() -> None:
+def test_a_reply_longer_than_the_context_is_asked_for_shorter_once_and_said(caplog: pytest.LogCaptureFixture) -> None:
     said = failing(400, "max_tokens is too large: 5000. This model's maximum context length is 4096 tokens.")
     with ChatServer(lambda _: said) as server, pytest.raises(ModelRejected) as caught:
         ask(server, discover(), max_tokens=5000)
-    assert len(server.seen) == 1
+    assert [each.body["max_tokens"] for each in server.seen] == [5000, 1024]
     assert "4096" in one_line(caught)
+    assert "holds 4,096 tokens; a reply has 1,024 at most" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ def test_what_a_real_server_objects_to_is_recognised(recorded: dict[str, Any]) -
     assert refusals.may_reject_model(error) or "model" not in why
     assert refusals.is_money_spent(error) == ("quota" in why)
     assert refusals.is_context_spent(error) == ("context" in why)
+    assert refusals.context_limit(error) == recorded.get("context_limit")
     assert refusals.is_filtered(error) == ("filter" in why)
     assert refusals.most_images(error, 30) == (0 if "pictures" in why else recorded.get("most_images"))
     assert refusals.most_images(error, 0) is None, "a request without pictures is not refused for them"

@@ -131,6 +131,8 @@ class ChatServer:
     ) -> None:
         """`rejects` names what gets a 400: parameters, or "json_schema" and "json_object"; port 0 is any free one."""
         self.reply, self.models, self.key, self.rejects = reply, tuple(models), key, tuple(rejects)
+        self.model_facts: dict[str, object] = {}
+        """What the list of models says of each besides its name, as servers do that know its context's length."""
         self.seen: list[Seen] = []
         self.problems: list[str] = []
         self.closing = threading.Event()
@@ -266,7 +268,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/v1/models":
             models = [
-                {"id": name, "object": "model", "created": 0, "owned_by": "test"} for name in self.server.chat.models
+                {"id": name, "object": "model", "created": 0, "owned_by": "test", **self.server.chat.model_facts}
+                for name in self.server.chat.models
             ]
             self._send(200, {}, json.dumps({"object": "list", "data": models}).encode())
         else:

@@ -14,13 +14,15 @@ from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models, model_for
 from agent.core.question import Question
+from agent.core.side_by_side import gather_all
 from agent.environment import Environment
 from agent.errors import BadAnswer, BadSettings, NoUsableReply, OutOfBudget
-from agent.session import Session, gather_all
+from agent.session import Session
 from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import PriorEvidence
 from agent.variants.base import Variant, with_settings
 from agent.variants.registry import check_fit, find_variant
+from agent.verification import Gate
 
 ANSWER = TypeAdapter(Answer)
 UNLIMITED = Budget()
@@ -49,7 +51,7 @@ async def ask(
 
     `agent` is a name, a `Variant`, or a spec as `registry.find_variant` takes it; `parameters` are of its own class,
     or a mapping of those that are not the default. `question` without options may be a text.
-    `rules` say whether, and when, a model may find the evidence insufficient.
+    `rules` say whether, and when, a model may find the evidence insufficient, and if answers have to be verified.
     A follow-up question, one with evidence `seen` before, is first tried on that alone.
 
     Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one with language,
@@ -82,15 +84,25 @@ async def ask(
             rules,
         )
     )
-    try:
-        answer = await session.recall() or await chosen.run(session, parameters)
-    except OutOfBudget as over:
-        answer = await session.best_so_far(over=str(over))
-    except NoUsableReply as end:
-        answer = await session.best_so_far(reason=str(end))
+    answer = await session.account.clock.count(_answered(session, chosen, parameters))
     answer = validate_answer(answer, question, environment)
     on_event(Finished(answer))
     return answer
+
+
+async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answer:
+    gate = Gate(session) if session.rules.verify else None
+    answer = await _search(session, chosen, parameters)
+    return await gate.mark(answer) if gate else answer
+
+
+async def _search(session: Session, chosen: Variant, parameters: Any) -> Answer:
+    try:
+        return await session.recall() or await chosen.run(session, parameters)
+    except OutOfBudget as over:
+        return await session.best_so_far(over=str(over))
+    except NoUsableReply as end:
+        return await session.best_so_far(reason=str(end))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,27 +12,28 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from typing import Any, TypeVar
 
-from agent.answer import Answer, Evidence, Status
+from agent.answer import Answer, Status
 from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Account, Budget
-from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, citation_numbers, model_for
+from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
 from agent.core.question import Note, Question, ScoredSegment
+from agent.core.side_by_side import gather_all
 from agent.core.usable_replies import UsableReplies
+from agent.core.work_clock import time_limit
 from agent.environment import Environment
 from agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
+from agent.evidence import Shown, evidence_ranges, shown_numbers
 from agent.requests.answer import Answered, AnswerFrames, AnswerNotes, AnswerRequest, Conclusion, Recall, chosen_option
 from agent.requests.tree import Decide, Decision, ScoreKind
 from agent.trace.events import Decided, Event, Exchanged
 from agent.trace.replay_model import ReplayModel
 
 A = TypeVar("A")
-B = TypeVar("B")
 Emit = Callable[[Event], None]
-Shown = Sequence[ShownFrame | Note]
-"""The basis of an answer: frames that were shown, or notes in words."""
+Doubt = Callable[[Answered, Shown], Awaitable[str]]
+"""Says why an answer that rests on what was shown is in doubt; "" if it is not."""
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 
@@ -68,6 +69,10 @@ class Session:
         """The same of notes."""
         self.tentative: tuple[Answered, Shown] | None = None
         """An answer that the agent has but is not content with, and what it rests on."""
+        self.basis: tuple[Answered, Shown] | None = None
+        """The reply that the answer was made of, and what was shown."""
+        self.doubt: Doubt = _no_doubt
+        """The gate, for a search that could go on; set by `agent.verification`."""
         self.last_resort: Callable[[], LastWord | None] = lambda: None
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
@@ -152,7 +157,19 @@ class Session:
             return self._explore(_most_promising(candidates), forced=True)
         if decision.action == "explore" and decision.segment is not None:
             return self._explore(decision.segment, forced=False)
+        if decision.action == "answer" and (doubt := await self.doubt(decision, frames)):
+            return await self._explore_in_doubt(request, decision, doubt)
         return self._concluded(request, decision)
+
+    async def _explore_in_doubt(self, request: Decide, answer: Decision, doubt: str) -> int:
+        """Ask where to look after an answer that is in doubt; without a reply to that, where the score is highest."""
+        again = replace(
+            request, attempt=request.attempt + 2 * ATTEMPTS, complaint=doubt, bad_reply=answer.model_dump_json()
+        )
+        decision = await self.ask(again)
+        if decision is not None and decision.action == "explore" and decision.segment is not None:
+            return self._explore(decision.segment, forced=False)
+        return self._explore(_most_promising(request.candidates), forced=True)
 
     def _explore(self, segment: int, *, forced: bool) -> int:
         self.emit(Decided(self.account.rounds, "explore", segment, forced))
@@ -252,6 +269,7 @@ class Session:
     def answer(self, reply: Answered | None, shown: Shown, status: Status, reason: str = "") -> Answer:
         """Make the answer of a checked reply, with evidence among what was shown and the final bill."""
         text, option = (None, None) if reply is None else answer_text(self.question, reply)
+        self.basis = None if reply is None else (reply, shown)
         evidence = () if reply is None else evidence_ranges(self.environment, shown, reply.evidence)
         is_cited = reply is not None and any(number in reply.evidence for number in shown_numbers(shown))
         bill = (self.account.rounds, self.account.ledger)
@@ -270,9 +288,12 @@ class Session:
         model = self._model(request.role)
         self.account.begin_call(request.frames)
         try:
-            exchange = _checked(request, await self.in_time(model.ask(request)))
+            with self.account.clock.serving() as service:
+                exchange = _checked(request, await self.in_time(model.ask(request)))
         finally:
             self.account.end_call()
+        waited_s = service.waited_s
+        exchange = replace(exchange, seconds=max(0.0, exchange.seconds - waited_s), waited_s=waited_s)
         self.account.charge(
             exchange.usage, cached=exchange.cached, invalid=exchange.reply is None, seconds=exchange.seconds
         )
@@ -282,15 +303,23 @@ class Session:
         return exchange
 
     async def in_time(self, call: Awaitable[A]) -> A:
-        """Await a call; raises `OutOfBudget` if the time that is left runs out before its end."""
-        limit = asyncio.timeout(self.account.seconds_left)
+        """Await a call; raises `OutOfBudget` if the seconds of work that are left run out before its end."""
         try:
-            async with limit:
+            async with time_limit(lambda: self.account.seconds_left) as limit:
                 return await call
         except TimeoutError as error:
             if limit.expired():
                 raise OutOfBudget("seconds") from error
             raise
+
+    async def compute(self, function: Callable[..., A], *arguments: Any) -> A:
+        """Call a function that computes for long in a thread, in time; its work counts from its beginning there."""
+
+        def work() -> A:
+            with self.account.clock.working():
+                return function(*arguments)
+
+        return await self.in_time(asyncio.to_thread(work))
 
     @property
     def known_videos(self) -> set[str]:
@@ -315,6 +344,10 @@ class Session:
         return model
 
 
+async def _no_doubt(reply: Answered, shown: Shown) -> str:
+    return ""
+
+
 def _most_promising(candidates: Sequence[ScoredSegment]) -> int:
     """The number of the segment with the highest score that can be explored; of equals, one not explored before."""
     open_ones = [each for each in candidates if each.explorable]
@@ -325,58 +358,6 @@ def answer_text(question: Question, reply: Answered) -> tuple[str | None, int | 
     """The text and option index of a checked reply."""
     option = chosen_option(question, reply)
     return (reply.answer, None) if option is None else (question.options[option], option)
-
-
-def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]) -> tuple[Evidence, ...]:
-    """Time ranges of the frames, then notes, cited by their numbers; of all if none is cited; neighbours joined.
-
-    A citation of something that was never shown is no evidence and is left out.
-    """
-    ranges: list[Evidence] = []
-    for video_id, start_s, end_s in sorted(_range(environment, each) for each in cited_items(shown, cited)):
-        last = ranges[-1] if ranges else None
-        if last and last.video_id == video_id and start_s <= last.end_s:
-            ranges[-1] = Evidence(video_id, last.start_s, max(end_s, last.end_s))
-        else:
-            ranges.append(Evidence(video_id, start_s, end_s))
-    return tuple(ranges)
-
-
-def cited_items(shown: Shown, cited: Sequence[int]) -> Shown:
-    """The frames, then notes, cited by their numbers, all if none is cited; a look that failed is never among them."""
-    named = [each for number, each in zip(shown_numbers(shown), shown, strict=True) if number in cited] or shown
-    return [each for each in named if isinstance(each, ShownFrame) or not each.failed]
-
-
-def shown_numbers(shown: Shown) -> list[int]:
-    """The numbers by which frames, then notes are cited, in their order."""
-    frames = [each for each in shown if isinstance(each, ShownFrame)]
-    return list(chain(*citation_numbers(frames, shown[len(frames) :])))
-
-
-def _range(environment: Environment, shown: ShownFrame | Note) -> tuple[str, float, float]:
-    if isinstance(shown, Note):
-        return shown.video_id, shown.start_s, shown.end_s
-    return shown.video_id, *environment.shown_range(shown)
-
-
-async def gather_pair(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
-    """Await two calls at once; if one fails, the other is cancelled before the error goes on."""
-    tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
-    await gather_all(tasks)
-    return tasks[0].result(), tasks[1].result()
-
-
-async def gather_all(calls: Sequence[Awaitable[A]]) -> list[A]:
-    """Await calls at once, results in order; if one fails, the others are cancelled before its error goes on."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
 
 
 def _checked(request: Request[R], exchange: Exchange[R]) -> Exchange[R]:

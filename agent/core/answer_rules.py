@@ -24,11 +24,13 @@ class AnswerRules:
 
     Without `early_insufficient` a search goes on as long as something is left to look at and a budget allows it: a
     reply that gives up is not accepted before. With `force_choice` it never is: an answer has to be chosen, as the
-    papers' own evaluations demand.
+    papers' own evaluations demand. With `verify` a second look that is shown the evidence of an answer and nothing
+    else must come to the same answer (`agent.verification`).
     """
 
     force_choice: bool = False
     early_insufficient: bool = False
+    verify: bool = False
 
     @property
     def while_searching(self) -> Declining:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.protocol import ShownFrame, Usage
+from agent.core.work_clock import WorkClock
 from agent.errors import BadSettings
 
 GROWTH = 1.1
@@ -22,10 +22,11 @@ class Ledger:
     of the videos in question. `frames_with_kept` are `frames` and those behind captions that an earlier run paid for
     and this one read: the number to compare with papers that caption again. In a video without pictures, captions that
     stand in the place of frames count there. Tokens are those of the calls; `cached_tokens` are
-    among `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` is the time on
-    the clock. `declined` replies gave up where that was not accepted. `estimated_tokens` are those of the
-    `unknown_calls`, whose servers do not count; a budget counts them too. `sheets` are contact sheets that stood for
-    several frames, and `left_out_frames` found no place on one: counted among `frames` all the same.
+    among `input_tokens`. `model_seconds` adds up the calls, some of which run side by side; `seconds` are those of the
+    question's own work, without waiting for other questions (`agent.core.work_clock`). `declined` replies gave up where
+    that was not accepted. `estimated_tokens` are those of the `unknown_calls`, whose servers do not count; a budget
+    counts them too. `sheets` are contact sheets that stood for several frames, and `left_out_frames` found no place on
+    one: counted among `frames` all the same.
     """
 
     frames: int = 0
@@ -79,7 +80,8 @@ class Account:
 
     budget: Budget
     index_frames: int
-    started: float = field(default_factory=time.perf_counter)
+    clock: WorkClock = field(default_factory=WorkClock)
+    """Seconds of the question's own work: waiting for other questions is none."""
     rounds: int = 0
     _shown: set[tuple[str, int]] = field(default_factory=set)
     _captioned: set[tuple[str, int]] = field(default_factory=set)
@@ -91,13 +93,12 @@ class Account:
 
     @property
     def ledger(self) -> Ledger:
-        seconds = time.perf_counter() - self.started
         return replace(
             self._spent,
             frames=len(self._shown),
             frames_with_kept=len(self._shown | self._captioned),
             index_frames=self.index_frames,
-            seconds=seconds,
+            seconds=self.clock.seconds,
         )
 
     def shown_frame_nos(self, video_id: str) -> list[int]:

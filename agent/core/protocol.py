@@ -221,6 +221,10 @@ class Request(Attempt, Generic[R]):
         """What to do instead of "insufficient_evidence" where that is not allowed."""
         return "give the answer that the evidence supports best"
 
+    def pattern(self) -> str:
+        """A regular expression for replies of form "text", for constrained decoding; "" if any text is one."""
+        return ""
+
     def refusal(self) -> str:
         """Complain about a reply that gives up where `declining` does not allow it."""
         yet = " yet: there is more to look at" if self.declining == "later" else ""
@@ -241,6 +245,8 @@ class Exchange(Generic[R]):
     cached: bool = False
     raw: str = ""
     seconds: float = 0.0
+    waited_s: float = 0.0
+    """Seconds that it waited for other questions; they are no part of `seconds`."""
 
 
 class Model(Protocol):

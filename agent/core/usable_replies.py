@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 LOST_ROUNDS = 3
 """After so many rounds in a row without any usable reply a run ends."""
 LOST_REPLIES = 20
-"""After so many invalid replies a run without any usable one ends, in whatever round: some agents begin with hundreds of
-captions."""
+"""After so many invalid replies a run without any usable one ends, in whatever round: some agents begin with hundreds
+of captions."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agent.core.work_clock import held
 from agent.errors import ModelRejected
+from agent.models.constrained_decoding import Processor, TokenMasks
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +27,7 @@ class _Call:
     prompt: list[int]
     temperature: float
     stop: tuple[str, ...]
+    grammar: str = ""
     generated: list[int] | None = None
 
 
@@ -51,13 +54,16 @@ class Generator:
         ends = model.generation_config.eos_token_id
         ends = [] if ends is None else ends if isinstance(ends, list) else [ends]
         self._ends = sorted({*ends, tokenizer.eos_token_id} - {None})
+        self._masks: TokenMasks | None = None
         self._waiting: list[_Call] = []
         self._free = asyncio.Lock()
 
-    async def generate(self, prompt: Sequence[int], temperature: float, stop: tuple[str, ...] = ()) -> list[int]:
+    async def generate(
+        self, prompt: Sequence[int], temperature: float, stop: tuple[str, ...] = (), grammar: str = ""
+    ) -> list[int]:
         """Generate the next tokens: up to an end token or one of the texts `stop`, both included, or the limit.
 
-        Temperature 0 takes the likeliest token each time. Raises `ModelRejected` if the prompt is too long for the
+        `grammar` binds them (`constrained_decoding.reply_grammar`). Temperature 0 takes the likeliest token each time. Raises `ModelRejected` if the prompt is too long for the
         model.
         """
         if not self.has_room(len(prompt)):
@@ -65,9 +71,9 @@ class Generator:
                 f"{len(prompt)} tokens and {self.max_new_tokens} new ones are more than the {self.context_tokens} that "
                 "the model can hold; ask about a shorter video, or take another model"
             )
-        call = _Call(list(prompt), temperature, stop)
+        call = _Call(list(prompt), temperature, stop, grammar)
         self._waiting.append(call)
-        async with self._free:
+        async with held(self._free):
             if call.generated is None:
                 await asyncio.sleep(GATHER_S)
                 await self._run(self._batch_with(call))
@@ -108,8 +114,17 @@ class Generator:
                 attention_mask=mask,
                 generation_config=self._sampling(batch[0].temperature),
                 stopping_criteria=StoppingCriteriaList([ends]),
+                logits_processor=self._processors(batch, longest, model),
             )
         return [row[:end].tolist() for row, end in zip(whole[:, longest:], ends.lengths(whole), strict=True)]
+
+    def _processors(self, batch: list[_Call], longest: int, model: Any) -> list[Processor]:
+        grammars = [call.grammar for call in batch]
+        if not any(grammars):
+            return []
+        if self._masks is None:
+            self._masks = TokenMasks(self.tokenizer, int(model.config.vocab_size), self._ends)
+        return [self._masks.processor(grammars, longest)]
 
     def _padded(self, batch: list[_Call], longest: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Prompts and attention mask [n, longest], padded on the left."""

@@ -87,4 +87,5 @@ def _exchange(event: Exchanged) -> Record:
         "usage": plain(exchange.usage),
         "cached": exchange.cached,
         "seconds": exchange.seconds,
+        "waited_s": exchange.waited_s,
     }

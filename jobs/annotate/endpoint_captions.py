@@ -170,7 +170,7 @@ def _collect(captions: CaptionBatch, replies: Sequence[CaptionReply]) -> None:
 async def _describe_all(
     model: OpenAIModel, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
 ) -> list[CaptionReply]:
-    from agent.session import gather_all
+    from agent.core.side_by_side import gather_all
 
     pairs = zip(segments, shown, strict=True)
     return await gather_all([_describe(model, segment, frames) for segment, frames in pairs])

@@ -101,8 +101,12 @@ def test_one_that_fails_stops_the_others(environment):
     def failing(request):
         raise ZeroDivisionError
 
+    class Waiting(ScriptedModel):
+        async def ask(self, request):
+            await asyncio.Event().wait()
+
     tasks = [Task(FIRST, environment, ScriptedModel(failing), agent="uniform")]
-    tasks += [Task(NEXT, environment, ScriptedModel(explorer), on_event=events.append)] * 3
+    tasks += [Task(NEXT, environment, Waiting(explorer), on_event=events.append)] * 3
     with pytest.raises(ZeroDivisionError):
         asyncio.run(ask_many(tasks, together=1))
     assert not any(isinstance(event, Finished) for event in events)

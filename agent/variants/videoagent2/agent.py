@@ -98,7 +98,7 @@ class _Search:
         self.summaries: tuple[Note, ...] = ()
         self.notes: tuple[Note, ...] = ()
         self.plan: tuple[str, ...] = ()
-        self.step, self.thought = 0, ""
+        self.step, self.thought, self.doubt = 0, "", ""
         self.rounds = parameters.rounds if session.account.budget.rounds is None else session.account.budget.rounds
         self.bank = 0
         self.best: Assessment | None = None
@@ -112,8 +112,12 @@ class _Search:
             assessment = await self._assess(number)  # line 4
             over = self.session.over() or ""
             sure = assessment is not None and assessment.confidence >= self.parameters.enough
-            if sure or over or not self.parameters.tools or self._plan_is_carried_out():  # line 5
+            if over or not self.parameters.tools or self._plan_is_carried_out():
                 return await self._answer(assessment, "" if sure else over)  # line 17
+            if sure and assessment is not None:  # line 5
+                self.doubt = await self.session.doubt(assessment, self.notes)
+                if not self.doubt:
+                    return await self._answer(assessment, "")
             call = await self._next_call(number, assessment)  # lines 8 to 12
             await self._retrieve(number, call)  # lines 13 and 14
 
@@ -136,7 +140,9 @@ class _Search:
 
     async def _assess(self, number: int) -> Assessment | None:
         """The answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
-        request = Assess(**self._bank(), number=number, most=self.rounds, reasoning=self.parameters.plan)
+        request = Assess(
+            **self._bank(), number=number, most=self.rounds, reasoning=self.parameters.plan, doubt=self.doubt
+        )
         reply = await self.session.ask(request)
         if reply is not None:
             if reply.confidence and (self.best is None or reply.confidence >= self.best.confidence):
@@ -148,6 +154,7 @@ class _Search:
         """Create the plan, or adjust it, and name its first tool call (section 3.3); None without a valid one."""
         given = {**self._bank(), "toolbox": self._toolbox(number)}
         confidence, doubt = (assessment.confidence, assessment.reasoning) if assessment else (0.0, "")
+        doubt = self.doubt or doubt
         if not self.parameters.plan or (self.plan and not self.parameters.adjust_plan):
             self.step += 1
             action = await self.session.ask(CallTool(**given, plan=self.plan, step=self.step))

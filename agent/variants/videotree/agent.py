@@ -24,7 +24,6 @@ Ablations (section 4): "no adaptive breadth" keeps the first clusters, "no depth
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -91,7 +90,7 @@ class _Tree:
         over = self.session.over()
         if not over:
             self.session.account.begin_round()
-            below = await self.session.in_time(asyncio.to_thread(self._deepen, clusters, relevances))
+            below = await self.session.compute(self._deepen, clusters, relevances)
             await self._read(below, "deepen")
             over = self._cut(below)
             nodes += below
@@ -108,11 +107,11 @@ class _Tree:
 
     async def _broaden(self) -> tuple[list[Cluster], dict[int, int]]:
         """Adaptive breadth (3.1): clusters, ever more until enough are highly relevant; and their relevances."""
-        count, in_time = self.parameters.breadth, self.session.in_time
+        count = self.parameters.breadth
         while True:
             self.session.account.begin_round()
             # Aside, since the frames of many hours take seconds, in which other questions are to be answered.
-            clusters = await in_time(asyncio.to_thread(k_means, self.units, count, self.parameters.seed))
+            clusters = await self.session.compute(k_means, self.units, count, self.parameters.seed)
             await self._read([cluster.middle for cluster in clusters], "broaden")
             relevances = await self._relevances(clusters)
             high = sum(level == HIGHLY_RELEVANT for level in relevances.values())

@@ -21,8 +21,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from agent.core.side_by_side import gather_all
 from agent.errors import ModelRejected, NoUsableReply
-from agent.session import gather_all
 from jobs.benchmarks.samples import Sample
 from jobs.console.output import LINE_EVERY_S, duration, print_every
 from jobs.errors import CostReached

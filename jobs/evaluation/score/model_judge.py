@@ -12,11 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.core.protocol import Model
+from agent.core.side_by_side import gather_all
 from agent.errors import AllRejected, ModelRejected
 from agent.requests.judge import JudgeAnswer
-from agent.session import ATTEMPTS, gather_all
+from agent.session import ATTEMPTS
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import JUDGED, open_for_append, read_items, read_judgements, read_plan, read_results
+from jobs.evaluation.run.run_folder import JUDGED, open_for_append, read_items, read_judgements, read_plan, read_run
 from jobs.evaluation.run.types import Judgement
 from jobs.model_choice import ModelChoice, describe_models, role_models
 
@@ -66,7 +67,7 @@ def open_cases(run: Path, judge: str) -> list[Case]:
     }
     items = {item.item_id: item for item in read_items(run)}
     cases = []
-    for record in read_results(run):
+    for record in read_run(run).records:
         item = items[record.item_id]
         if record.text and item.truth.text and (record.contender, record.item_id) not in scored:
             request = JudgeAnswer(question=item.question.text, reference=item.truth.text, answer=record.text)

@@ -161,7 +161,7 @@ def test_a_spent_budget_stops_a_detector(library):
         run(detect(session, frames(session, 5), "thing"))
     spent = session_of(library, lambda frames, label: [], Budget(seconds=1e-9))
     with pytest.raises(OutOfBudget, match="seconds"):
-        run(track(spent, film_id(spent), "thing", 0, 9))
+        run(spent.account.clock.count(track(spent, film_id(spent), "thing", 0, 9)))
 
 
 def test_zoom_shows_a_part_as_large_as_the_frame(library):

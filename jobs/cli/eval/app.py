@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from jobs.cli.eval import check as eval_check_command
+from jobs.cli.eval import import_answers as eval_import_command
 from jobs.cli.eval import judge as eval_judge_command
 from jobs.cli.eval import report as eval_report_command
 from jobs.cli.eval import run as eval_run_command
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.command("run")(eval_run_command.eval_run)
 app.command("check")(eval_check_command.check)
+app.command("import")(eval_import_command.import_answers)
 app.command("judge")(eval_judge_command.judge)
 app.command("report")(eval_report_command.report)
 app.command("compare")(eval_report_command.compare)

@@ -198,6 +198,7 @@ def facts(report: EvalReport) -> list[str]:
     lines.append(f"{report.title}: {asked}{only}{guess}{judge}")
     lines.append("models: " + ", ".join(f"{role} {name}" for role, name in report.models.items()))
     lines += [f"{name}: {report.facts[name]}" for name in SHOWN_FACTS if report.facts.get(name, "none") not in UNSAID]
+    lines += [f"{each.name}: {report.facts[each.name]}" for each in report.standings if each.name in report.facts]
     cost = report.index_cost
     held = f"{cost.frames:,} frames and {cost.captions:,} captions"
     space = f", in {report.facts['space']}" if "space" in report.facts else ""

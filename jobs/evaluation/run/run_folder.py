@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
+IMPORTED = "imported"
 REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"
 SLUG_CHARACTERS = 60
 
@@ -82,14 +83,29 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ImportedSystem:
+    """A system whose answers were given elsewhere: the file that they are from, and what is to be said of it."""
+
+    system: System
+    source: str
+    sha256: str
+    notes: tuple[str, ...]
+    results: tuple[SampleResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """The content of a run's folder, except its traces."""
+    """The content of a run's folder, except its traces.
+
+    The contenders of its `plan` and its `records` are those of the run, then those of `imported` systems.
+    """
 
     folder: Path
     plan: RunPlan
     items: tuple[Sample, ...]
     records: tuple[SampleResult, ...]
     judgements: tuple[Judgement, ...]
+    imported: tuple[ImportedSystem, ...] = ()
 
     @property
     def judge(self) -> str | None:
@@ -99,7 +115,10 @@ class Run:
 
 def read_run(folder: Path) -> Run:
     """Read a run, finished or not; raise `UsageError` if the folder holds none, or one that cannot be read."""
-    return Run(folder, read_plan(folder), read_items(folder), read_results(folder), read_judgements(folder))
+    plan, imported = read_plan(folder), read_imported(folder)
+    plan = replace(plan, contenders=(*plan.contenders, *(each.system for each in imported)))
+    results = (*read_results(folder), *(result for each in imported for result in each.results))
+    return Run(folder, plan, read_items(folder), results, read_judgements(folder), imported)
 
 
 def read_plan(run: Path) -> RunPlan:
@@ -130,6 +149,23 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
     """Read the judgements of a run; of an answer judged again by the same judge the last one counts."""
     lines = _lines(run / JUDGED, Judgement) if (run / JUDGED).exists() else ()
     return tuple({(each.contender, each.item_id, each.judge): each for each in lines}.values())
+
+
+def read_imported(run: Path) -> tuple[ImportedSystem, ...]:
+    """Read the imported systems of a run, by name."""
+    adapter, found = TypeAdapter(ImportedSystem), []
+    for path in sorted((run / IMPORTED).glob("*.json")):
+        try:
+            found.append(adapter.validate_json(_read(path)))
+        except ValidationError as error:
+            raise _unreadable(path, error) from error
+    return tuple(sorted(found, key=lambda each: each.system.name))
+
+
+def write_imported(run: Path, imported: ImportedSystem) -> None:
+    """Write an imported system into a run's folder, in the place of one of its name."""
+    path = run / IMPORTED / f"{slug(imported.system.name)}.json"
+    write_whole(path, TypeAdapter(ImportedSystem).dump_json(imported, indent=1) + b"\n")
 
 
 def begin_run(run: Path, plan: RunPlan, samples: Sequence[Sample]) -> None:

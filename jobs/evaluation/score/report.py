@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.core.answer_rules import AnswerRules
 from jobs.benchmarks.samples import MissingVideo, Problem, Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import REPORT, IndexCost, RunPlan, first_defect, read_run, write_whole
+from jobs.evaluation.run.run_folder import REPORT, IndexCost, Run, RunPlan, first_defect, read_run, write_whole
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender, has_answer
@@ -162,6 +162,7 @@ def report_run(folder: Path) -> EvalReport:
     """Make the report of a run, and write it as report.json into the run's folder."""
     run = read_run(folder)
     report = make_report(run.plan, run.items, run.records, run.judgements)
+    report = replace(report, facts={**report.facts, **_sources(run)})
     write_whole(folder / REPORT, as_json(report))
     return report
 
@@ -315,6 +316,14 @@ def _facts(plan: RunPlan) -> dict[str, str]:
         "part of the benchmark": plan.part,
         "questions chosen": "all" if plan.limit is None else f"{plan.limit} with seed {plan.seed}",
         "kinodex": plan.version,
+    }
+
+
+def _sources(run: Run) -> dict[str, str]:
+    """Say from which file each imported system is, and what is to be said of it."""
+    return {
+        each.system.name: "; ".join((f"imported from {each.source}, sha256 {each.sha256[:12]}", *each.notes))
+        for each in run.imported
     }
 
 

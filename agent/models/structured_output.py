@@ -169,6 +169,9 @@ def _next_opening(text: str, start: int) -> int:
 
 def _first_misfits(error: ValidationError) -> str:
     """The first few misfits with their paths: "segments.0.score: Input should be ..."."""
-    misfits = [f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors()]
+    misfits = [
+        f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg'].removeprefix('Value error, ')}"
+        for each in error.errors()
+    ]
     more = len(misfits) - SHOWN_PROBLEMS
     return "; ".join(misfits[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

@@ -180,10 +180,11 @@ def example_answer(question: Question, numbers: Sequence[int]) -> Mapping[str, A
     Its letter differs from question to question: one that were always the same would draw a weak model's answers.
     """
     why = "The ball lies behind the goal in the last frames, and it was in front of it before."
-    option, answer = None, "the ball rolls behind the goal"
+    said: dict[str, str | None] = {"option": None, "answer": "the ball rolls behind the goal"}
     if question.options:
-        option, answer = question.lettered[zlib.crc32(question.text.encode()) % len(question.options)][0], None
-    return {"reasoning": why, "option": option, "answer": answer, "evidence": [*numbers[:1]]}
+        letter, _ = question.lettered[zlib.crc32(question.text.encode()) % len(question.options)]
+        said = {"option": letter, "answer": None}
+    return {"reasoning": why, **said, "evidence": [*numbers[:1]]}
 
 
 def check_answer(question: Question, reply: Answered) -> None:

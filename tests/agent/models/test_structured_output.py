@@ -9,10 +9,10 @@ import pytest
 
 from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
-from agent.models.structured_output import json_values, parse_json
+from agent.models.structured_output import json_values, parse_json, parse_reply
 from agent.requests.tree import Decision, Queries, SegmentScores
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, in_turn
-from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, score
+from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, score
 
 
 @pytest.mark.parametrize("reply", [Queries, SegmentScores, Decision])
@@ -160,3 +160,38 @@ def test_a_repair_shows_the_call_and_asks_for_one_call() -> None:
     assert "give one" in wish["content"]
     assert "one call of one tool" in wish["content"]
     assert server.seen[1].tools
+
+
+def test_a_model_that_thinks_before_it_writes_is_not_asked_for_its_reasons() -> None:
+    with ChatServer(lambda _: QUERIES) as server:
+        [exchange] = ask(server, discover(), reasoning=False)
+        ask(server, discover())
+    assert exchange.reply == Queries(queries=QUERIES["queries"])
+    schemas = [seen.body["response_format"]["json_schema"]["schema"] for seen in server.seen]
+    assert [list(each["properties"]) for each in schemas] == [["queries"], ["reasoning", "queries"]]
+    assert ["reasoning" in seen.text for seen in server.seen] == [False, True]
+
+
+def test_reasons_under_another_name_are_read_and_never_make_a_reply_invalid() -> None:
+    for said in ({"thought": "late"}, {"Explanation": "late"}, {"rationale": ["late"]}, {"reasoning": "late"}):
+        assert parse_json(json.dumps({**said, **QUERIES}), discover()) == Queries(
+            reasoning="late", queries=QUERIES["queries"]
+        )
+    assert parse_json(json.dumps({"reasoning": {"step": 1}, **QUERIES}), discover()).reasoning == '{"step": 1}'
+
+
+def test_two_replies_that_differ_in_their_reasons_alone_are_one() -> None:
+    text = f"{json.dumps({'reasoning': 'a', **QUERIES})} or {json.dumps({'reasoning': 'b', **QUERIES})}"
+    assert parse_json(text, discover()).queries == QUERIES["queries"]
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_of_json_is_refused(constant: str) -> None:
+    with pytest.raises(InvalidReply, match=f"holds {constant}"):
+        parse_json('{"segments": [{"segment": 1, "score": ' + constant + "}]}", score())
+
+
+def test_a_complaint_is_one_line_that_can_be_shown_to_a_model_again() -> None:
+    reply, invalid = parse_reply(json.dumps({**ANSWER, "option": "9\n" * 5000, "answer": None}), decide())
+    assert reply is None and invalid is not None
+    assert len(invalid) <= 400 and "\n" not in invalid

@@ -42,6 +42,9 @@ class Answer:
     evidence_cited: bool = True
     """False if the reply named nothing that was shown: then `evidence` is all that the model had before it."""
 
+    supported: bool | None = None
+    """With the gate (`AnswerRules.verify`): True if a second look at `evidence` alone came to it; None without one."""
+
     @property
     def letter(self) -> str | None:
         return None if self.option is None else string.ascii_uppercase[self.option]

@@ -49,6 +49,7 @@ def ask(
     max_cost: options.MaxCostOption = None,
     force_choice: ending.ForceChoiceOption = False,
     early_insufficient: ending.EarlyInsufficientOption = False,
+    verify: ending.VerifyOption = False,
     anyway: ending.AnywayOption = False,
     input_price: options.InputPriceOption = 0.0,
     output_price: options.OutputPriceOption = 0.0,
@@ -72,7 +73,7 @@ def ask(
 
     query = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    rules = ending.answer_rules(force_choice, early_insufficient)
+    rules = ending.answer_rules(force_choice, early_insufficient, verify)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
     options.check_cost(choice, max_cost)
     _check_trace(trace, continue_)

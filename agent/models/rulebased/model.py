@@ -11,6 +11,7 @@ thoughts, tool calls, summaries, guesses), and does not imitate it badly.
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Sequence
 from itertools import chain, cycle, pairwise
 from typing import Any
@@ -27,6 +28,7 @@ from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze
 from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.verify import Verify
 from agent.variants.eea.requests import ScoreAndPropose
 from agent.variants.longvideoagent.requests import LocateClips, ReadFrames
 from agent.variants.vca.requests import ChooseFrames
@@ -59,6 +61,8 @@ class RuleBasedModel:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
         reply = request.Reply.model_validate(_cite_by_number(request, self._reply(request)))
+        if reply.declines and request.declining == "never":
+            reply = request.Reply.model_validate(self._choose_option(request))
         return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
 
     def _reply(self, request: Request[Any]) -> dict[str, Any]:
@@ -81,7 +85,7 @@ class RuleBasedModel:
                 return self._answer_frames_or_notes(request)
             case DescribeSegment() | ReadFrames() | CaptionFrames() | OverviewVideo() | SkimRange() | FocusClip():
                 return describe_reply(self.environment, request)
-            case Recall():
+            case Recall() | Verify():
                 return self._recall(request)
             case AnswerNotes(question=question, notes=notes):
                 return _answer_notes(question, notes)
@@ -99,6 +103,16 @@ class RuleBasedModel:
             f"the built-in model compares pictures with words and has no language for {type(request).__name__}; "
             "this agent needs a language model; give --model and --base-url"
         )
+
+    def _choose_option(self, request: Request[Any]) -> dict[str, Any]:
+        """Choose the option that the frames show best though it is not visible, without frames one by chance."""
+        question: Question = request.question  # type: ignore[attr-defined]
+        if not question.options:
+            return {"action": "insufficient_evidence"}
+        at = zlib.crc32(question.text.encode()) % len(question.options)
+        if request.frames:
+            at = int(match_frames(self.environment, cloze_statements(question).options, request.frames).max(0).argmax())
+        return {"action": "answer", "option": question.lettered[at][0], "answer": None, "evidence": []}
 
     def _score(self, request: ScoreSegments) -> list[dict[str, Any]]:
         """Score each segment by the best match of a statement with the frames at its borders."""
@@ -162,7 +176,7 @@ class RuleBasedModel:
         clear = self._recall(request)
         return clear if clear["action"] == "answer" else self._answer_frames(request.question, request.frames)
 
-    def _recall(self, request: Recall | AnswerFrames) -> dict[str, Any]:
+    def _recall(self, request: Recall | Verify | AnswerFrames) -> dict[str, Any]:
         """Answer what the frames, else the notes, show clearly; for a follow-up, those of earlier questions."""
         verdict = judge_frames(self.environment, request.question, request.frames)
         if frames_settle(verdict):

@@ -92,7 +92,10 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
             exchange = replace(exchange, reply=None, invalid=request.refusal())
         if exchange.reply is not None and not exchange.reply.acts:  # lines 20 to 23
             sufficient = exchange.reply.action == "answer"
-            return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
+            doubt = await session.doubt(exchange.reply, episode.basis) if sufficient else ""
+            if not doubt:
+                return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
+            exchange = replace(exchange, reply=None, invalid=doubt)
         episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
 
 

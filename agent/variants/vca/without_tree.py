@@ -57,7 +57,8 @@ async def _choose(
     reply = await session.ask_to_search(request)
     if reply is None:
         return await session.conclude(final_request(session, memory), reason=NO_DECISION)
-    if reply.declines and request.declining != "allowed":
+    doubt = await session.doubt(reply, frames) if reply.action == "answer" else ""
+    if doubt or (reply.declines and request.declining != "allowed"):
         video_id = max(unseen_s, key=lambda each: len(unseen_s[each]))
         left_s = unseen_s[video_id]
         return video_id, spread(float(left_s[0]), float(left_s[-1]), left_s, count)

@@ -97,7 +97,9 @@ class _Rounds:
                 if predicted and predicted.action == "answer":
                     self.session.tentative = predicted, self.notes
                 if predicted and await self._confidence(predicted) >= self.parameters.sure:  # lines 4 to 6
-                    return self._answer(predicted)
+                    sufficient = predicted.action == "answer"
+                    if not sufficient or not await self.session.doubt(predicted, self.notes):
+                        return self._answer(predicted)
             frames = await self._retrieve()  # lines 8 and 9
             if not frames:
                 return self._answer(predicted) if predicted else await self.session.conclude(self._answering())

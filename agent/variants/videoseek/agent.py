@@ -113,9 +113,12 @@ class _Seeker:
                 return await self.session.conclude(self._last_word(), over)
             thought = await self._think(step)
             action = await self._act()
+            doubt = ""
             if action is not None and action.tool == "answer" and not self._gives_up_early(action):
-                return self._answer(action, thought)
-            await self._observe(action, thought)
+                doubt = "" if action.declines else await self.session.doubt(action, self.notes)
+                if not doubt:
+                    return self._answer(action, thought)
+            await self._observe(action, thought, doubt)
 
     async def _think(self, step: int) -> str:
         self._say("user", STEP.format(step=step, steps=self.task["steps"]))
@@ -135,11 +138,13 @@ class _Seeker:
             self._say("assistant", json.dumps({"tool": action.tool, **arguments(action)}, ensure_ascii=False))
         return action
 
-    async def _observe(self, action: Action | None, thought: str) -> None:
+    async def _observe(self, action: Action | None, thought: str, doubt: str) -> None:
         """Run the tool, and add its findings, or why it failed, to the trajectory."""
         found: tuple[Note, ...] = ()
         problem = "" if action else "there was no call that could be read"
         try:
+            if doubt:
+                raise InvalidReply(doubt)
             if action and action.declines:
                 raise InvalidReply("the search goes on until the last step")
             found = await self.tools.use(action) if action else ()

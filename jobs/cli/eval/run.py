@@ -62,6 +62,7 @@ def eval_run(
     max_cost: options.MaxCostOption = None,
     force_choice: ending.ForceChoiceOption = False,
     early_insufficient: ending.EarlyInsufficientOption = False,
+    verify: ending.VerifyOption = False,
     anyway: ending.AnywayOption = False,
     at_once: options.AtOnceOption = 32,
     ray: RayOption = False,
@@ -92,7 +93,7 @@ def eval_run(
     prices = input_price, output_price
     choice = ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
     options.check_cost(choice, max_cost, stop_at_cost)
-    rules = ending.answer_rules(force_choice, early_insufficient)
+    rules = ending.answer_rules(force_choice, early_insufficient, verify)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     context = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space, rules)
     systems = parse_systems(agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language)

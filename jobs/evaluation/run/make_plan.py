@@ -189,7 +189,9 @@ def _in_words(plan: RunPlan, name: str) -> str:
         units = {"cost": "in cost"}
         return ", ".join(f"{value} {units.get(name, name)}" for name, value in limits if value is not None) or "none"
     if name == "rules":
-        return "an answer has to be chosen" if value.force_choice else "early" if value.early_insufficient else "usual"
+        ending = "early" if value.early_insufficient else "usual"
+        ending = "an answer has to be chosen" if value.force_choice else ending
+        return f"{ending}, verified" if value.verify else ending
     if name == "prices":
         return "; ".join(f"{role}: {price}" for role, price in plan.prices.items()) or "none"
     if name == "items":

@@ -72,9 +72,15 @@ class SegmentScores(Reply):
         if isinstance(value, list):
             return {"segments": value}
         if isinstance(value, Mapping) and "segments" not in value:
-            keyed = [(str(name), each) for name, each in value.items()]
-            return {"segments": [_keyed_score(*each) for each in keyed if each[0].casefold() not in REASONING_NAMES]}
+            beside = {name: each for name, each in value.items() if _is_beside(str(name).casefold())}
+            keyed = [(str(name), each) for name, each in value.items() if name not in beside]
+            return {**beside, "segments": [_keyed_score(*each) for each in keyed]}
         return value
+
+
+def _is_beside(name: str) -> bool:
+    """True for a key that names no segment: reasons, and queries, which some requests ask for in the same reply."""
+    return name in REASONING_NAMES or name.startswith(("query", "queries"))
 
 
 def _keyed_score(name: str, value: object) -> dict[str, object]:

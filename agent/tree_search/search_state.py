@@ -74,8 +74,8 @@ class Memory:
     """The frames that a policy is shown, in the order of their arrival.
 
     Room for new frames is made before they arrive, so that what a round showed is seen by all its requests. The frames
-    with the lowest rewards leave first, of nearly equal ones (`ALIKE`) the latest; one without a reward (None) counts
-    as the lowest. Each leaving ends the part of a prompt that a prefix cache serves, so frames leave in batches: once
+    with the lowest rewards leave first, of nearly equal ones (`ALIKE`) the latest; before them those without a reward
+    (None), the oldest first. Each leaving ends the part of a prompt that a prefix cache serves, so frames leave in batches: once
     more than `capacity + slack` would be held, down to a third of `slack` below `capacity`, the new ones counted.
     """
 
@@ -88,7 +88,7 @@ class Memory:
         if len(self.held) + count <= self.capacity + self.slack:
             return []
         leaving = min(len(self.held), len(self.held) + count - max(1, self.capacity - self.slack // 3))
-        worst = sorted(range(len(self.held)), key=lambda at: (self._worth(at), -at))[:leaving]
+        worst = sorted(range(len(self.held)), key=self._worth)[:leaving]
         evicted = [self.held[at][0] for at in sorted(worst)]
         self.held = [each for at, each in enumerate(self.held) if at not in worst]
         return evicted
@@ -102,9 +102,9 @@ class Memory:
         """The frames held, in the order of arrival."""
         return tuple(frame for frame, _ in self.held)
 
-    def _worth(self, at: int) -> float:
+    def _worth(self, at: int) -> tuple[float, int]:
         reward = self.held[at][1]
-        return -1.0 if reward is None else reward // ALIKE
+        return (-1.0, at) if reward is None else (reward // ALIKE, -at)
 
 
 def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:

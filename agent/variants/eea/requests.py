@@ -21,12 +21,12 @@ class ScoresAndQueries(SegmentScores):
     @model_validator(mode="before")
     @classmethod
     def _read_queries(cls, value: object) -> object:
-        """Read queries beside scores by name, which are then not taken for the name of a segment."""
-        if not isinstance(value, Mapping) or "segments" in value:
+        """Read queries by name, "query1" and so on, as the paper's prompt has them."""
+        if not isinstance(value, Mapping) or "queries" in value:
             return value
-        named = {name: each for name, each in value.items() if str(name).casefold().startswith("quer")}
-        texts = [text for each in named.values() for text in (each if isinstance(each, list) else [each])]
-        return {"segments": {name: each for name, each in value.items() if name not in named}, "queries": texts}
+        named = [name for name in value if str(name).casefold().startswith("query")]
+        kept = {name: each for name, each in value.items() if name not in named}
+        return {**kept, "queries": [value[name] for name in named]}
 
 
 @dataclass(frozen=True, kw_only=True)

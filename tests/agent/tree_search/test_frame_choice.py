@@ -1,4 +1,4 @@
-"""Choice of frames: anchors and the videos that they rank, and coverage, compared with every choice there is."""
+"""Choice of what to look at: videos by what matches, and coverage, compared with every choice there is."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from rich.console import Console
 
 from agent.ask_questions import ask
 from agent.core.budget import Budget
-from agent.core.question import Anchor, Earlier, Question
+from agent.core.question import Earlier, Question
 from agent.environment import Environment
 from agent.requests.answer import Recall
 from agent.requests.tree import Decide, DiscoverQueries
 from agent.trace.events import Event, Ranked, Remembered
 from agent.trace.followup import PriorEvidence
-from agent.tree_search.frame_choice import CLIP_S, anchors, cover, find_matches, new_queries, spread
+from agent.tree_search.anchors import find_matches, per_video
+from agent.tree_search.frame_choice import CLIP_S, cover, new_queries, spread
 from agent.variants.eea.agent import EEAParameters
 from agent.variants.vca.agent import VCAParameters
 from jobs.console.tree_view import TreeView
@@ -98,7 +99,9 @@ def test_a_video_that_matches_everywhere_is_not_thought_less_of(library):
     all_about = next(video_id for video_id, title in titles.items() if title == "all about it")
     alone = environment.search([KITE], all_about, 1, CLIP_S)[0]
     beside_others = next(
-        each for each in anchors(find_matches(environment, [KITE], 1, CLIP_S), CLIP_S) if each.video_id == all_about
+        each
+        for each in find_matches(environment, [KITE], 1, per_video(environment, lambda video: CLIP_S))
+        if each.video_id == all_about
     )
     assert alone.similarity < 0.3
     assert beside_others.similarity > 0.5
@@ -139,27 +142,16 @@ def test_what_a_conversation_has_seen_stays_and_begins_the_memory(library, agent
     seen = PriorEvidence((Earlier("Who was there?", "nobody"),), before, ())
     answer, events, model, titles = run(library, agent, forgetful, parameters, seen)
     assert "none" in ranking(events, titles)[0]
-    assert next(event for event in events if isinstance(event, Remembered)).added == before
-    assert set(before) <= set(model.asked(Decide)[0].frames)
+    remembered = next(event for event in events if isinstance(event, Remembered)).added
+    assert [(frame.frame_no, frame.label) for frame in remembered] == [(before[0].frame_no, 1), (before[1].frame_no, 2)]
+    shown = [frame.frame_no for frame in model.asked(Decide)[0].frames if frame.video_id == none.video_id]
+    assert shown[:2] == [frame.frame_no for frame in before]
     assert answer.status == "budget_exhausted"
 
 
 def test_new_queries_are_those_not_known():
     assert new_queries([" red kite ", "red kite", "boat", "sea"], ["Boat"]) == ["red kite", "sea"]
     assert new_queries([str(number) for number in range(9)], []) == ["0", "1", "2", "3", "4"]
-
-
-def match(time_s: float, similarity: float, query: str = "kite", video: str = "v") -> Anchor:
-    return Anchor(video, int(time_s), time_s, similarity, query)
-
-
-def test_overlapping_clips_of_all_queries_share_one_anchor():
-    found = anchors([match(10, 0.5), match(14, 0.9, "red kite"), match(30, 0.4), match(14, 0.2)], clip_s=8.0)
-    assert [(each.time_s, each.similarity, each.query) for each in found] == [(14, 0.9, "red kite"), (30, 0.4, "kite")]
-
-
-def test_clips_of_different_videos_do_not_overlap():
-    assert len(anchors([match(10, 0.5), match(11, 0.9, video="w")], clip_s=8.0)) == 2
 
 
 def largest_gap(points: np.ndarray, chosen: np.ndarray) -> float:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from agent.core.budget import Account, Budget
 from agent.core.protocol import ShownFrame
+from agent.core.question import ScoredSegment, Segment
 from agent.environment import Environment
-from agent.tree_search.search_state import Memory, Tree, affordable, border_rewards, shown_candidates, unseen_times
+from agent.tree_search.search_state import (
+    Memory,
+    Tree,
+    affordable,
+    border_rewards,
+    live_history,
+    shown_candidates,
+    shown_frames,
+    unseen_times,
+)
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 
@@ -70,9 +81,58 @@ def frame(frame_no: int) -> ShownFrame:
     return ShownFrame("v", frame_no, float(frame_no), 8, 8, b"")
 
 
-def test_memory_drops_the_lowest_reward_then_the_oldest():
+def frame_nos(frames: Sequence[ShownFrame]) -> list[int]:
+    return [held.frame_no for held in frames]
+
+
+def test_the_lowest_rewards_leave_the_memory_and_the_others_stay_in_the_order_of_arrival() -> None:
     memory = Memory(3)
-    assert memory.add([frame(5), frame(1), frame(3)], [50, 10, 10]) == []
-    assert memory.add([frame(9)], [60]) == [frame(1)]
-    assert memory.add([frame(8)], [None]) == [frame(8)]
-    assert [held.frame_no for held in memory.frames] == [3, 5, 9]
+    assert memory.make_room(3) == []
+    memory.add([frame(5), frame(1), frame(3)], [60, None, 10])
+    assert frame_nos(memory.make_room(1)) == [1]
+    memory.add([frame(9)], [90])
+    assert frame_nos(memory.frames) == [5, 3, 9]
+    assert frame_nos(memory.make_room(1)) == [3]
+
+
+def test_of_nearly_equal_rewards_the_latest_leaves_so_that_the_beginning_stays() -> None:
+    memory = Memory(2)
+    memory.add([frame(5), frame(1)], [45, 50])
+    assert frame_nos(memory.make_room(1)) == [1]
+
+
+def test_new_frames_never_leave_before_they_were_seen() -> None:
+    memory = Memory(2)
+    memory.add([frame(1), frame(2)], [100, 100])
+    assert frame_nos(memory.make_room(3)) == [1, 2]
+    memory.add([frame(3), frame(4), frame(5)], [None, None, None])
+    assert frame_nos(memory.frames) == [3, 4, 5]
+
+
+def test_frames_leave_in_batches() -> None:
+    memory, sizes = Memory(6, slack=6), []
+    for number in range(0, 24, 3):
+        memory.make_room(3)
+        memory.add([frame(number + each) for each in range(3)], [float(number)] * 3)
+        sizes.append(len(memory.frames))
+    assert sizes == [3, 6, 9, 12, 4, 7, 10, 4]
+
+
+def test_pictures_are_small_unless_they_are_to_be_large() -> None:
+    frames = [frame(1), frame(2), frame(3)]
+    details = {
+        pictures: [each.detail for each in shown_frames(frames, 1, pictures)]
+        for pictures in ("small", "new large", "large")
+    }
+    assert details == {
+        "small": ["low", "low", "low"],
+        "new large": ["low", "low", "auto"],
+        "large": ["auto", "auto", "auto"],
+    }
+
+
+def test_the_history_is_that_of_segments_that_can_be_chosen_and_of_the_parent(environment: Environment) -> None:
+    tree, _ = grown(environment, 5.0, 12.0)
+    segments = [Segment(number, "v", 0.0, 1.0) for number in (0, 1, 2, 3, 7, 8)]
+    kept = live_history([ScoredSegment(each, 50.0) for each in segments], tree, parent=7)
+    assert [each.segment.number for each in kept] == [1, 2, 3, 7]

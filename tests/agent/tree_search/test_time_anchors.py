@@ -1,0 +1,48 @@
+"""Anchors of times that a question names, and of subtitles that match a query."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.core.question import Question
+from agent.environment import Environment
+from agent.tree_search.time_anchors import IN_OPTION, IN_QUESTION, named_times_s, question_anchors, spoken_anchors
+from tests.support.libraries.agent_library import environment_of, film, make_library
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return environment_of(make_library(tmp_path_factory.mktemp("times"), {"film": film(1, 400)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "times_s"),
+    [
+        ("What happens at 01:23?", [83]),
+        ("What is said at 1:02:03, and who says it?", [3723]),
+        ("What happens between 00:15-00:19?", [15, 19]),
+        ("What happens after 5 minutes?", [300]),
+        ("What is seen at about 90 seconds?", [90]),
+        ("Who enters at 1 minute and 30 seconds?", [90]),
+        ("What is seen at minute 3?", [180]),
+        ("What is at the 4-minute mark?", [240]),
+        ("Who comes two minutes later?", []),
+        ("What is done for 5 minutes?", []),
+        ("What happens after 5 minutes of silence?", []),
+        ("Does the train leave at 10:30 am?", []),
+        ("Is the picture 16:9?", []),
+        ("Who speaks to the man at 3 o'clock?", []),
+    ],
+)
+def test_points_in_time_are_read_and_lengths_are_not(text: str, times_s: list[float]) -> None:
+    assert named_times_s(text) == times_s
+
+
+def test_the_frame_at_a_time_of_the_question_is_an_anchor(environment: Environment) -> None:
+    question = Question("What happens at 01:23, as in 2:00:00?", ("the kite of 2:05", "a boat"))
+    found = question_anchors(environment, question)
+    assert {(each.time_s, each.similarity) for each in found} == {(83, IN_QUESTION), (125, IN_OPTION)}
+
+
+def test_without_subtitles_nothing_is_spoken(environment: Environment) -> None:
+    assert list(spoken_anchors(environment, ["a red kite"])) == []

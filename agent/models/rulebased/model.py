@@ -106,8 +106,8 @@ class RuleBasedModel:
 
     def _choose_option(self, request: Request[Any]) -> dict[str, Any]:
         """Choose the option that the frames show best though it is not visible, without frames one by chance."""
-        question: Question = request.question  # type: ignore[attr-defined]
-        if not question.options:
+        question = getattr(request, "question", None)
+        if not isinstance(question, Question) or not question.options:
             return {"action": "insufficient_evidence"}
         at = zlib.crc32(question.text.encode()) % len(question.options)
         if request.frames:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,14 @@ def _as_notes(notes: list[Part]) -> list[Note]:
     return [Note(note.video, note.start_s, note.end_s, note.source, _text_of(note), note.score) for note in notes]
 
 
-def conclusion(question: Question, verdict: Verdict) -> Reply:
-    """The answer, or that there is nothing to answer from: it abstains, it does not guess."""
+FORCED = re.compile("An answer has to be chosen in any case|is true in any case|even if the evidence is thin")
+"""Words of prompts under --force-choice."""
+
+
+def conclusion(question: Question, verdict: Verdict, prompt: str) -> Reply:
+    """The answer, or that there is nothing to answer from: it abstains and does not guess, unless it has to."""
+    if not verdict.believable and FORCED.search(prompt):
+        return guess(question)
     if not verdict.believable:
         return {"action": "insufficient_evidence", "option": None, "answer": None, "evidence": []}
     chosen = letter(question, verdict)
@@ -105,7 +112,7 @@ def answer(sight: Eyes, asked: Asked) -> Reply:
     best = max(seen, told, key=lambda verdict: verdict.strength)
     if "Answer only if" in asked.text and not best.settled:
         best = Verdict()
-    return conclusion(question, best)
+    return conclusion(question, best, asked.text)
 
 
 def guess(question: Question) -> Reply:
@@ -154,7 +161,7 @@ def decide(sight: Eyes, asked: Asked) -> Reply:
     verdict = judge(question, view)
     open_ones = [part for part in asked.segments if part.open]
     if verdict.settled or not open_ones or "Exploring is over" in asked.text:
-        return {**conclusion(question, verdict), "segment": None}
+        return {**conclusion(question, verdict, asked.text), "segment": None}
     chosen = _beside_moment(question, view, open_ones)
     chosen = chosen or max(open_ones, key=lambda part: (not part.again, part.score, part.end_s - part.start_s))
     return {"action": "explore", "segment": chosen.number, "option": None, "answer": None, "evidence": []}
@@ -180,7 +187,7 @@ def choose_frames(sight: Eyes, asked: Asked) -> Reply:
     """Times in the widest gaps between the frames seen so far, and beside what shows most."""
     question, view = asked.question, frames_view(sight, asked.frames)
     verdict = judge(question, view)
-    blank = {"video": None, "times_s": [], **conclusion(question, verdict)}
+    blank = {"video": None, "times_s": [], **conclusion(question, verdict, asked.text)}
     if verdict.settled:
         return blank
     count = asked.number(r"the times of 1 to (\d+) frames", 1)

@@ -63,7 +63,7 @@ def seek(sight: Eyes, asked: Asked) -> Reply:
     told = [note for note in notes if note.source.split()[0] not in ("transcript", "subtitle", "subtitles", "said")]
     verdict = judge(question, notes_view(notes))
     if verdict.settled or asked.tools == {"answer"} or _last_step(asked):
-        return _finish(question, verdict)
+        return _finish(asked, verdict)
     if not told:
         return {"tool": "overview", "video": asked.videos[0].video or None}
     query, focused = query_of(question), {note.start_s for note in told if note.source.startswith("focus")}
@@ -77,7 +77,7 @@ def seek(sight: Eyes, asked: Asked) -> Reply:
         return _range("focus", best.video, max(video.start_s, start_s), end_s, query)
     gap = unseen(asked.videos, told)
     if _whole(gap) < asked.number(r"a range of at least (\d+) s", 4):
-        return _finish(question, verdict)
+        return _finish(asked, verdict)
     return _range("skim", gap.video, gap.start_s, gap.end_s, query)
 
 
@@ -85,8 +85,8 @@ def _range(tool: str, video: str, start_s: float, end_s: float, query: str) -> R
     return {"tool": tool, "video": video or None, "start_s": start_s, "end_s": end_s, "query": query}
 
 
-def _finish(question: Question, verdict: Verdict) -> Reply:
-    said = conclusion(question, verdict)
+def _finish(asked: Asked, verdict: Verdict) -> Reply:
+    said = conclusion(asked.question, verdict, asked.text)
     return {
         "tool": "answer",
         "sufficient": said["action"] == "answer",
@@ -136,7 +136,7 @@ def assess(sight: Eyes, asked: Asked) -> Reply:
     verdict = read_notes(question, asked.notes)
     level = 0 if not verdict.believable else 5 if verdict.settled else 4 if verdict.strength > 0.93 else 2
     level = min(level, 2) if verdict.lead <= 0 else level
-    said = conclusion(question, verdict)
+    said = conclusion(question, verdict, asked.text)
     names = ("option", "answer", "evidence")
     return {
         "reasoning": f"{verdict.text}: {verdict.strength:.2f}",
@@ -213,7 +213,7 @@ def master(sight: Eyes, asked: Asked) -> str:
     verdict = read_notes(question, [*clips(asked), *told])
     over = "answer now" in asked.texts[-1].casefold()
     if verdict.settled or over:
-        said = conclusion(question, verdict)
+        said = conclusion(question, verdict, asked.text)
         return _tag("answer", said["option"] or said["answer"] or "insufficient_evidence")
     grounded = sum("<request_grounding>" in said for said in asked.said)
     if "<visual_query>" in asked.text and asked.said and "<request_grounding>" in asked.said[-1]:

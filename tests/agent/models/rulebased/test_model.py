@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from agent.core.budget import Budget
 from agent.core.question import Note, Question, Segment
 from agent.errors import NeedsLanguage
 from agent.models.rulebased.model import RuleBasedModel, frames_settle, judge_frames
-from agent.requests.answer import Recall
+from agent.requests.answer import AnswerFrames, Recall
 from agent.requests.describe import Summarize
 from agent.requests.tree import Decide
 from agent.trace.events import Event, Exchanged
@@ -190,3 +191,14 @@ def test_the_order_of_four_is_settled_once_all_were_seen(tmp_path):
     assert (verdict.choice, frames_settle(verdict)) == (3, True)
     verdict = judge_frames(environment, question, environment.frames(video_id, [20, 60, 100]))
     assert (verdict.choice, frames_settle(verdict)) == (3, False)
+
+
+def test_where_an_option_has_to_be_chosen_it_is_the_one_that_the_frames_show_best(environment):
+    question = Question("What colour is the zeppelin in the tunnel?", ("purple", "orange", "grey"))
+    shown = environment.frames(environment.videos[0].video_id, environment.times(environment.videos[0].video_id)[:1])
+    request = AnswerFrames(question=question, videos=environment.videos, frames=shown)
+    assert replied(environment, request).declines
+    forced = replied(environment, replace(request, declining="never"))
+    assert (forced.action, forced.option in "ABC") == ("answer", True)
+    open_ended = replace(request, question=Question("What is there?"), declining="never")
+    assert replied(environment, open_ended).declines

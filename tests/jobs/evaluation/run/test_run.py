@@ -6,11 +6,13 @@ import io
 import json
 import time
 from collections import Counter
+from dataclasses import replace
 
 from rich.console import Console
 
 from jobs.evaluation.run.run import Tally, show_progress
 from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_results, trace_file
+from jobs.evaluation.run.types import SampleResult
 from tests.support.command import bad
 from tests.support.runs.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, command
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
@@ -97,6 +99,23 @@ def test_too_many_refusals_end_the_run(place, kinodex, server, tmp_path):
     options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
     bad(kinodex, *options, "--max-errors", "3", "--at-once", "2", code=5, says="this is not to be asked")
     assert 3 <= len(asked(tmp_path / "run", "blind")) < len(ALL)
+
+
+def test_figures_do_not_hang_on_how_many_are_asked_at_once(place, kinodex, server, tmp_path):
+    """Twelve questions wait for one slot, longer than each of them may work."""
+    server.reply = lambda body: Behaviour(json.dumps(ANSWER), after_s=0.15)
+    figures = []
+    for at_once in (1, 16):
+        out = tmp_path / f"run-{at_once}"
+        options = command(place, out, "--agent", "blind", "--no-controls", *at(server, tmp_path, at_once=1))
+        assert kinodex(*options, "--max-seconds", "1", "--at-once", at_once).code == 0
+        figures.append({each.item_id: without_seconds(each) for each in read_results(out)})
+    assert {each.status for each in figures[1].values()} == {"answered"}
+    assert figures[0] == figures[1]
+
+
+def without_seconds(result: SampleResult) -> SampleResult:
+    return replace(result, ledger=replace(result.ledger, seconds=0.0, model_seconds=0.0))
 
 
 def test_a_model_that_never_makes_sense_ends_the_run(place, kinodex, server, tmp_path):

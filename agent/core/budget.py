@@ -84,6 +84,7 @@ class Account:
     """Seconds of the question's own work: waiting for other questions is none."""
     rounds: int = 0
     _shown: set[tuple[str, int]] = field(default_factory=set)
+    _claimed: set[tuple[str, int]] = field(default_factory=set)
     _captioned: set[tuple[str, int]] = field(default_factory=set)
     _spent: Ledger = field(default_factory=Ledger)
     _round_began: Ledger = field(default_factory=Ledger)
@@ -158,7 +159,16 @@ class Account:
 
     @property
     def frames_left(self) -> int | None:
-        return None if self.budget.frames is None else max(0, self.budget.frames - len(self._shown))
+        return None if self.budget.frames is None else max(0, self.budget.frames - self.frames_taken)
+
+    @property
+    def frames_taken(self) -> int:
+        """The number of different frames that models were shown or are about to be shown."""
+        return len(self._shown | self._claimed)
+
+    def claim(self, video_id: str, frame_nos: Iterable[int]) -> None:
+        """Take frames of a video out of the budget before they are shown: others are chosen at the same time."""
+        self._claimed |= {(video_id, frame_no) for frame_no in frame_nos}
 
     @property
     def seconds_left(self) -> float | None:

@@ -228,27 +228,34 @@ async def _caption_missing(session: Session, scenes: Sequence[_Scene], stored: S
         for scene in scenes
         if (recording.holds(scene.request(session)) if recording else not scene.is_stored(stored))
     ]
-    before, done, portion, unsaved = session.account.ledger, 0, FIRST_PORTION, ""
+    before, taken, done, portion, unsaved = session.account.ledger, session.account.frames_taken, 0, FIRST_PORTION, ""
     frames, refused = max((len(scene.frame_nos) for scene in missing), default=0), list[ModelRejected]()
-    while size := min(portion, len(missing) - done, _affordable(session.account, before, done, frames, share)):
+    while size := min(portion, len(missing) - done, _affordable(session.account, before, taken, done, frames, share)):
         some = missing[done : done + size]
         if not recording:  # another process may be at the same video
             stored |= stored_captions(session.environment, missing[0].video_id, session.model_name(CAPTIONER))
             some = [scene for scene in some if not scene.is_stored(stored)]
+        for scene in some:  # at once, since other videos are captioned at the same time
+            session.account.claim(scene.video_id, scene.frame_nos)
         unsaved += await _describe(session, some, stored, refused)
         if len(refused) == done + size:  # every one so far: it is not about what some pictures show
             raise refused[-1]
         done, portion = done + size, min(2 * portion, LARGEST_PORTION)
+    _report_problems(session, scenes[0].video_id, [*_shortfalls(missing, stored, refused, share), unsaved])
+
+
+def _shortfalls(
+    missing: Sequence[_Scene], stored: StoredCaptions, refused: Sequence[ModelRejected], share: float
+) -> list[str]:
+    """Say of how many scenes there is no caption, and why; "" for what did not happen."""
     unasked = sum(not scene.is_stored(stored) for scene in missing)
     invalid = sum(scene.is_stored(stored) and not scene.notes(stored) for scene in missing) - len(refused)
     why = "since budgets allow no more" if share == 1.0 else "to leave half of the budget"
-    problems = [
+    return [
         f"{unasked} of {len(missing)} captions were not asked for, {why}" if unasked else "",
         f"{invalid} of {len(missing)} captions were invalid twice" if invalid else "",
         f"{len(refused)} of {len(missing)} captions were refused, the last because: {refused[-1]}" if refused else "",
-        unsaved,
     ]
-    _report_problems(session, scenes[0].video_id, problems)
 
 
 async def _describe(
@@ -289,23 +296,22 @@ async def _describe_one(
     stored[row.part] = as_note(row)
 
 
-def _affordable(account: Account, before: Ledger, done: int, frames: int, share: float) -> int:
+def _affordable(account: Account, before: Ledger, taken: int, done: int, frames: int, share: float) -> int:
     """Number of further scenes of up to so many frames that fit into this share of what budgets allowed before.
 
-    Each is expected to cost as much as the `done` ones did.
+    Each is expected to cost as much as the `done` ones did; `taken` is the number of frames taken before.
     """
     now, budget = account.ledger, account.budget
     spending = [
-        (budget.frames, before.frames, now.frames, frames),
-        (budget.tokens, before.tokens, now.tokens, 0),
-        (budget.cost, before.cost, now.cost, 0),
-        (budget.seconds, before.seconds, now.seconds, 0),
+        (budget.frames, taken, account.frames_taken, frames),
+        (budget.tokens, before.tokens, now.tokens, (now.tokens - before.tokens) / max(done, 1)),
+        (budget.cost, before.cost, now.cost, (now.cost - before.cost) / max(done, 1)),
+        (budget.seconds, before.seconds, now.seconds, (now.seconds - before.seconds) / max(done, 1)),
     ]
     room = float(LARGEST_PORTION)
-    for limit, at_first, by_now, at_least in spending:
+    for limit, at_first, by_now, each in spending:
         if limit is not None:
             left = share * (limit - at_first) - (by_now - at_first)
-            each = max((by_now - at_first) / done if done else 0.0, at_least)
             room = min(room, left / each if each else room * (left > 0))
     return max(0, math.floor(room))
 

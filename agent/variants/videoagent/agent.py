@@ -9,8 +9,8 @@ What the paper leaves open, and what was decided:
   segment too. Frames seen so far divide a video into segments; one without unseen frames is not offered.
 - At most 5 frames are looked for in a round. Three rounds are the published code's.
 - An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
-  confidence without asking. Where nothing more can be looked for, the answer of the round stands; in the last round
-  the confidence is not asked for.
+  confidence without asking. Descriptions that are invalid twice cost the round; of too many the first count. Where
+  nothing more can be looked for, the answer of the round stands; in the last round the confidence is not asked for.
 - The first frames are shared out among several videos by duration. Of very many, those that queries match best are
   taken.
 
@@ -40,7 +40,7 @@ from agent.tools.uniform_frames import uniform_times
 from agent.trace.events import Acted, Assessed
 from agent.tree_search.frame_choice import choose_videos
 from agent.variants.base import Variant, check_at_least
-from agent.variants.videoagent.requests import SURE, FindMissing, Missing, ReflectOnAnswer
+from agent.variants.videoagent.requests import SURE, FindMissing, ReflectOnAnswer, Wanted
 
 SHORT_VIDEO_S = 300.0
 
@@ -100,8 +100,9 @@ class _Rounds:
                     sufficient = predicted.action == "answer"
                     if not sufficient or not await self.session.doubt(predicted, self.notes):
                         return self._answer(predicted)
-            frames = await self._retrieve()  # lines 8 and 9
-            if not frames:
+            found = await self._retrieve()  # lines 8 and 9
+            frames = found or []
+            if found is not None and not found:
                 return self._answer(predicted) if predicted else await self.session.conclude(self._answering())
 
     async def _first_frames(self) -> list[FrameTime]:
@@ -137,8 +138,11 @@ class _Rounds:
         self.session.emit(Assessed(self.session.account.rounds, reflection.confidence, SURE, reflection.reasoning))
         return reflection.confidence
 
-    async def _retrieve(self) -> list[FrameTime]:
-        """Find the unseen frames of segments that descriptions match best (FindMissingInfo and RetrieveFrames)."""
+    async def _retrieve(self) -> list[FrameTime] | None:
+        """Find the unseen frames of segments that descriptions match best (FindMissingInfo and RetrieveFrames).
+
+        None if there was no valid description in two attempts, which does not say that nothing is left to look for.
+        """
         segments = {segment.number: segment for segment in self._segments()}
         if not segments:
             return []
@@ -151,11 +155,13 @@ class _Rounds:
                 most=self.parameters.retrieved,
             )
         )
+        if missing is None:
+            return None
         found: list[FrameTime] = []
-        for wanted in missing.frames if missing else ():
-            found += self._best(segments[wanted.segment], wanted.description, found)
-        if missing:
-            self.session.emit(Acted(self.session.account.rounds, "retrieve", _arguments(missing)))
+        missing_frames = missing.frames[: self.parameters.retrieved]
+        for each in missing_frames:
+            found += self._best(segments[each.segment], each.description, found)
+        self.session.emit(Acted(self.session.account.rounds, "retrieve", _arguments(missing_frames)))
         return found
 
     def _best(self, segment: Segment, description: str, found: list[FrameTime]) -> list[FrameTime]:
@@ -201,8 +207,8 @@ class _Rounds:
         return self._answering() if self.notes else None
 
 
-def _arguments(missing: Missing) -> dict[str, list[str]]:
-    return {"frames": [f"segment {each.segment}: {each.description}" for each in missing.frames]}
+def _arguments(frames: Iterable[Wanted]) -> dict[str, list[str]]:
+    return {"frames": [f"segment {each.segment}: {each.description}" for each in frames]}
 
 
 VIDEOAGENT = Variant(

@@ -90,11 +90,13 @@ class FindMissing(Request[Missing]):
         return {"reasoning": why, "frames": [frame]}
 
     def check(self, reply: Missing) -> None:
+        """A reply may describe too many frames: the first `most` count."""
         known = {segment.number for segment in self.segments}
-        unknown = [each.segment for each in reply.frames if each.segment not in known]
+        frames = reply.frames[: self.most]
+        unknown = [each.segment for each in frames if each.segment not in known]
         if unknown:
             raise InvalidReply(f"segment {unknown[0]} is not in the list; choose from {sorted(known)}")
-        if not 1 <= len(reply.frames) <= self.most:
-            raise InvalidReply(f"{len(reply.frames)} frames are described; describe 1 to {self.most}")
-        if any(not each.description.strip() for each in reply.frames):
+        if not frames:
+            raise InvalidReply(f"no frame is described; describe 1 to {self.most}")
+        if any(not each.description.strip() for each in frames):
             raise InvalidReply("a description is empty; say in a few words what the frame should show")

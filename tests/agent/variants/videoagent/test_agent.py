@@ -157,13 +157,36 @@ def test_an_answer_without_support_is_not_asked_about(library):
     assert len(model.asked(FindMissing)) == 2
 
 
-def test_where_nothing_can_be_looked_for_the_answer_of_the_round_stands(library):
+def test_where_nothing_can_be_looked_for_the_answer_of_the_round_stands(tmp_path):
+    library = make_library(tmp_path, {"film": film(1, 5)})
+    answer, _, model = run(library, script(confidence=2), first_frames=5)
+    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)
+    assert model.asked(FindMissing) == []
+
+
+def test_descriptions_that_cannot_be_read_cost_the_round_and_do_not_end_the_search(library):
+    replies = ["what?", "what?"]
+
     def unreadable(request):
-        return "what?" if isinstance(request, FindMissing) else script(confidence=2)(request)
+        return replies.pop() if isinstance(request, FindMissing) and replies else script(confidence=2)(request)
 
     answer, _, model = run(library, unreadable)
-    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)
-    assert answer.ledger.invalid_replies == len(model.asked(FindMissing)) == 2
+    assert (answer.status, answer.reason, answer.text, answer.rounds) == ("budget_exhausted", "rounds", "red", 3)
+    assert (answer.ledger.invalid_replies, len(model.asked(FindMissing))) == (2, 3)
+    assert answer.ledger.frames == 16
+
+
+def test_of_too_many_descriptions_the_first_are_looked_for(library):
+    def many(request):
+        if isinstance(request, FindMissing):
+            return [{"segment": each.number, "description": "red kite desert"} for each in request.segments[:9]]
+        return script()(request)
+
+    answer, events, model = run(library, many, rounds=2)
+    assert answer.ledger.invalid_replies == 0
+    assert len(shown_s(model)) == 15 + 5
+    looked_for = next(event for event in events if isinstance(event, Acted) and event.action == "retrieve")
+    assert len(looked_for.arguments["frames"]) == 5
 
 
 def test_replies_that_cannot_be_read_are_no_guess(library):
@@ -200,6 +223,28 @@ def test_several_videos_share_the_first_frames(two_films):
     shown_in = [request.frames[0].video_id for request in model.asked(DescribeSegment)]
     assert abs(shown_in[:15].count(first.video_id) - shown_in[:15].count(second.video_id)) <= 1
     assert [each.number for each in model.asked(FindMissing)[0].segments] == list(range(1, 18))
+
+
+@pytest.mark.parametrize("agent", ["videoagent", "videotree"])
+def test_a_budget_of_frames_holds_over_several_videos(two_films, agent):
+    def reply(request):
+        if type(request).__name__ == "JudgeRelevance":
+            return {str(number): 3 for number in range(1, len(request.notes) + 1)}
+        return script()(request)
+
+    environment, model = environment_of(two_films).without_shared_captions(), Slow(reply)
+    answer = asyncio.run(ask(QUESTION, environment, model, agent=agent, budget=Budget(frames=10)))
+    shown = {(frame.video_id, frame.frame_no) for request in model.asked(DescribeSegment) for frame in request.frames}
+    assert len(shown) == answer.ledger.frames == 10
+    assert {video_id for video_id, _ in shown} == {video.video_id for video in environment.videos}
+
+
+class Slow(ScriptedModel):
+    """Lets others run before it answers."""
+
+    async def ask(self, request):
+        await asyncio.sleep(0)
+        return await super().ask(request)
 
 
 def test_of_many_videos_those_that_queries_match_are_searched(two_films):

@@ -55,8 +55,8 @@ def test_seeking_lists_segments_and_how_many_frames():
 @pytest.mark.parametrize(
     ("frames", "wrong"),
     [
-        ([], "0 frames are described; describe 1 to 5"),
-        ([{"segment": 2, "description": "a kite"}] * 6, "6 frames"),
+        ([], "no frame is described; describe 1 to 5"),
+        ([{"segment": 3, "description": "a kite"}] * 6, "segment 3 is not in the list"),
         ([{"segment": 3, "description": "a kite"}], "segment 3 is not in the list"),
         ([{"segment": "Segment 2", "description": " "}], "a description is empty"),
     ],

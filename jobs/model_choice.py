@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 BUILTIN = "builtin"
 REPLAY = "replay:"
-LOCAL = "local:"
-"""A causal language model in this process. As --model it is the policy, and the built-in model all other roles."""
+LOCAL = ("local:", "constrained:")
+"""A causal language model in this process, the second with constrained decoding. As --model it is the policy, and the
+built-in model all other roles."""
 REPLY_SETTINGS = {"temperature", "max_tokens", "seed", "extra", "image_side_px"}
 """Settings of a role on which replies depend."""
 
@@ -102,10 +103,9 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
         replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
         yield lambda environment: replay
     elif choice.is_local:
-        from agent.models.local import load_local_model
         from agent.models.rulebased.model import RuleBasedModel
 
-        local = load_local_model(choice.model.removeprefix(LOCAL))
+        local = _open_local(choice.model)
         yield lambda environment: {"policy": local, "default": RuleBasedModel(environment)}
     else:
         async with role_models(choice) as models:
@@ -130,10 +130,15 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
 
 
 def _local_model(role: Role) -> Model:
-    from agent.models.local import load_local_model
+    return _open_local(role.model, temperature=role.temperature, max_new_tokens=role.max_tokens)
 
-    where = role.model.removeprefix(LOCAL)
-    return load_local_model(where, temperature=role.temperature, max_new_tokens=role.max_tokens)
+
+def _open_local(name: str, **settings: Any) -> Model:
+    """Load the model in this process that a name such as "local:FOLDER" or "constrained:FOLDER" says."""
+    from agent.models.local import CONSTRAINED, load_local_model
+
+    where = name.partition(":")[2]
+    return load_local_model(where, constrained=name.startswith(CONSTRAINED), **settings)
 
 
 def cache_file() -> Path:

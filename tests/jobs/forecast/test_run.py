@@ -1,0 +1,145 @@
+"""Forecasts against bills: all agents on a drawn film, rehearsed with nothing sent, then really run over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.ask_questions import ask
+from agent.core.answer_rules import AnswerRules
+from agent.core.budget import Budget, Ledger
+from agent.errors import NeedsLanguage
+from agent.models.openai_compatible import OpenAIModel
+from agent.prompts.token_estimate import estimate_tokens, text_tokens
+from agent.variants.registry import VARIANTS
+from jobs.forecast.forecast import COSTS, Forecast
+from jobs.forecast.rehearsal import Rehearsal, rehearse
+from jobs.forecast.run import forecast_question
+from jobs.forecast.unwritten import without_writing
+from jobs.model_choice import ModelChoice, endpoint_roles
+from tests.support.command import Kinodex
+from tests.support.libraries.sketch_library import SketchLibrary, draw_library
+from tests.support.servers.chat_server import Behaviour
+from tests.support.servers.rule_server import MODEL, Rules, RuleServer
+
+NEAR = 1.5
+PRICES = 2.5, 10.0
+
+
+class MeteredServer(RuleServer):
+    """The rule server with tokens by the estimate that forecasts use: what is compared is the run, not the counting."""
+
+    def answer(self, headers: Mapping[str, str], body: dict) -> Behaviour:
+        behaviour = super().answer(headers, body)
+        called = sum(text_tokens(f"{name} {arguments}") for name, arguments in behaviour.calls or ())
+        usage = {
+            "prompt_tokens": estimate_tokens(body["messages"]),
+            "completion_tokens": text_tokens(behaviour.content or "") + called,
+        }
+        return replace(behaviour, usage=usage)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("forecast")
+
+
+@pytest.fixture(scope="module")
+def sketches(folder: Path) -> SketchLibrary:
+    return draw_library(folder)
+
+
+@pytest.fixture(scope="module")
+def rules() -> Rules:
+    return Rules()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", [variant.name for variant in VARIANTS])
+def test_a_forecast_is_near_the_bill(agent: str, sketches: SketchLibrary, rules: Rules) -> None:
+    with MeteredServer(rules) as server:
+        choice = ModelChoice(MODEL, server.base_url, None, *PRICES)
+        tasks = [(each.question, (each.film,)) for each in sketches.known]
+        rehearsal = Rehearsal(agent, agent, {}, endpoint_roles(choice), Budget())
+        expected = rehearse(rehearsal, tasks, lambda films: sketches.films[Path(films[0]).stem])
+        bill = asyncio.run(_bill(agent, sketches, choice))
+    for name in COSTS:
+        real = sum(getattr(each, name) for each in bill)
+        if name != "output_tokens":  # a model's replies are as long as it likes; money has them with their price
+            assert real / NEAR <= getattr(expected, name) <= real * NEAR, (name, expected, real)
+
+
+async def _bill(agent: str, sketches: SketchLibrary, choice: ModelChoice) -> list[Ledger]:
+    """Run all questions, one after the other, with captions kept for the next question, in memory."""
+    captions: list = []
+    async with OpenAIModel(endpoint_roles(choice)["default"]) as model:
+        return [
+            (
+                await ask(
+                    each.question, without_writing(sketches.films[Path(each.film).stem], captions), model, agent=agent
+                )
+            ).ledger
+            for each in sketches.known
+        ]
+
+
+def test_nothing_is_sent_and_nothing_written(sketches: SketchLibrary, rules: Rules) -> None:
+    environment = sketches.films["harbour"]
+    [video] = environment.videos
+    with RuleServer(rules) as server:
+        choice = ModelChoice(MODEL, server.base_url, None, *PRICES)
+        question = sketches.known[0].question
+        forecast = forecast_question(question, environment, choice, "videotree", {}, Budget(), AnswerRules())
+        assert server.most_at_once == 0
+    assert forecast.questions == 1 and forecast.calls > 3 and forecast.cost > 0
+    assert environment.source.clips(video.video_id, MODEL) == []
+
+
+def test_the_agent_must_fit_the_model(sketches: SketchLibrary) -> None:
+    question, environment = sketches.known[0].question, sketches.films["harbour"]
+    with pytest.raises(NeedsLanguage, match="videoseek reasons in words"):
+        forecast_question(question, environment, ModelChoice(), "videoseek", {}, Budget(), AnswerRules())
+
+
+def test_many_questions_are_rehearsed_in_part(sketches: SketchLibrary) -> None:
+    """Twenty times the same question costs twenty times what one costs, but for what is kept of a film."""
+    known = sketches.known[0]
+    rehearsal = Rehearsal("uniform", "uniform", {}, {}, Budget())
+
+    def expected(count: int) -> Forecast:
+        return rehearse(rehearsal, [(known.question, (known.film,))] * count, lambda films: sketches.films["harbour"])
+
+    assert expected(20).calls == 20 * expected(1).calls == 20
+    assert expected(20).input_tokens == pytest.approx(20 * expected(1).input_tokens)
+    tree = replace(rehearsal, system="videotree", agent="videotree")
+    one, ten = (
+        rehearse(tree, [(known.question, (known.film,))] * count, lambda films: sketches.films["harbour"])
+        for count in (1, 10)
+    )
+    assert one.calls < ten.calls < 10 * one.calls
+
+
+@pytest.mark.slow
+def test_a_past_run_is_the_better_basis(
+    kinodex: Kinodex, folder: Path, sketches: SketchLibrary, tmp_path: Path
+) -> None:
+    questions = Path(shutil.copy(folder / "questions.jsonl", tmp_path))
+    run = ("eval", "run", "sketch", folder / "library", "--annotations", questions, "--no-page", "--no-controls")
+    first = kinodex(*run, "--out", tmp_path / "new", "--dry-run")
+    assert first.code == 0 and "| eea | 6 |" in first.out and "| rehearsal |" in first.out
+    assert not (tmp_path / "new").exists()
+    assert kinodex(*run, "--out", tmp_path / "old").code == 0
+    second = kinodex(*run, "--out", tmp_path / "new", "--dry-run")
+    assert "| past run old |" in second.out
+    done = kinodex(*run, "--out", tmp_path / "old", "--dry-run")
+    assert "| eea | 0 | 0 | 0 | 0 | 0 |" in done.out
+
+
+def test_the_command_prints_a_forecast(kinodex: Kinodex, folder: Path, sketches: SketchLibrary) -> None:
+    ran = kinodex("ask", folder / "library", "Where is the cat?", "--agent", "uniform", "--dry-run")
+    assert ran.code == 0 and "| uniform | 1 | 1 |" in ran.out and "nothing was sent" in ran.out

@@ -255,6 +255,8 @@ def _main(report: EvalReport, scale: float) -> Table:
         columns["scored"] = lambda each: f"{each.accuracy.questions:,}"
     if any(each.shown is not None for each in report.standings):
         columns |= _EVIDENCE
+    if any(each.evidence_suffices is not None for each in report.standings):
+        columns |= _VERIFIED
     if grounded:
         columns["grounding"] = lambda each: _share(each.grounding)
     columns["unanswered"] = lambda each: f"{each.unanswered:,}"
@@ -307,6 +309,11 @@ _EVIDENCE: dict[str, Callable[[Standing], str]] = {
     "shown tIoU": lambda each: NOTHING if each.shown_overlap is None else f"{each.shown_overlap.mean:.2f}",
 }
 """Evidence that was cited, and all that was shown: the share that touches a true range, and the mean overlap."""
+_VERIFIED: dict[str, Callable[[Standing], str]] = {
+    "right without evidence": lambda each: _share(each.right_without_evidence),
+    "evidence alone suffices": lambda each: _share(each.evidence_suffices),
+}
+"""With the gate: the shares of right answers that their evidence alone does not show, and of those that it shows."""
 
 
 def _some(title: str, lines: Sequence[str]) -> list[str]:

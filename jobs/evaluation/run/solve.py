@@ -135,6 +135,7 @@ async def _solve(
         tuple(recorder.rounds),
         evidence_cited=answer.evidence_cited,
         senseless=answer.senseless,
+        supported=answer.supported,
     )
 
 

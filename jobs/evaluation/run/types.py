@@ -62,7 +62,8 @@ class SampleResult:
     `visited` are the ranges that were shown or read, in time order, for grounding. `evidence_cited` is False where the
     answer cited nothing, so that `evidence` is all that the model had before it last; results of older runs do not say.
     Of a `senseless` one no reply of the models could be used. An `imported` answer was given elsewhere: what it cost
-    and what it saw is not known.
+    and what it saw is not known. `supported` says if a second look at the evidence alone came to the answer; None
+    without the gate (`--verify`).
     """
 
     contender: str
@@ -80,6 +81,7 @@ class SampleResult:
     evidence_cited: bool = True
     imported: bool = False
     senseless: bool = False
+    supported: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

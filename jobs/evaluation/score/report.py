@@ -22,6 +22,7 @@ from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender, has_answer
 from jobs.evaluation.score.statistics import Estimate, Spread, estimate, exact_p_value, p_value, spread
+from jobs.evaluation.score.support import evidence_suffices, right_without_evidence
 
 COSTS: Mapping[str, Callable[[SampleResult], float]] = {
     "frames": lambda record: record.ledger.frames,
@@ -75,9 +76,11 @@ class Standing:
     be scored, for benchmarks that report it. `unanswered` counts questions without an option (or text), among them
     `invalid`, whose replies could not be used, and `errors`, which got no answer at all. `evidence` is the share of
     questions whose evidence touches a true range, cited or not; `cited` the same of evidence that was cited, `shown` of
-    all that was ever shown or read, with their mean temporal overlaps (tIoU); `grounding` the share whose true clip was
-    visited; None where the benchmark does not tell. `costs` are those of `COSTS` a question; none of them are known of
-    an `imported` system. `notices` count what happened in all its questions together and may not be overlooked.
+    all that was ever shown or read, with their mean temporal overlaps (tIoU), None too for a system that saw nothing;
+    `grounding` the share whose true clip was visited; None where the benchmark does not tell. `costs` are those of
+    `COSTS` a question; none of them are known of an `imported` system. `notices` count what happened in all its
+    questions together and may not be overlooked. `right_without_evidence` and `evidence_suffices` are shares of the
+    verified answers (`jobs.evaluation.score.support`).
     `groups` are accuracies by breakdown and category, "duration" among the breakdowns. `entropy` holds every round's
     "intrinsic" and "fused" one (EEA, Figure 4); `distance` how many seconds lie between the nearest true range and the
     segment "chosen" next or the one with the "best" score, 0 where they overlap (VCA, Figure 5); the lists are empty
@@ -106,6 +109,8 @@ class Standing:
     cited_overlap: Estimate | None = None
     shown: Estimate | None = None
     shown_overlap: Estimate | None = None
+    right_without_evidence: Estimate | None = None
+    evidence_suffices: Estimate | None = None
     imported: bool = False
     notices: Mapping[str, int] = field(default_factory=dict)
 
@@ -234,6 +239,7 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
     records = [each.record for each in results]
     known = [each for each in results if each.score is not None]
     judged, imported = scoring == "judge", any(each.imported for each in records)
+    saw = results if any(each.visited or each.evidence for each in records) else []
     return Standing(
         name=contender.name,
         agent=contender.agent,
@@ -259,10 +265,12 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
             "best": tuple(seconds for each in results for seconds in each.best_s),
         },
         valid_groups=by_group([each for each in known if each.valid]) if judged else {},
-        cited=_share(results, lambda each: each.cited and each.cited.hit),
-        cited_overlap=_share(results, lambda each: each.cited and each.cited.overlap),
-        shown=_share(results, lambda each: each.shown and each.shown.hit),
-        shown_overlap=_share(results, lambda each: each.shown and each.shown.overlap),
+        cited=_share(saw, lambda each: each.cited and each.cited.hit),
+        cited_overlap=_share(saw, lambda each: each.cited and each.cited.overlap),
+        shown=_share(saw, lambda each: each.shown and each.shown.hit),
+        shown_overlap=_share(saw, lambda each: each.shown and each.shown.overlap),
+        right_without_evidence=_share(results, right_without_evidence),
+        evidence_suffices=_share(results, evidence_suffices),
         imported=imported,
         notices={name: total for name, count in NOTICES.items() if (total := sum(map(count, records)))},
     )

@@ -121,6 +121,18 @@ def test_evidence_that_was_cited_and_evidence_that_was_only_shown_are_two_column
     assert (found["shown"], found["shown tIoU"]) == ("1.00", "0.25")
 
 
+def test_verified_answers_have_two_columns_of_their_own(kinodex: Kinodex, tmp_path: Path) -> None:
+    items = [item(name, f"v{name}") for name in "abcdef"]
+    support = {"a": True, "b": True, "c": True, "d": False, "e": False, "f": None}
+    records = [answer(name, option=None if name == "e" else 0, supported=support[name]) for name in "abcdef"]
+    out = kinodex("eval", "report", write_run(tmp_path / "run", items, records), "--no-page", "--markdown").out
+    found = dict(zip(*rows_of(out, "all questions"), strict=True))
+    assert (found["right without evidence"], found["evidence alone suffices"]) == ("0.20", "0.60")
+    plain = [answer(name) for name in "abcdef"]
+    out = kinodex("eval", "report", write_run(tmp_path / "plain", items, plain), "--no-page", "--markdown").out
+    assert "right without evidence" not in rows_of(out, "all questions")[0]
+
+
 def test_all_right_is_no_error_of_nothing(kinodex: Kinodex, tmp_path: Path) -> None:
     items = [item(str(number), f"v{number % 3}") for number in range(12)]
     run = write_run(tmp_path / "run", items, [answer(each.item_id) for each in items])

@@ -170,6 +170,9 @@ class Request(Attempt, Generic[R]):
     "tools": as one call of one of `tools`, where the endpoint has native tool calls, else as JSON."""
     tools: ClassVar[tuple[type[BaseModel], ...]] = ()
     """The arguments of each tool, distinguished by a field `tool` with one literal value, the tool's name."""
+    tool_choice: ClassVar[str] = "required"
+    """"required": one of the tools; the name of one: that one; "none": a text. Servers put tools before the messages:
+    requests of one conversation offer the same, so that a prefix cache serves them."""
     image_side_px: ClassVar[int | None] = None
     """Frames with a longer side are scaled down to it; None: to the role's limit."""
     full_size: ClassVar[bool] = False

@@ -45,6 +45,8 @@ class CompletionRequest:
     schema: Schema | None = None
     """That of the reply, bound by a request's inputs; None: that of its class."""
 
+    tool_choice: str = "required"
+
     @property
     def reply_schema(self) -> Schema:
         """The schema that a reply has to fit."""
@@ -72,7 +74,7 @@ class AcceptedForm:
         return fit_pictures(messages, self.images) if self.images else FittedMessages(messages)
 
     def _offers_tools(self, request: CompletionRequest) -> bool:
-        return request.form == "tools" and self.supports_tools
+        return bool(request.tools) and self.supports_tools
 
     @property
     def reply_tokens(self) -> int:
@@ -98,7 +100,7 @@ class AcceptedForm:
             "seed": role.seed,
         }
         if self._offers_tools(request):
-            parameters |= tool_parameters(request.tools)
+            parameters |= tool_parameters(request.tools, request.tool_choice)
         elif request.form != "text":
             parameters["response_format"] = response_format(self.rung, request.reply.__name__, request.reply_schema)
         dropped = self._dropped

@@ -132,6 +132,7 @@ class OpenAIModel:
             request.form,
             request.tools,
             request.schema(reasoning=reasoning),
+            request.tool_choice,
         )
         if self._cache is None:
             return await self._endpoint.complete(wire_request), False
@@ -155,7 +156,7 @@ class OpenAIModel:
         content: dict[str, object] = {"messages": messages, "schema": wire_request.reply_schema}
         content |= {"temperature": wire_request.temperature, "form": wire_request.form}
         if wire_request.tools:
-            content["tools"] = tool_parameters(wire_request.tools)
+            content["tools"] = tool_parameters(wire_request.tools, wire_request.tool_choice)
         return cache_key({**settings, **content, "attempt": attempt, "sample": self._sample})
 
     def _parse(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:

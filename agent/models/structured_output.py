@@ -37,11 +37,12 @@ def response_format(rung: Rung, name: str, schema: Schema) -> dict[str, object] 
     return {"type": "json_object"} if rung == "json_object" else None
 
 
-def tool_parameters(tools: Sequence[type[BaseModel]]) -> dict[str, object]:
-    """The parameters of a request that offer some tools and demand one call of one of them."""
+def tool_parameters(tools: Sequence[type[BaseModel]], choice: str = "required") -> dict[str, object]:
+    """The parameters of a request that offer some tools; `choice` is that of `Request.tool_choice`."""
+    named = {"type": "function", "function": {"name": choice}}
     return {
         "tools": [_function_schema(tool) for tool in tools],
-        "tool_choice": "required",
+        "tool_choice": choice if choice in ("required", "none") else named,
         "parallel_tool_calls": False,
     }
 

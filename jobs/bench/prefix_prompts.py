@@ -132,7 +132,7 @@ def prompts_of_trace(records: Sequence[Record], size: tuple[int, int], rules: To
 
 def _head(request: Request[Any], rules: Tokens) -> str:
     """The tools, and by OpenAI's rules the schema of the reply: both stand before the messages."""
-    if request.form == "tools":
+    if request.tools:
         return json.dumps(tool_parameters(request.tools)["tools"])
     if rules.rules == "openai" and request.form == "json":
         return json.dumps(request.schema())

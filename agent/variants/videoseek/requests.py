@@ -92,6 +92,10 @@ class Finish(BaseModel):
     evidence: Numbers
 
 
+TOOLS = (Overview, Skim, Focus, Finish)
+"""Offered with every request of the conversation, also where none or only `answer` is to be called."""
+
+
 class Thought(Reply):
     """The reasoning of the agent before it acts, in its own words."""
 
@@ -153,6 +157,8 @@ class Think(Request[Thought]):
     template: ClassVar[str] = "videoseek"
     role: ClassVar[str] = "policy"
     form: ClassVar[Literal["json", "text", "tools"]] = "text"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
+    tool_choice: ClassVar[str] = "none"
     temperature: ClassVar[float] = 1.0
     question: Question
     videos: tuple[Video, ...]
@@ -175,7 +181,8 @@ class AnswerNow(AnswerNotes):
     Reply = FinalAnswer
     template: ClassVar[str] = "videoseek"
     form: ClassVar[Literal["json", "text", "tools"]] = "tools"
-    tools: ClassVar[tuple[type[BaseModel], ...]] = (Finish,)
+    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
+    tool_choice: ClassVar[str] = "answer"
     temperature: ClassVar[float] = 1.0
     known: tuple[Note, ...]
     limits: Limits
@@ -201,7 +208,7 @@ class Act(Request[Action]):
     template: ClassVar[str] = "videoseek"
     role: ClassVar[str] = "policy"
     form: ClassVar[Literal["json", "text", "tools"]] = "tools"
-    tools: ClassVar[tuple[type[BaseModel], ...]] = (Overview, Skim, Focus, Finish)
+    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
     temperature: ClassVar[float] = 1.0
     question: Question
     videos: tuple[Video, ...]

@@ -13,6 +13,9 @@ from agent.session import Session
 from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from agent.variants.videoseek.requests import Action, Limits
 
+MOMENT_S = 1.0
+"""Of a clip that a call gives as one time."""
+
 
 class Tools:
     """The tools within their limits; each reads the subtitles of its own range, unless subtitles are off.
@@ -41,15 +44,16 @@ class Tools:
         return tuple(Note(video_id, line.start_s, line.end_s, "subtitle", line.text) for line in lines)
 
     def _part(self, video: Video, action: Action) -> Segment:
-        """The range that a call names, cut to its video; raises `InvalidReply` if the tool does not take it."""
+        """The range that a call names, inside its video; raises `InvalidReply` if the tool does not take it."""
         assert action.start_s is not None and action.end_s is not None, "Act.check lets no such call pass"
-        start_s, end_s = max(action.start_s, video.start_s), min(action.end_s, video.end_s)
-        named, least, most = f"{start_s:.1f} s to {end_s:.1f} s", self.limits.skim_least_s, self.limits.focus_most_s
+        least, most = self.limits.skim_least_s, self.limits.focus_most_s
+        start_s, end_s = _inside(video, action.start_s, action.end_s, least if action.tool == "skim" else MOMENT_S)
+        named = f"{start_s:.1f} s to {end_s:.1f} s"
         if start_s >= end_s:
             whole = f"{video.start_s:.1f} s to {video.end_s:.1f} s"
             raise InvalidReply(f"{action.start_s:.1f} s to {action.end_s:.1f} s is no part of the video, {whole}")
         length_s = round(end_s - start_s, 3)
-        if action.tool == "skim" and length_s < least:
+        if action.tool == "skim" and length_s < min(least, round(video.duration_s, 3)):
             raise InvalidReply(f"{named} is too short for skim, which takes at least {least} s")
         if action.tool == "focus" and length_s > most:
             raise InvalidReply(f"{named} is too long for focus, which takes at most {most} s")
@@ -94,6 +98,17 @@ class Tools:
         frames = [shown[number - 1] for number in sorted(cited)] or shown
         end_s = self.environment.shown_until(frames[-1].video_id, frames[-1].time_s)
         return Note(frames[0].video_id, frames[0].time_s, end_s, tool, text)
+
+
+def _inside(video: Video, start_s: float, end_s: float, least_s: float) -> tuple[float, float]:
+    """A range cut to its video; what that makes too short, and a single moment, is widened back into the video."""
+    low_s, high_s = max(start_s, video.start_s), min(end_s, video.end_s)
+    wide_enough = end_s - start_s >= least_s and low_s < high_s
+    moment = start_s == end_s and video.start_s <= start_s <= video.end_s and least_s == MOMENT_S
+    if high_s - low_s < least_s and (wide_enough or moment):
+        low_s = max(video.start_s, min(low_s, video.end_s - least_s))
+        high_s = min(video.end_s, low_s + least_s)
+    return low_s, high_s
 
 
 def _valid(reply: R | None) -> R:

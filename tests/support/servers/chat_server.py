@@ -113,8 +113,18 @@ class Seen:
 
     @property
     def tools(self) -> dict[str, dict]:
-        """The functions that were offered, by name."""
-        return {tool["function"]["name"]: tool["function"] for tool in self.body.get("tools", ())}
+        """The functions that were offered and may be called, by name."""
+        callable_ones = callable_tools(self.body)
+        offered = {tool["function"]["name"]: tool["function"] for tool in self.body.get("tools", ())}
+        return {name: function for name, function in offered.items() if name in callable_ones}
+
+
+def callable_tools(body: dict) -> frozenset[str]:
+    """The names of the tools that a request's reply may call, by its tool_choice."""
+    choice = body.get("tool_choice", "none")
+    if isinstance(choice, dict):
+        return frozenset({choice["function"]["name"]})
+    return frozenset(tool["function"]["name"] for tool in body["tools"]) if choice != "none" else frozenset()
 
 
 class ChatServer:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.core.question import Question
+from tests.support.servers.chat_server import callable_tools
 
 _TIMES = r"(-?[\d.]+) s (?:to|-) (-?[\d.]+) s"
 _UNTIL = re.DOTALL | re.MULTILINE
@@ -124,7 +125,7 @@ def read(body: dict) -> Asked:
         tuple(texts),
         tuple(said),
         tuple(frames),
-        frozenset(tool["function"]["name"] for tool in body.get("tools", ())),
+        callable_tools(body),
     )
 
 

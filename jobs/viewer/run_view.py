@@ -29,7 +29,10 @@ def run_view(run: Run) -> dict[str, Any]:
             {
                 "name": each.name,
                 "is_control": each.is_control,
+                "imported": each.imported,
                 "accuracy": each.accuracy,
+                "cited": each.cited,
+                "shown": each.shown,
                 "unanswered": each.unanswered,
                 "costs": {name: spread.mean for name, spread in each.costs.items()},
             }

@@ -51,11 +51,13 @@ export async function run(key) {
 function standings(data, [most, digits]) {
   const costs = Object.keys(COSTS).filter((name) => data.standings.some((each) => each.costs[name]));
   const points = (value) => (value === null || value === undefined ? "–" : (value * most).toFixed(digits));
+  const evidence = data.standings.some((each) => each.shown) ? ["cited", "shown"] : [];
   const names = [
     "Contender",
     most === 100 ? "Accuracy (%)" : "Score",
     "95 % interval",
     "No answer",
+    ...evidence.map((name) => `Evidence ${name} (%)`),
     ...costs.map((name) => COSTS[name]),
   ];
   const line = (each) =>
@@ -63,14 +65,26 @@ function standings(data, [most, digits]) {
       "tr",
       { class: each.is_control ? "control" : "" },
       el("th", { scope: "row" }, each.name),
-      el("td", {}, each.accuracy.questions ? points(each.accuracy.mean) : "–"),
+      el("td", {}, share(each.accuracy, most, points)),
       el("td", {}, each.accuracy.low === null ? "–" : `${points(each.accuracy.low)} to ${points(each.accuracy.high)}`),
       el("td", {}, amount(each.unanswered)),
-      costs.map((name) =>
-        el("td", {}, name === "seconds" ? (each.costs[name] ?? 0).toFixed(1) : amount(each.costs[name] ?? 0)),
-      ),
+      evidence.map((name) => el("td", {}, share(each[name], 100, (value) => (value * 100).toFixed(1)))),
+      costs.map((name) => cost(each, name)),
     );
   return table("Contenders", names, el("tbody", {}, data.standings.map(line)));
+}
+
+// A share of all: as counts where there are fewer than five questions, as the report has it.
+function share(estimate, most, points) {
+  if (!estimate?.questions) return "–";
+  const few = most === 100 && estimate.questions < 5;
+  return few ? `${Math.round(estimate.mean * estimate.questions)} of ${estimate.questions}` : points(estimate.mean);
+}
+
+function cost(standing, name) {
+  if (standing.imported) return el("td", { class: "quiet" }, "not known");
+  const value = standing.costs[name] ?? 0;
+  return el("td", {}, name === "seconds" ? value.toFixed(1) : amount(value));
 }
 
 function questions(key, data) {

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+from jobs.evaluation.foreign.import_predictions import ImportRequest, import_predictions
+from jobs.evaluation.run.run_folder import read_run
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
+from jobs.viewer.run_view import run_view
+from tests.support.runs.solved_runs import answer, item, seen, write_run
 
 
 def test_a_run_shows_every_answer_and_has_its_traces(run):
@@ -16,3 +22,17 @@ def test_a_run_shows_every_answer_and_has_its_traces(run):
     assert trace["trace"].question["text"] == report["questions"][3]["question"].text
     assert trace["truth"]["option"] == 0 and trace["truth"]["evidence"][0]["end_s"] == 2.0
     assert trace["library"] == 0
+
+
+def test_a_run_shows_imported_answers_as_such_and_cited_evidence_apart_from_shown(tmp_path):
+    items = [item(name, f"v{name}", evidence=((1.0, 2.0),)) for name in "ab"]
+    records = [answer(name, evidence=(seen(0, 3, f"v{name}"),), evidence_cited=name == "a") for name in "ab"]
+    run = write_run(tmp_path / "run", items, records)
+    (tmp_path / "theirs.json").write_text(json.dumps({"a": "A", "b": "B"}))
+    import_predictions(run, ImportRequest(tmp_path / "theirs.json"))
+    shown = run_view(read_run(run))
+    assert shown["contenders"] == ["eea", "theirs (imported)"]
+    own, theirs = shown["standings"]
+    assert (own["imported"], own["cited"].mean, own["shown"].mean) == (False, 0.5, 1.0)
+    assert (theirs["imported"], theirs["cited"], theirs["costs"]) == (True, None, {})
+    assert [[each["score"] for each in question["answers"]] for question in shown["questions"]] == [[1, 1], [1, 0]]

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import dataclasses
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -15,12 +16,12 @@ from typing import Any
 import pytest
 
 from agent.core.protocol import Request, ShownFrame, Turn
-from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.core.question import Note, Question, ScoredSegment, Segment, Video
 from agent.core.reply_schema import strict_schema
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import ROLES
 from agent.models.structured_output import tool_parameters
-from agent.prompts.render import FOLDER, render
+from agent.prompts.render import FOLDER, LOW_SIDE_PX, frame_labels, render
 from agent.requests.answer import AnswerFrames
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
@@ -31,7 +32,7 @@ from tests.support.servers.wire import ANSWER, GO, SCORES, Walk, ask, decide, fr
 SIDE_PX = 320
 """Stored frames are larger than the role's limit, and than that of any request."""
 TIMES_S = (3.0, 17.25, 4000.5)
-LABEL = re.compile(r"frame (\d+) at ([\d.]+) s")
+LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: \(([\d:]+)\))?")
 
 
 KINDS = kinds()
@@ -89,12 +90,12 @@ def test_frames_follow_the_text_in_order_each_after_its_time_and_no_larger_than_
     send: Send,
 ) -> None:
     frames = tuple(frame(number, time_s=time_s, size=STORED) for number, time_s in enumerate(TIMES_S, start=1))
-    arrived, text = send(built(kind, frames=frames))
+    arrived, _ = send(built(kind, frames=frames))
     labels = [LABEL.fullmatch(each.label) for each in arrived]
     assert [(int(label[1]), float(label[2])) for label in labels if label] == list(enumerate(TIMES_S, start=1))
+    assert [label[3] for label in labels if label] == [None, None, "1:06:40"]
     side = 640 if kind.full_size else min(SIDE_PX, kind.image_side_px or SIDE_PX)
     assert {max(each.width_px, each.height_px) for each in arrived} == {side}
-    assert all(f"{time_s:.1f} s" in text for time_s in TIMES_S)
 
 
 @looking
@@ -196,34 +197,92 @@ def test_every_prompt_holds_the_question_and_asks_for_json(request_):
 def test_describing_names_the_part_of_the_video_and_its_frames():
     text = render(DESCRIBING)
     assert "from 50.0 s to 101.5 s" in text
-    assert "2 frames are shown below" in text
+    assert "[frame 1 at 50.04 s]\n[frame 2 at 70.00 s (1:10)]" in text
     assert "JSON only" in text
     assert "\n\n\n" not in text
 
 
-def test_scoring_names_segments_frames_and_times():
+def test_scoring_names_segments_their_times_and_the_frames_at_their_borders():
     text = render(scoring())
-    assert "Segment 3: 1.5 s to 50.0 s" in text
-    assert "2 frames are shown below, numbered from 1, each after its time: 50.0 s, 70.0 s." in text
-    assert "Earlier rounds" not in text
+    assert "Segment 3: 1.5 s to 50 s, the beginning to frame 1\n" in text
+    assert "Segment 4: 50 s to 101.5 s, frame 1 to the end\n" in text
+    assert "scored before" not in text
+    assert "tell the segments apart" not in text
 
 
-def test_later_rounds_show_what_was_scored_before():
+def test_later_rounds_show_the_parents_score_and_the_best_of_the_others():
     history = (
         ScoredSegment(Segment(0, FILM.video_id, 0.0, 60.0), 80.0, "a kite"),
         ScoredSegment(Segment(1, FILM.video_id, 60.0, 90.0), None),
+        ScoredSegment(Segment(2, FILM.video_id, 90.0, 95.0), 30.0, "a boat"),
     )
     text = render(scoring(history=history, parent=0))
-    assert "Segment 0: 0.0 s to 60.0 s, score 80, because: a kite\n" in text
-    assert "Segment 1: 60.0 s to 90.0 s, not scored\n" in text
-    assert "segment 0 has been looked into" in text
+    assert "Segment 0 has been looked into (score 80: a kite)." in text
+    assert "- Segment 1: 60 s to 90 s, not rated\n" in text
+    assert "- Segment 2: 90 s to 95 s, score 30\n" in text
 
 
-def test_deciding_shows_fused_scores_and_what_is_used_up():
+def test_deciding_shows_fused_scores_and_not_what_is_used_up():
     text = render(deciding())
-    assert "Segment 3: 1.5 s to 50.0 s, score 0.26: a kite at its end" in text
-    assert "score 0.10, nothing left to see" in text
+    assert "Segment 3: 1.5 s to 50 s, the beginning to frame 1, score 0.26: a kite at its end" in text
+    assert "Segment 4" not in text
     assert '"explore" | "answer"' in text
+
+
+def test_the_prompts_of_a_round_begin_alike_and_the_frames_stand_before_what_varies():
+    scored, decided = render(scoring()), render(deciding())
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(scored, decided, strict=False))
+    shared = "".join(one for one, _ in alike)
+    assert shared.rstrip().endswith("[frame 2 at 70.00 s (1:10)]\n\nYour step:")
+    assert all(text in shared for text in ("What colour is the kite?", "B. blue", "The video lasts 100.0 s"))
+
+
+def test_a_label_stays_whichever_frames_stand_beside_it():
+    later = tuple(replace(each, label=number) for each, number in zip(FRAMES, (4, 9), strict=True))
+    assert frame_labels(later) == ["frame 4 at 50.04 s", "frame 9 at 70.00 s (1:10)"]
+    assert frame_labels(later[1:]) == ["frame 9 at 70.00 s (1:10)"]
+    assert frame_labels(later, (FILM, OTHER))[0] == "frame 4 at 50.04 s of video abcdef012345"
+
+
+def test_notes_are_numbered_on_from_the_labels_of_frames():
+    notes = (Note(FILM.video_id, 1.0, 2.0, "caption", "a kite"),)
+    frames = tuple(replace(each, label=number) for each, number in zip(FRAMES, (4, 9), strict=True))
+    request_ = AnswerFrames(question=QUESTION, videos=(FILM,), frames=frames, notes=notes)
+    assert "\n10. 1.0 s to 2.0 s (caption): a kite" in render(request_)
+    assert "\n3. 1.0 s to 2.0 s (caption): a kite" in render(replace(request_, frames=FRAMES))
+
+
+def test_clock_times_are_those_that_a_player_shows():
+    stream = Video(FILM.video_id, "Film", 1000.0, 100.0, zero_s=1000.0)
+    shown = (replace(FRAMES[0], time_s=1075.0),)
+    assert frame_labels(shown, (stream,)) == ["frame 1 at 1075.00 s (1:15)"]
+    segment = ScoredSegment(Segment(3, FILM.video_id, 1000.0, 1090.0), 0.2)
+    assert "1000 s to 1090 s (0:00 to 1:30), score 0.20" in render(deciding(videos=(stream,), candidates=(segment,)))
+
+
+class Bare(Decide):
+    """A request from elsewhere: its template does not say where frames stand."""
+
+    template = "Question: {{ request.question.text }}\nAnswer it.\n"
+
+
+def test_pictures_stand_where_the_template_includes_the_frames_else_after_the_text():
+    asked = decide()
+    kinds = {}
+    with ChatServer(lambda _: ANSWER) as server:
+        for request_ in (asked, Bare(question=asked.question, videos=(), candidates=(), frames=asked.frames)):
+            ask(server, replace(request_, frames=(frame(1), frame(2))))
+            parts = server.seen[-1].body["messages"][0]["content"]
+            kinds[type(request_)] = [part["type"] for part in parts]
+    pictures = ["text", "image_url"] * 2
+    assert kinds == {Decide: ["text", *pictures, "text"], Bare: ["text", *pictures]}
+
+
+def test_small_pictures_are_small_for_servers_that_know_no_detail() -> None:
+    frames = (replace(frame(1, size=STORED), detail="low"), frame(2, size=STORED))
+    with ChatServer(lambda _: SCORES) as server:
+        ask(server, score(frames))
+    assert [sent.width_px for sent in server.seen[0].frames] == [LOW_SIDE_PX, 512]
 
 
 def test_the_last_step_does_not_offer_exploring():
@@ -242,6 +301,7 @@ def test_several_videos_are_told_apart():
     text = render(deciding(videos=(FILM, OTHER)))
     assert 'video abcdef012345 ("Film"), 1.5 s to 101.5 s' in text
     assert "Segment 3 of video abcdef012345:" in text
+    assert "[frame 1 at 50.04 s of video abcdef012345]" in text
 
 
 def test_a_refused_reply_is_told_so():
@@ -272,7 +332,7 @@ def test_frames_within_the_limit_are_sent_byte_for_byte() -> None:
     shown = frame(5)
     with ChatServer(lambda _: ANSWER) as server:
         ask(server, replace(decide(), frames=(shown,)))
-    url = server.seen[0].body["messages"][0]["content"][-1]["image_url"]["url"]
+    url = server.seen[0].body["messages"][0]["content"][2]["image_url"]["url"]
     assert base64.b64decode(url.partition(",")[2]) == shown.jpeg
 
 

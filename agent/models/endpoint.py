@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from agent.errors import ModelError
 
 T = TypeVar("T")
+Send = Callable[[dict[str, object]], Awaitable[object]]
+"""Sends the body of a request for a completion and gives the server's answer to it, as JSON values."""
 
 SEND_TIME_S = 0.002
 """A little longer than a request takes from its slot to the wire."""
@@ -59,8 +61,9 @@ class Endpoint:
     Raises `KeyMissing` when it is made, not at the first request.
     """
 
-    def __init__(self, role: Role) -> None:
+    def __init__(self, role: Role, send: Send | None = None) -> None:
         self.role = role
+        self._send = send or self._post
         self.form = AcceptedForm(role)
         self._key = api_key(role)
         self._listed = False
@@ -115,12 +118,16 @@ class Endpoint:
             except openai.APIConnectionError as error:
                 raise provider_errors.connection_error(self.role, error) from error
 
+    async def _post(self, body: dict[str, object]) -> object:
+        # Not `chat.completions.create`, which checks every part of every message: that doubles the time.
+        answer: object = await self._client.post("/chat/completions", body=body, cast_to=object)
+        return answer
+
     async def _attempt(self, sent: Attempt) -> Completion:
         body = {"model": self.role.model, "messages": sent.fitted.messages, **sent.parameters}
         answer: object = None
         try:
-            # Not `chat.completions.create`, which checks every part of every message: that doubles the time.
-            answer = await self._client.post("/chat/completions", body=body, cast_to=object)
+            answer = await self._send(body)
             return parse_completion(answer)  # it may be a page of text, or an error sent with status 200
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise provider_errors.no_completion(self.role, f"a broken text: {error}") from error

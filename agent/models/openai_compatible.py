@@ -20,7 +20,7 @@ from agent.errors import ContextSpent
 from agent.models.accepted_form import CompletionRequest
 from agent.models.completion import Completion
 from agent.models.context_fit import fit_context, quoted_characters
-from agent.models.endpoint import Endpoint
+from agent.models.endpoint import Endpoint, Send
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
 from agent.models.structured_output import parse_reply, repair_messages, tool_parameters
@@ -39,7 +39,7 @@ class OpenAIModel:
     request with that as `complaint` and the reply as `bad_reply`, and the model is shown both. `sample` keeps
     repetitions of a whole run apart in the cache, since equal requests may have different replies. A reply from
     the cache costs nothing, or with `charge_cached` as much as a new one: for figures that must not depend on
-    earlier runs.
+    earlier runs. `send` takes the place of the HTTP request.
 
     Raises `KeyMissing` when it is made; `ask` raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
     """
@@ -47,10 +47,16 @@ class OpenAIModel:
     has_language = True
 
     def __init__(
-        self, role: Role, *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
+        self,
+        role: Role,
+        *,
+        cache: ResponseCache | None = None,
+        sample: int = 0,
+        charge_cached: bool = False,
+        send: Send | None = None,
     ) -> None:
         self.role = role
-        self._endpoint = Endpoint(role)
+        self._endpoint = Endpoint(role, send)
         self._cache = cache
         self._sample = sample
         self._charge_cached = charge_cached

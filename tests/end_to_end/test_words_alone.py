@@ -38,6 +38,7 @@ KITE = Question("What colour is the kite?", ("blue", "red"))
 DINNER = Question("What is the person doing?", ("painting a fence", "cooking a soup", "repairing an engine"))
 READING = [each for each in VARIANTS if each.sees_video and not each.needs_pictures]
 SAID = "mind the wind"
+SPOKEN_CLIP = "s05e06_seg01_clip_07"
 
 
 def every(variants: list[Variant]) -> pytest.MarkDecorator:
@@ -100,6 +101,45 @@ def test_every_agent_that_reads_reads_general_english_over_the_wire(words_librar
     answer = asyncio.run(run())
     assert answer.text == "cooking a soup"
     assert (answer.ledger.frames, answer.ledger.invalid_replies) == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def episode(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """An episode as LongTVQA publishes it: 40 clips of a minute, each a video of its own, of which lines are known."""
+    chatter = ["good morning to you", "where are my keys", "I never said that", "we should leave now"]
+    lines = {
+        f"s05e06_seg{number // 20:02d}_clip_{number % 20:02d}": [
+            (3.0 * at, 3.0 * at + 2.5, chatter[(at + number) % 4]) for at in range(20)
+        ]
+        for number in range(40)
+    }
+    lines[SPOKEN_CLIP][7] = (21.0, 23.5, "Penny is cooking a soup")
+    return text_library.text_library(tmp_path_factory.mktemp("episode"), {}, lines)
+
+
+@pytest.mark.parametrize("context_tokens", [None, 6_000])
+def test_an_episode_of_speech_is_answered_from_its_40_clips(episode, rules, context_tokens):
+    question = Question("What is Penny doing?", DINNER.options)
+    requests: list[str] = []
+
+    def keep(event: Event) -> None:
+        if isinstance(event, Exchanged):
+            requests.append(type(event.request).__name__)
+
+    async def run() -> Answer:
+        role = Role(base_url=rules.base_url, model=MODEL, context_tokens=context_tokens)
+        async with OpenAIModel(role) as model:
+            return await ask(question, environment_of(episode), model, agent="longvideoagent", on_event=keep)
+
+    first = len(rules.seen)
+    answer = asyncio.run(run())
+    prompt = rules.seen[first].text
+    assert all(f"<clip_{number}> " in prompt for number in range(1, 41))
+    assert (len(prompt) < 4 * 3_000) == (context_tokens is not None)  # half of it: the rest is for turns and replies
+    assert requests[0] == "ChooseAction"
+    assert answer.ledger.frames == answer.ledger.invalid_replies == 0
+    if context_tokens is None:
+        assert answer.text == "cooking a soup"
 
 
 def test_a_master_has_nobody_who_looks(words_library):

@@ -30,6 +30,8 @@ from agent.variants.longvideoagent.action_parser import thought, until_action
 from agent.variants.longvideoagent.clips import CLIP_S, best_matching_clips, tagged_clips
 from agent.variants.longvideoagent.requests import Action, AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
 
+LARGEST_RANKING = 4
+"""So many matches are ranked for each video that is to be read: one video may have several."""
 LINES = 64
 """Transcript lines that may tell which of many videos to read."""
 LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>."
@@ -97,7 +99,10 @@ def _narrowed(session: Session, videos: int, clips: int, clip_s: float) -> Envir
         return environment
     matching = dict.fromkeys(hit.video_id for hit in environment.search_transcript(text, LINES))
     chosen = list(matching)[: count // 2]
-    return environment.nearest([text], count - len(chosen), {*chosen, *session.known_videos})
+    pictured = environment.source.ranked([text], LARGEST_RANKING * count)
+    others = [video.video_id for video in environment.videos]
+    chosen = list(dict.fromkeys([*chosen, *pictured, *others]))[:count]
+    return environment.only({*chosen, *session.known_videos})
 
 
 def _videos_read(among: Sequence[Video], videos: int, clips: int, clip_s: float) -> int:

@@ -29,12 +29,10 @@ from tests.support.runs.longvideoagent_runs import (
     ("said", "why"),
     [
         ("I would look at it.", "exactly one action"),
-        (f"{LOOK}<answer>B</answer>", "exactly one action"),
         ("<visual_query>the kite", "no end"),
         ("<visual_query> </visual_query>", "the visual query is empty"),
         ("<answer>C</answer>", "names no option"),
         ("<think>hm", "the thinking has no end"),
-        (f"{LOOK}<think>or</think><answer>B</answer>", "it thinks after an action"),
     ],
 )
 def test_a_malformed_turn_is_used_up_and_the_master_told_why(spoken, said, why):

@@ -176,6 +176,8 @@ def _check_described(shown: Sequence[ShownFrame], described: Sequence[DescribedF
     check_numbers("frame", _numbers(described), citation_numbers(shown)[0])
     if shown and not any(each.description.strip() for each in described):
         raise InvalidReply("no frame is described; give one description for each")
+    for each in described:
+        check_not_refused(each.description)
 
 
 def _numbers(described: Sequence[DescribedFrame]) -> list[int]:

@@ -165,13 +165,18 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
         f"{bill.frames} frames of {bill.index_frames}{_kept(bill)}",
         f"{bill.frame_shows} shows",
         f"{answer.rounds} rounds",
-        f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid)",
+        f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid{_declined(bill)})",
         f"{bill.input_tokens}+{bill.output_tokens} tokens{_unknown(bill)}",
         f"cost {bill.cost:.4f}",
         f"{bill.seconds:.1f} s",
         *_sheets(bill),
     ]
     out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)
+
+
+def _declined(bill: Ledger) -> str:
+    """The replies that gave up too early."""
+    return f", {bill.declined} gave up too early" if bill.declined else ""
 
 
 def _unknown(bill: Ledger) -> str:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from agent.answer import Answer
 from agent.core.question import Segment
 from agent.requests.answer import AnswerNotes, Conclusion, chosen_option
-from agent.session import LastWord, Session
+from agent.session import ATTEMPTS, LastWord, Session
 from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.tools.uniform_frames import uniform_times
 from agent.trace.events import Acted, Assessed
@@ -103,7 +103,10 @@ class _Rounds:
             found = await self._retrieve()  # lines 8 and 9
             frames = found or []
             if found is not None and not found:
-                return self._answer(predicted) if predicted else await self.session.conclude(self._answering())
+                if predicted:
+                    return self._answer(predicted)
+                # A further attempt: a cache would answer the same request with the replies that were invalid.
+                return await self.session.conclude(replace(self._answering(), attempt=ATTEMPTS))
 
     async def _first_frames(self) -> list[FrameTime]:
         """Equally spaced frames, and those that earlier answers of a conversation rest on."""

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from jobs.model_choice import ModelChoice
 
 ModelOption = Annotated[
-    str, typer.Option(help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, or replay:TRACE.")
+    str, typer.Option(
+        help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, constrained:FOLDER, or replay:TRACE."
+    )
 ]
 BaseUrlOption = Annotated[
     str | None,

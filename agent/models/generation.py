@@ -63,8 +63,8 @@ class Generator:
     ) -> list[int]:
         """Generate the next tokens: up to an end token or one of the texts `stop`, both included, or the limit.
 
-        `grammar` binds them (`constrained_decoding.reply_grammar`). Temperature 0 takes the likeliest token each time. Raises `ModelRejected` if the prompt is too long for the
-        model.
+        `grammar` binds them (`constrained_decoding.reply_grammar`). Temperature 0 takes the likeliest token each time.
+        Raises `ModelRejected` if the prompt is too long for the model.
         """
         if not self.has_room(len(prompt)):
             raise ModelRejected(

@@ -1,6 +1,7 @@
 """A causal language model of transformers in this process, as a `Model`: a trained checkpoint is a master.
 
-It reads text only. `kinodex ask --model local:FOLDER` or a role's `model = "local:FOLDER"` names one.
+It reads text only. `kinodex ask --model local:FOLDER` or a role's `model = "local:FOLDER"` names one, and
+`constrained:FOLDER` one that can write nothing but what fits the request (`constrained_decoding`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from agent.core.protocol import Exchange, R, Request, Usage
 from agent.errors import ModelRejected, ModelUnknown
 from agent.models.chat_template import conversation_tokens
+from agent.models.constrained_decoding import reply_grammar
 from agent.models.context_fit import fit_context
 from agent.models.generation import Generator
 from agent.models.structured_output import parse_reply, repair_messages, schema_request
@@ -22,6 +24,8 @@ from agent.prompts.render import Message, join_turns, render, turn_messages, use
 from index.embedding.model_source import quick_hub
 from index.embedding.space import import_torchvision
 
+LOCAL, CONSTRAINED = "local:", "constrained:"
+"""What the names of models in this process begin with."""
 MAX_NEW_TOKENS = 1024
 
 
@@ -35,10 +39,13 @@ class LocalModel:
 
     has_language = True
 
-    def __init__(self, name: str, generator: Generator, temperature: float | None = None) -> None:
+    def __init__(
+        self, name: str, generator: Generator, temperature: float | None = None, *, constrained: bool = False
+    ) -> None:
         self.name = name
         self.generator = generator
         self.temperature = temperature
+        self.constrained = constrained
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         if request.frames:
@@ -49,41 +56,48 @@ class LocalModel:
         generator = self.generator
         prompt = self._prompt(fit_context(request, generator.context_tokens, generator.max_new_tokens, self._count))
         temperature = request.temperature if self.temperature is None else self.temperature
-        _, exchange = await generate_reply(generator, prompt, temperature, request)
+        grammar = reply_grammar(request) if self.constrained else ""
+        _, exchange = await generate_reply(generator, prompt, temperature, request, grammar)
         return exchange
 
     def _prompt(self, request: Request[R]) -> list[int]:
-        return conversation_tokens(self.generator.tokenizer, conversation(request))
+        messages = conversation(request, with_schema=not self.constrained)
+        return conversation_tokens(self.generator.tokenizer, messages)
 
     def _count(self, request: Request[R]) -> int:
         return len(self._prompt(request))
 
 
 async def generate_reply(
-    generator: Generator, prompt: list[int], temperature: float, request: Request[R]
+    generator: Generator, prompt: list[int], temperature: float, request: Request[R], grammar: str = ""
 ) -> tuple[list[int], Exchange[R]]:
     """Generate tokens after those of a prompt, and parse them as the reply to a request."""
     started = time.perf_counter()
-    tokens = await generator.generate(prompt, temperature, request.stop)
+    tokens = await generator.generate(prompt, temperature, request.stop, grammar)
     text = generator.tokenizer.decode(tokens, skip_special_tokens=True)
     reply, invalid = parse_reply(text, request)
     seconds = time.perf_counter() - started
     return tokens, Exchange(reply, invalid, Usage(len(prompt), len(tokens)), raw=text, seconds=seconds)
 
 
-def conversation(request: Request[R]) -> list[Message]:
-    """Messages of a request and its conversation; after an unusable reply, also that reply and the complaint."""
+def conversation(request: Request[R], *, with_schema: bool = True) -> list[Message]:
+    """Messages of a request and its conversation; after an unusable reply, also that reply and the complaint.
+
+    `with_schema`: the reply's schema is written out, for a model that nothing binds to it.
+    """
     first = render(replace(request, complaint="", bad_reply="") if request.bad_reply else request)
-    if request.form != "text":
+    if request.form != "text" and with_schema:
         first += f"\n\n{schema_request(request.schema())}"
     messages = [user_message(first, (), None), *turn_messages(request.turns)]
     return join_turns(messages + repair_messages(request) if request.bad_reply else messages)
 
 
 def load_local_model(
-    where: str, *, temperature: float | None = None, max_new_tokens: int = MAX_NEW_TOKENS
+    where: str, *, temperature: float | None = None, max_new_tokens: int = MAX_NEW_TOKENS, constrained: bool = False
 ) -> LocalModel:
     """Load the model in a folder that `save_pretrained` wrote, or of a hub id; on CUDA if there is a device.
+
+    `constrained`: replies fit the schema or pattern of their request.
 
     Raises `ModelUnknown` if there is no such model, or none that writes text.
     """
@@ -96,8 +110,13 @@ def load_local_model(
     with known_model(where) as place:
         tokenizer = library.AutoTokenizer.from_pretrained(place)
         model = library.AutoModelForCausalLM.from_pretrained(place, dtype="auto")
-    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    return LocalModel(f"local:{where}", Generator(model, tokenizer, max_new_tokens), temperature)
+    if torch.cuda.is_available():
+        model = model.to("cuda")
+    elif model.dtype == torch.float16:  # processors have no arithmetic for it: ten times slower
+        model = model.float()
+    model = model.eval()
+    name = f"{CONSTRAINED if constrained else LOCAL}{where}"
+    return LocalModel(name, Generator(model, tokenizer, max_new_tokens), temperature, constrained=constrained)
 
 
 @contextmanager

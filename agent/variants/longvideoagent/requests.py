@@ -5,7 +5,8 @@ How the master writes its turns is in `agent.variants.longvideoagent.action_pars
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import string
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -121,6 +122,10 @@ class ChooseAction(Request[Action]):
     def instead(self) -> str:
         return "have another clip located, have the present one looked at, or answer"
 
+    def pattern(self) -> str:
+        looks = ("visual_query", "request_grounding") if self.vision else ("request_grounding",)
+        return turn_pattern(self.question, looks)
+
     def check(self, reply: Action) -> None:
         if reply.action == "answer":
             check_answer(self.question, reply)
@@ -143,6 +148,17 @@ class AnswerNow(AnswerNotes):
     steps: int
     vision: bool = True
     turns: tuple[Turn, ...] = ()
+
+    def pattern(self) -> str:
+        return turn_pattern(self.question, ())
+
+
+def turn_pattern(question: Question, looks: Sequence[str]) -> str:
+    """A regular expression of a turn: its thoughts, then one of the actions `looks`, or an answer."""
+    letters = string.ascii_uppercase[: len(question.options)]
+    answer = f"[{letters}]" if letters else "[^<>]{1,160}"
+    actions = [*(f"<{name}>[^<>]{{1,160}}</{name}>" for name in looks), f"<answer>{answer}</answer>"]
+    return rf"<think>[^<>]{{1,240}}</think>\n?({'|'.join(actions)})"
 
 
 class Located(Reasoned):

@@ -36,7 +36,7 @@ def words_tokenizer(texts: Sequence[str], words: int, template: str | None = TEM
     return fast
 
 
-def tiny_master(folder: Path, tokenizer: Any, seed: int = 0) -> Path:
+def tiny_master(folder: Path, tokenizer: Any, seed: int = 0, context_tokens: int = 4096) -> Path:
     """A Llama of two layers with random weights, and its tokenizer, as `save_pretrained` writes them."""
     transformers = seeded(seed)
     config = transformers.LlamaConfig(
@@ -45,7 +45,7 @@ def tiny_master(folder: Path, tokenizer: Any, seed: int = 0) -> Path:
         intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=2,
-        max_position_embeddings=4096,
+        max_position_embeddings=context_tokens,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=None,
@@ -53,3 +53,18 @@ def tiny_master(folder: Path, tokenizer: Any, seed: int = 0) -> Path:
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def letters_model(folder: Path) -> Path:
+    """A tiny master whose tokens are single bytes: it can write anything, and writes at random."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: number for number, token in enumerate([END, PAD, *alphabet])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.add_special_tokens([END, PAD])
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = seeded(0).PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=END, pad_token=PAD)
+    fast.chat_template = TEMPLATE
+    return tiny_master(folder, fast, context_tokens=16384)

@@ -1,0 +1,82 @@
+"""Constrained decoding: the schema or pattern of a request's reply binds what a model in this process can write.
+
+At each token llguidance says which ones may follow, and the others get no probability. Texts and lists without a limit
+get one here: a small model that nothing stops goes on until its reply is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from agent.core.protocol import R, Request
+from agent.errors import ModelRejected
+
+if TYPE_CHECKING:
+    import torch
+
+MAX_CHARACTERS, MAX_ITEMS = 240, 8
+Processor = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
+"""Tokens so far [n, tokens] and scores of the next one [n, vocabulary] to scores."""
+
+
+def reply_grammar(request: Request[R]) -> str:
+    """The grammar of a request's reply, in llguidance's form; "" if any text is one."""
+    import llguidance
+
+    if request.form == "text":
+        pattern = request.pattern()
+        return llguidance.LLMatcher.grammar_from_regex(pattern) if pattern else ""
+    schema = {**bound(request.schema()), "x-guidance": {"whitespace_flexible": False}}
+    return llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
+
+
+def bound(schema: Any) -> Any:
+    """A JSON schema whose texts and lists all have a greatest length."""
+    if isinstance(schema, list):
+        return [bound(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    bounded = {key: bound(each) for key, each in schema.items()}
+    if bounded.get("type") == "string" and not {"enum", "const", "pattern", "format"} & set(bounded):
+        bounded.setdefault("maxLength", MAX_CHARACTERS)
+    if bounded.get("type") == "array":
+        bounded.setdefault("maxItems", max(MAX_ITEMS, int(bounded.get("minItems", 0))))
+    return bounded
+
+
+class TokenMasks:
+    """What may follow, for the tokenizer of one model with `vocabulary` scores and the end tokens `ends`."""
+
+    def __init__(self, tokenizer: Any, vocabulary: int, ends: Sequence[int]) -> None:
+        self._tokenizer, self._vocabulary, self._ends = tokenizer, vocabulary, list(ends)
+
+    @cached_property
+    def _tokens(self) -> Any:
+        import llguidance.hf
+
+        return llguidance.hf.from_tokenizer(self._tokenizer, n_vocab=self._vocabulary, eos_token=self._ends)
+
+    def processor(self, grammars: Sequence[str], prompt_tokens: int) -> Processor:
+        """Bind each row of a batch to its grammar, "" to none; raises `ModelRejected` for one that is too complex."""
+        import llguidance
+        import torch
+
+        matchers = [llguidance.LLMatcher(self._tokens, each) if each else None for each in grammars]
+        for matcher in filter(None, matchers):
+            if matcher.is_error():
+                raise ModelRejected(f"no constrained decoding of this reply: {matcher.get_error()}; use local:FOLDER")
+
+        def mask(tokens: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            for row, matcher in enumerate(matchers):
+                if matcher is None:
+                    continue
+                if tokens.shape[1] > prompt_tokens and not matcher.is_stopped():
+                    matcher.consume_token(int(tokens[row, -1]))
+                allowed = torch.frombuffer(bytearray(matcher.compute_logit_bias()), dtype=torch.uint8)
+                scores[row, allowed[: scores.shape[1]] == 0] = -torch.inf
+            return scores
+
+        return mask

@@ -131,9 +131,11 @@ def completion(request: Mapping[str, Any]) -> dict[str, object]:
 
 
 def prompt_of(request: Mapping[str, Any]) -> str:
-    """Take the text of the first message of a request."""
+    """Take the texts of the first message of a request, before and after its frames."""
     content = request["messages"][0]["content"]
-    return str(content if isinstance(content, str) else content[0]["text"])
+    if isinstance(content, str):
+        return content
+    return "\n\n".join(part["text"] for part in content if part["type"] == "text")
 
 
 def _question(prompt: str) -> str:
@@ -152,28 +154,34 @@ def _queries(prompt: str) -> dict[str, object]:
 
 
 def _scores(prompt: str) -> dict[str, object]:
-    numbers = _SEGMENT.findall(prompt.rpartition("to be scored:")[2])
+    numbers = _SEGMENT.findall(prompt.rpartition("to be scored:")[2].partition("\n\n")[0])
     why = "The frames at its borders suggest little of it."
     return {
-        "segments": [{"segment": each, "explanation": why, "score": _number(prompt + each, 101)} for each in numbers]
+        "segments": [{"segment": each, "reasoning": why, "score": _number(prompt + each, 101)} for each in numbers]
     }
+
+
+def _scores_and_queries(prompt: str) -> dict[str, object]:
+    return {**_scores(prompt), **_queries(prompt)}
 
 
 def _decision(prompt: str) -> dict[str, object]:
     left = _OPEN_SEGMENT.findall(prompt)
-    if not left or "This is the last step." in prompt or _number(prompt, ROUNDS) == 0:
+    if not left or "Exploring is over" in prompt or _number(prompt, ROUNDS) == 0:
         return _conclusion(prompt)
     chosen = left[_number(prompt, len(left))]
-    return {"action": "explore", "segment": chosen, "option": None, "answer": None, "evidence": []}
+    blank = {"option": None, "answer": None, "evidence": []}
+    return {"reasoning": "", "action": "explore", "segment": chosen, **blank}
 
 
 def _conclusion(prompt: str) -> dict[str, object]:
-    return {"action": "answer", "segment": None, "option": "A", "answer": "the first", "evidence": [1]}
+    return {"reasoning": "", "action": "answer", "segment": None, "option": "A", "answer": "the first", "evidence": [1]}
 
 
 _REPLIES: Mapping[str, Callable[[str], dict[str, object]]] = {
     "Queries": _queries,
     "SegmentScores": _scores,
+    "ScoresAndQueries": _scores_and_queries,
     "Decision": _decision,
     "Conclusion": _conclusion,
 }

@@ -34,6 +34,8 @@ def test_replies_have_the_form_of_the_request() -> None:
     scores = reply("SegmentScores", PROMPT)["segments"]
     assert [each["segment"] for each in scores] == ["1", "7"]
     assert all(0 <= each["score"] <= 100 for each in scores)
+    both = reply("ScoresAndQueries", f"{PROMPT}\nTo compare:\n- Segment 5")
+    assert ([each["segment"] for each in both["segments"]], len(both["queries"])) == (["1", "7"], 2)
     assert reply("Conclusion", PROMPT)["option"] == "A"
 
 
@@ -41,7 +43,7 @@ def test_a_search_goes_on_with_an_open_segment_and_ends_with_an_answer() -> None
     decisions = [reply("Decision", f"{PROMPT}round {number}") for number in range(30)]
     assert {each["action"] for each in decisions} == {"explore", "answer"}
     assert {each["segment"] for each in decisions if each["action"] == "explore"} == {"1"}
-    assert reply("Decision", f"{PROMPT}This is the last step.")["action"] == "answer"
+    assert reply("Decision", f"{PROMPT}Exploring is over: this is the last step.")["action"] == "answer"
     assert decisions[3] == reply("Decision", f"{PROMPT}round 3")
 
 

@@ -50,7 +50,8 @@ class FrameChoice(Answered, _Look):
 class ChooseFrames(Request[FrameChoice]):
     """Name the times of up to `count` frames to see next, or answer from `frames`, the memory.
 
-    `seen` holds the video and time of every frame shown so far, in the order of showing.
+    `seen` holds the video and time of every frame shown so far, in the order of showing; `exhausted` the ids of videos
+    in which no frame is unseen.
     """
 
     Reply = FrameChoice
@@ -62,6 +63,7 @@ class ChooseFrames(Request[FrameChoice]):
     seen: tuple[tuple[str, float], ...]
     count: int
     declining: Declining = field(default="allowed", metadata=LATER)
+    exhausted: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def instead(self) -> str:
@@ -87,6 +89,12 @@ class ChooseFrames(Request[FrameChoice]):
 
     def _check_times(self, reply: FrameChoice) -> None:
         video = named_video(self.videos, reply.video)
+        if video.video_id in self.exhausted:
+            left = [each.video_id[:VIDEO_ID_LENGTH] for each in self.videos if each.video_id not in self.exhausted]
+            raise InvalidReply(
+                f"all frames of video {video.video_id[:VIDEO_ID_LENGTH]} have been seen; name times of another one "
+                f"({', '.join(left)}), or answer"
+            )
         outside = [time_s for time_s in reply.times_s if not video.start_s <= time_s < video.end_s]
         if outside:
             raise InvalidReply(f"{outside[0]:g} s is not in the video, {video.start_s:g} s to {video.end_s:g} s")

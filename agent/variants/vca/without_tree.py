@@ -53,7 +53,8 @@ async def _choose(
     if over or not any(len(times_s) for times_s in unseen_s.values()):
         return await session.conclude(final_request(session, memory), over or "")
     request = ChooseFrames(question=session.question, videos=environment.videos, frames=frames, seen=seen, count=count)
-    request = replace(request, declining=session.rules.while_searching)
+    exhausted = tuple(video_id for video_id, times_s in unseen_s.items() if not len(times_s))
+    request = replace(request, declining=session.rules.while_searching, exhausted=exhausted)
     reply = await session.ask_to_search(request)
     if reply is None:
         return await session.conclude(final_request(session, memory), reason=NO_DECISION)

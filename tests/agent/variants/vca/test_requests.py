@@ -86,3 +86,12 @@ def test_of_several_videos_one_has_to_be_named():
 
 def test_the_schema_asks_for_every_key():
     assert violations(strict_schema(FrameChoice)) == []
+
+
+def test_times_in_an_exhausted_video_are_refused():
+    """They were accepted: a round then showed nothing new, or ended in an error."""
+    request = choosing(videos=(FILM, OTHER), exhausted=(OTHER.video_id,))
+    look = {"reasoning": "", "action": "look", "times_s": [5.0]}
+    request.check(FrameChoice.model_validate({**look, "video": FILM.video_id}))
+    with pytest.raises(InvalidReply, match=r"all frames of video fedcba987654 .* another one \(abcdef012345\)"):
+        request.check(FrameChoice.model_validate({**look, "video": OTHER.video_id}))

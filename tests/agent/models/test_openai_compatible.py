@@ -39,9 +39,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def asked(request: dict) -> tuple[str, str]:
     """The kind of reply that a request asks for, and its prompt."""
     content = request["messages"][0]["content"]
-    return request["response_format"]["json_schema"]["name"], content if isinstance(content, str) else content[0][
-        "text"
-    ]
+    parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+    return request["response_format"]["json_schema"]["name"], "\n".join(parts)
 
 
 def explore(segment: int) -> dict:
@@ -54,10 +53,11 @@ def explorer(request: dict) -> dict | str | Behaviour:
     segments = [(int(number), float(start), float(end), more) for number, start, end, more in SEGMENT.findall(prompt)]
     if kind == "Queries":
         return {"queries": ["red kite desert"]}
-    if kind == "SegmentScores":
-        current = segments[len(segments) - prompt.partition("segments to be scored")[2].count("- Segment ") :]
-        scores = [(number, 90 if start <= EVENT_S.start < end else 10) for number, start, end, _ in current]
-        return {"segments": [{"segment": at, "explanation": "maybe", "score": score} for at, score in scores]}
+    if kind in ("SegmentScores", "ScoresAndQueries"):
+        listed = SEGMENT.findall(prompt.partition("segments to be scored:")[2].partition("\n\n")[0])
+        scores = [(int(at), 90 if float(start) <= EVENT_S.start < float(end) else 10) for at, start, end, _ in listed]
+        rated = {"segments": [{"segment": at, "reasoning": "maybe", "score": score} for at, score in scores]}
+        return rated if kind == "SegmentScores" else {**rated, "queries": []}
     if OVER in prompt:
         return {"action": "answer", "segment": None, "option": "A", "answer": "blue", "evidence": []}
     return explore(next(number for number, _, _, more in segments if "nothing left to see" not in more))
@@ -108,15 +108,16 @@ def test_the_event_is_found_and_cited_and_the_bill_is_the_servers(environment: E
     assert ledger.cost == pytest.approx((2.0 * ledger.input_tokens + 8.0 * ledger.output_tokens) / 1e6)
 
 
-def test_frames_go_over_the_wire_in_time_order(environment: Environment) -> None:
+def test_frames_go_over_the_wire_in_the_order_of_arrival_under_labels_that_stay(environment: Environment) -> None:
     with ChatServer(explorer) as server:
         run(server, environment, Budget(rounds=3))
-    several = [seen.frames for seen in server.seen if len(seen.frames) > 1]
+    several = [[sent.label for sent in seen.frames] for seen in server.seen if len(seen.frames) > 1]
     assert several
-    for frames in several:
-        times = [float(sent.label.split()[3]) for sent in frames]
-        assert times == sorted(times)
-        assert [sent.label.split()[1] for sent in frames] == [str(number) for number in range(1, len(frames) + 1)]
+    for labels in several:
+        numbers = [int(label.split()[1]) for label in labels]
+        assert numbers == sorted(numbers)
+    named = {label.split()[1]: label for labels in several for label in labels}
+    assert all(named[label.split()[1]] == label for labels in several for label in labels)
 
 
 def test_endless_exploring_ends_by_the_budget_with_the_best_answer_so_far(environment: Environment) -> None:
@@ -140,9 +141,10 @@ def test_wrong_segment_numbers_are_repaired_once_then_the_run_is_invalid(environ
 
     with ChatServer(wrong) as server:
         answer, _ = run(server, environment, Budget(rounds=3))
-    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("invalid", None, 2)
+    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("invalid", None, 4)
     assert [message["role"] for message in server.seen[-1].body["messages"]] == ["user", "assistant", "user"]
-    assert "segment 999 cannot be explored" in server.seen[-1].text
+    assert "segment 999 cannot be explored" in server.seen[-3].text
+    assert "exploring is over" in server.seen[-1].text
 
 
 @pytest.mark.parametrize(
@@ -168,8 +170,9 @@ def test_one_slip_costs_one_call_and_changes_nothing(environment: Environment, s
 def test_a_server_with_habits_of_its_own_is_got_used_to(environment: Environment) -> None:
     def plain(request: dict) -> str:
         schema = json.dumps(request["messages"]).rpartition("JSON schema:")[2]
-        kinds = {"queries": "Queries", "segments": "SegmentScores", "action": "Decision"}
-        [kind] = [kind for key, kind in kinds.items() if f'\\"{key}\\":' in schema]
+        named = {key for key in ("queries", "segments", "action") if f'\\"{key}\\":' in schema}
+        scores = "ScoresAndQueries" if "queries" in named else "SegmentScores"
+        kind = "Decision" if "action" in named else scores if "segments" in named else "Queries"
         told = {**request, "response_format": {"json_schema": {"name": kind}}}
         return f"Let me think.\n```json\n{json.dumps(finder(told))}\n```"
 

@@ -265,10 +265,10 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
             "best": tuple(seconds for each in results for seconds in each.best_s),
         },
         valid_groups=by_group([each for each in known if each.valid]) if judged else {},
-        cited=_share(saw, lambda each: each.cited and each.cited.hit),
-        cited_overlap=_share(saw, lambda each: each.cited and each.cited.overlap),
-        shown=_share(saw, lambda each: each.shown and each.shown.hit),
-        shown_overlap=_share(saw, lambda each: each.shown and each.shown.overlap),
+        cited=_share(saw, lambda each: None if each.cited is None else each.cited.hit),
+        cited_overlap=_share(saw, lambda each: None if each.cited is None else each.cited.overlap),
+        shown=_share(saw, lambda each: None if each.shown is None else each.shown.hit),
+        shown_overlap=_share(saw, lambda each: None if each.shown is None else each.shown.overlap),
         right_without_evidence=_share(results, right_without_evidence),
         evidence_suffices=_share(results, evidence_suffices),
         imported=imported,
@@ -283,8 +283,9 @@ def pair(a: str, b: str, results_a: Iterable[ScoredResult], results_b: Iterable[
     scores = [(_score(each), others[each.item.item_id]) for each in both]
     difference = estimate([one - other for one, other in scores], [each.item.video for each in both], -1.0, 1.0)
     right = [(one > 0.5, other > 0.5) for one, other in scores]
-    counts = [right.count(each) for each in ((True, True), (True, False), (False, True), (False, False))]
-    return Pair(a, b, difference, p_value(difference), *counts, exact_p_value(counts[1], counts[2]))
+    both_right, only_a, only_b, neither = map(right.count, ((True, True), (True, False), (False, True), (False, False)))
+    exact = exact_p_value(only_a, only_b)
+    return Pair(a, b, difference, p_value(difference), both_right, only_a, only_b, neither, exact)
 
 
 def by_group(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimate]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -27,12 +27,13 @@ from jobs.annotate.stage import RowsOf, StageRows, check_settings, hub_for
 from jobs.stored_frames import frames_between, picture_of
 
 if TYPE_CHECKING:
+    from agent.models.endpoint import Send
     from agent.models.role_config import Role
     from index.embedding.space import Space
     from pipeline.models.captioner import Captioner
 
 TEXTS_A_BATCH = 64
-NOT_STORED = ("name", "device", "batch", "again")
+NOT_STORED = ("name", "device", "batch", "again", "send")
 SEGMENTS_AT_ONCE, REQUESTS_AT_ONCE = 4, 32
 """The default of `batch` for a local model, and for an endpoint."""
 EMBEDDING = Lock()
@@ -70,11 +71,13 @@ class Captions:
     output_price: float = 0.0
     again: bool = False
     """Replace the captions that a video has."""
+    send: Send | None = None
+    """The way of requests to the endpoint, if it is not HTTP."""
     name: str = "captions"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name not in NOT_STORED}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_STORED}
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_segment", *(() if self.base_url else ("max_new_tokens",)))
@@ -89,7 +92,7 @@ class Captions:
 
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         if self.base_url is not None:
-            with open_model_thread(self.role) as thread:
+            with open_model_thread(self.role, self.send) as thread:
                 return _by_endpoint(self, thread, library, video)
         segments = library.segments(video.video_id)
         return _stage_rows(library, segments, CaptionBatch(_texts(self, library, video, segments)))
@@ -100,7 +103,7 @@ class Captions:
             yield from (work(self.rows_of, video) for video in videos)
             return
         # The model's thread ends first, so that a failure does not wait for requests in flight.
-        with ThreadPoolExecutor(videos_at_once(self.batch)) as pool, open_model_thread(self.role) as thread:
+        with ThreadPoolExecutor(videos_at_once(self.batch)) as pool, open_model_thread(self.role, self.send) as thread:
             yield from map_in_order(pool, partial(work, partial(_by_endpoint, self, thread)), videos, self.batch)
 
     def share(self, processes: int) -> Captions:

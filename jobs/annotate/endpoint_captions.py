@@ -18,6 +18,7 @@ from index.rows import SegmentRow, StoredFrame, VideoRow
 from jobs.stored_frames import frames_between
 
 if TYPE_CHECKING:
+    from agent.models.endpoint import Send
     from agent.models.openai_compatible import OpenAIModel
     from agent.models.role_config import Role
 
@@ -78,11 +79,14 @@ class ModelThread:
 
 
 @contextmanager
-def open_model_thread(role: Role) -> Iterator[ModelThread]:
-    """Open the model of a role in a thread of its own; requests in flight at the end are cancelled."""
+def open_model_thread(role: Role, send: Send | None = None) -> Iterator[ModelThread]:
+    """Open the model of a role in a thread of its own; requests in flight at the end are cancelled.
+
+    `send` takes the place of HTTP for replies that the cache does not hold.
+    """
     ready: Future[ModelThread] = Future()
     with ThreadPoolExecutor(max_workers=1) as pool:
-        ended = pool.submit(asyncio.run, _serve(role, ready))
+        ended = pool.submit(asyncio.run, _serve(role, ready, send))
         both: list[Future[Any]] = [ready, ended]
         wait(both, return_when=FIRST_COMPLETED)
         if not ready.done():
@@ -94,14 +98,14 @@ def open_model_thread(role: Role) -> Iterator[ModelThread]:
             thread.close()
 
 
-async def _serve(role: Role, ready: Future[ModelThread]) -> None:
+async def _serve(role: Role, ready: Future[ModelThread], send: Send | None) -> None:
     from agent.models.openai_compatible import OpenAIModel
     from agent.models.response_cache import ResponseCache
     from jobs.model_choice import cache_file
 
     closing = asyncio.Event()
     with ResponseCache(cache_file()) as cache:
-        async with OpenAIModel(role, cache=cache) as model:
+        async with OpenAIModel(role, cache=cache, send=send) as model:
             ready.set_result(ModelThread(model, asyncio.get_running_loop(), closing))
             await closing.wait()
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -147,7 +151,7 @@ def describe_segments(
         for first in range(0, len(segments), size):
             batch = segments[first : first + size]
             shown = frames_between(library, video, [(each.start_s, each.end_s) for each in batch], frames_a_segment)
-            waiting.append(thread.submit(_describe_all(thread.model, batch, shown)))
+            waiting.append(thread.submit(describe_all(thread.model, batch, shown)))
             if len(waiting) == BATCHES_AHEAD:
                 _collect(captions, waiting.popleft().result())
         while waiting:
@@ -167,7 +171,7 @@ def _collect(captions: CaptionBatch, replies: Sequence[CaptionReply]) -> None:
         raise captions.refused[-1]
 
 
-async def _describe_all(
+async def describe_all(
     model: OpenAIModel, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
 ) -> list[CaptionReply]:
     from agent.core.side_by_side import gather_all

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from jobs.cli.options.library import JsonOption, LibraryArgument, VideoOption
-from jobs.cli.options.models import InputPriceOption, OutputPriceOption, announce
+from jobs.cli.options.models import DryRunOption, InputPriceOption, OutputPriceOption, announce
 
 if TYPE_CHECKING:
     from index.library import Library
+    from jobs.annotate.captions import Captions
     from jobs.annotate.stage import AddReport, Stage
 
 app = typer.Typer(
@@ -64,9 +65,19 @@ def captions(
     ray: RayOption = False,
     ray_address: AddressOption = None,
     workers: WorkersOption = None,
+    batch_api: Annotated[
+        bool,
+        typer.Option(
+            "--batch-api", help="Send the requests by the endpoint's Batch API: half the price, done within a day."
+        ),
+    ] = False,
+    dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Describe every segment in words, from some of its stored frames."""
+    """Describe every segment in words, from some of its stored frames.
+
+    With --batch-api the command waits for the batches; if it is ended, the same command waits for the same ones.
+    """
     from jobs.annotate.captions import REQUESTS_AT_ONCE, SEGMENTS_AT_ONCE, Captions
     from jobs.model_choice import ModelChoice
 
@@ -77,7 +88,61 @@ def captions(
     if base_url:
         announce(ModelChoice(model, base_url))
     again = stage.incomplete_videos if retry_failed else None
+    if batch_api or dry_run:
+        _check_endpoint(base_url, batch_api and (ray or ray_address is not None))
+    if dry_run:
+        _show_forecast(library, stage, video, again, batch_api)
+        return
+    if batch_api:
+        _add_by_batches(library, stage, video, json, again)
+        return
     run(library, stage, video, Sharing(ray, ray_address, workers), json, again)
+
+
+def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
+    from jobs.errors import UsageError
+
+    if base_url is None:
+        raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
+    if on_ray:
+        raise UsageError(
+            "got --batch-api with --ray; batches are sent and waited for by this process, so leave one out"
+        )
+
+
+def _show_forecast(
+    uri: str, stage: Captions, names: list[str] | None, again: Callable[[Library], list[str]] | None, batch_api: bool
+) -> None:
+    """Print the calls, frames, tokens and money that captions are expected to cost."""
+    from index.library import Library
+    from jobs.annotate.batch_captions import PRICE_SHARE
+    from jobs.forecast.captions import forecast_captions, pending_videos
+    from jobs.forecast.forecast import table
+
+    library = Library.open(uri)
+    videos = pending_videos(library, stage.model, _with_frames(library, names), again(library) if again else ())
+    share = PRICE_SHARE if batch_api else 1.0
+    print(table([forecast_captions(library, videos, stage.role, stage.frames_a_segment, share)], "segments"))
+
+
+def _add_by_batches(
+    uri: str, stage: Captions, names: list[str] | None, as_json: bool, again: Callable[[Library], list[str]] | None
+) -> None:
+    """Have captions made by the Batch API, then add them."""
+    from index.library import Library
+    from jobs.annotate.batch_captions import caption_by_batches
+    from jobs.errors import OK, SOME_FAILED
+
+    library = Library.open(uri)
+    ids, repeated = _with_frames(library, names), again(library) if again else ()
+    with caption_by_batches(library, stage, ids, repeated, _tell) as batched:
+        report = add_rows(library, batched, ids, Sharing(False, None, None), repeated)
+    _show(report, as_json)
+    raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 @app.command()
@@ -169,17 +234,26 @@ def run(
 
     `again` lists the videos that have it and get it again.
     """
+    from index.library import Library
+    from jobs.errors import OK, SOME_FAILED
+
+    library = Library.open(uri)
+    report = add_rows(library, stage, _with_frames(library, videos), sharing, again(library) if again else ())
+    _show(report, as_json)
+    raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
+def add_rows(
+    library: Library, stage: Stage, ids: list[str] | None, sharing: Sharing, again: Collection[str]
+) -> AddReport:
+    """Add a stage to videos with a progress bar, here or on Ray."""
     from contextlib import ExitStack
 
     from rich.console import Console
 
-    from index.library import Library
     from jobs.annotate.run import add
     from jobs.console.add_progress import add_progress_bar
-    from jobs.errors import OK, SOME_FAILED
 
-    library = Library.open(uri)
-    ids = _with_frames(library, videos)
     with ExitStack() as stack:
         executor = None
         if sharing.ray or sharing.address:
@@ -187,9 +261,7 @@ def run(
 
             executor = stack.enter_context(ray_executor(sharing.workers, sharing.address))
         watch = stack.enter_context(add_progress_bar(Console(stderr=True), stage.name))
-        report = add(library, stage, ids, watch, executor, again(library) if again else ())
-    _show(report, as_json)
-    raise typer.Exit(SOME_FAILED if report.failed else OK)
+        return add(library, stage, ids, watch, executor, again)
 
 
 def _with_frames(library: Library, names: list[str] | None) -> list[str] | None:

@@ -1,0 +1,193 @@
+"""Jobs of the OpenAI Batch API: a file of requests is uploaded, worked on within a day at half the price, and fetched.
+
+The wire form is OpenAI's (platform.openai.com/docs/guides/batch): one JSON line a request with a `custom_id`, at most
+50,000 lines and 200 MB a file; the replies come as a file of lines in any order, errors as another.
+
+What was sent is noted in a folder before it is sent, and each job carries a name of its own as metadata. So a process
+that is killed at any moment goes on with the same job, which it finds in the server's list if it did not hear its id,
+and no request is paid for twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent.errors import ModelRejected
+from pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    import openai
+
+ENDPOINT: Final = "/v1/chat/completions"
+WINDOW: Final = "24h"
+NAME = "kinodex"
+"""The key of a job's own name in the metadata of a batch."""
+ENDED = ("completed", "expired", "cancelled")
+MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
+POLL_S = 30.0
+STATE = "jobs.json"
+AGAIN = (408, 409, 429, 500, 502, 503, 504)
+"""Statuses of a request that may succeed in another job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one file, and the seconds between two looks at a job."""
+
+    requests: int = MOST_REQUESTS
+    bytes: int = MOST_BYTES
+    poll_s: float = POLL_S
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One file of requests, by its name; ids are empty until the server gave them, `status` until the job ended."""
+
+    name: str
+    file_id: str = ""
+    batch_id: str = ""
+    status: str = ""
+
+
+@dataclass(slots=True)
+class Replies:
+    """Replies by custom id: completions as the server wrote them, and the reasons of requests that it refused."""
+
+    completions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    refusals: dict[str, str] = field(default_factory=dict)
+
+
+UNCHANGED = Limits()
+
+
+class JobFolder:
+    """The folder of the jobs of one task, which one process at a time may use."""
+
+    def __init__(self, path: Path, limits: Limits = UNCHANGED) -> None:
+        self.path, self.limits = path, limits
+        path.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs that were begun, in order."""
+        state = self.path / STATE
+        return [Job(**each) for each in json.loads(state.read_text())] if state.exists() else []
+
+    def add_requests(self, requests: Iterable[tuple[str, dict[str, Any]]]) -> int:
+        """Write requests, each with its id, to the files of as many new jobs as they need; returns their number."""
+        names, count = [], 0
+        for lines in _portions(requests, self.limits):
+            name = uuid.uuid4().hex
+            self._requests(name).write_bytes(b"".join(lines))
+            names.append(name)
+            count += len(lines)
+        self._write([*self.jobs, *(Job(name) for name in names)])
+        return count
+
+    def work(self, client: openai.OpenAI, report: Callable[[str], object]) -> None:
+        """Send the jobs that were not sent, and wait until all have ended and their replies are here."""
+        for job in [each for each in self.jobs if not each.status]:  # all are sent before the first is waited for
+            self._send(job, client)
+        for job in [each for each in self.jobs if not each.status]:
+            self._finish(job, client, report)
+
+    def replies(self) -> Replies:
+        """Read the replies of all jobs that have ended; a request without one may be sent again."""
+        replies = Replies()
+        for job in self.jobs:
+            for path in (self._replies(job.name), self._errors(job.name)):
+                for line in path.read_bytes().splitlines() if path.exists() else ():
+                    _read_line(json.loads(line), replies)
+        return replies
+
+    def _send(self, job: Job, client: openai.OpenAI) -> None:
+        if job.batch_id:
+            return
+        known = next((each for each in client.batches.list() if (each.metadata or {}).get(NAME) == job.name), None)
+        if known is None:
+            with self._requests(job.name).open("rb") as file:
+                job = replace(job, file_id=client.files.create(file=file, purpose="batch").id)
+            known = client.batches.create(
+                input_file_id=job.file_id, endpoint=ENDPOINT, completion_window=WINDOW, metadata={NAME: job.name}
+            )
+        self._keep(replace(job, batch_id=known.id))
+
+    def _finish(self, job: Job, client: openai.OpenAI, report: Callable[[str], object]) -> None:
+        """Wait for the end of a job and fetch its replies. Raises `BatchFailed` if the server took none of it."""
+        batch = client.batches.retrieve(job.batch_id)
+        while batch.status not in (*ENDED, "failed"):
+            time.sleep(self.limits.poll_s)
+            batch = client.batches.retrieve(job.batch_id)
+            done = batch.request_counts
+            report(f"{batch.id}: {batch.status}" + (f", {done.completed} of {done.total}" if done else ""))
+        files = (batch.output_file_id, self._replies(job.name)), (batch.error_file_id, self._errors(job.name))
+        for file_id, path in files:
+            if file_id:
+                _write_whole(path, client.files.content(file_id).content)
+        self._keep(replace(job, status=batch.status))
+        if batch.status == "failed":
+            reasons = "; ".join(str(each.message) for each in (batch.errors.data if batch.errors else None) or ())
+            raise BatchFailed(f"the server took nothing of {batch.id}: {reasons or 'no reason given'}")
+
+    def _keep(self, job: Job) -> None:
+        self._write([job if each.name == job.name else each for each in self.jobs])
+
+    def _write(self, jobs: list[Job]) -> None:
+        _write_whole(self.path / STATE, json.dumps([asdict(each) for each in jobs], indent=1).encode())
+
+    def _requests(self, name: str) -> Path:
+        return self.path / f"{name}.requests.jsonl"
+
+    def _replies(self, name: str) -> Path:
+        return self.path / f"{name}.replies.jsonl"
+
+    def _errors(self, name: str) -> Path:
+        return self.path / f"{name}.errors.jsonl"
+
+
+class BatchFailed(PipelineError):
+    """A batch that the server refused as a whole: the file, the account or the model."""
+
+
+class NotInBatch(ModelRejected):
+    """A request that no job has answered yet."""
+
+
+def _portions(requests: Iterable[tuple[str, dict[str, Any]]], limits: Limits) -> Iterator[list[bytes]]:
+    """Lines of requests, in portions that one file may hold."""
+    lines: list[bytes] = []
+    size = 0
+    for custom_id, body in requests:
+        entry = {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
+        line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+        if lines and (len(lines) == limits.requests or size + len(line) > limits.bytes):
+            yield lines
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line)
+    if lines:
+        yield lines
+
+
+def _read_line(line: dict[str, Any], replies: Replies) -> None:
+    """Sort one line of a job's files: a completion, a refusal, or nothing, if the request may be sent again."""
+    response, error = line.get("response") or {}, line.get("error")
+    status = response.get("status_code", 0)
+    if status == 200:
+        replies.completions[line["custom_id"]] = response["body"]
+    elif status and status not in AGAIN:
+        said = (response.get("body") or {}).get("error") or error or {}
+        replies.refusals[line["custom_id"]] = str(said.get("message") or f"status {status}")
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it exists whole or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)

@@ -1,0 +1,191 @@
+"""A server of the Batch API for tests, by its published wire form: files, batches, and replies by a function."""
+
+from __future__ import annotations
+
+import email
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Reply = Callable[[dict], dict]
+"""A chat completion's content, as JSON values, for a request's body."""
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
+
+
+@dataclass
+class BatchServer:
+    """Batches stay in progress until `gate` is set; then each request is answered once, and counted.
+
+    `refuse` gives an error's message for a request that the server does not take; of the first batch, the requests
+    beyond `expire_after` expire. `invalid` refuses whole batches.
+    """
+
+    reply: Reply
+    gate: threading.Event = field(default_factory=threading.Event)
+    refuse: Callable[[dict], str | None] = lambda body: None
+    expire_after: int | None = None
+    invalid: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    batches: dict[str, dict[str, Any]] = field(default_factory=dict)
+    answered: list[str] = field(default_factory=list)
+    """Custom ids of all requests that were paid for."""
+    online: int = 0
+    """Requests to the ordinary endpoint."""
+    created: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    base_url: str = ""
+
+    def new_file(self, content: bytes) -> dict[str, Any]:
+        file_id = f"file-{len(self.files) + 1}"
+        self.files[file_id] = content
+        return {
+            "id": file_id,
+            "object": "file",
+            "bytes": len(content),
+            "created_at": 0,
+            "filename": "x",
+            "purpose": "batch",
+            "status": "processed",
+        }
+
+    def new_batch(self, asked: dict[str, Any]) -> dict[str, Any]:
+        batch = {
+            "id": f"batch_{len(self.batches) + 1}",
+            "object": "batch",
+            "endpoint": asked["endpoint"],
+            "completion_window": asked["completion_window"],
+            "created_at": 0,
+            "input_file_id": asked["input_file_id"],
+            "metadata": asked.get("metadata"),
+            "status": "failed" if self.invalid else "in_progress",
+            "errors": {"object": "list", "data": [{"code": "invalid", "message": self.invalid}]}
+            if self.invalid
+            else None,
+        }
+        self.batches[str(batch["id"])] = batch
+        self.created.set()
+        return batch
+
+    def batch(self, batch_id: str) -> dict[str, Any]:
+        """The batch as it is now: at the first look after the gate was opened it is worked on."""
+        batch = self.batches[batch_id]
+        if batch["status"] == "in_progress" and self.gate.is_set():
+            self._work(batch)
+        return batch
+
+    def _work(self, batch: dict[str, Any]) -> None:
+        lines = [json.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
+        limit = self.expire_after if batch["id"] == "batch_1" else None
+        good, bad = [], []
+        for number, line in enumerate(lines):
+            problem = self.refuse(line["body"])
+            if limit is not None and number >= limit:
+                bad.append(_line(line, None, {"code": "batch_expired", "message": "This request expired."}))
+            elif problem:
+                bad.append(_line(line, {"status_code": 400, "body": {"error": {"message": problem}}}, None))
+            else:
+                self.answered.append(line["custom_id"])
+                body = _completion(line["body"], self.reply(line["body"]))
+                good.append(_line(line, {"status_code": 200, "request_id": "r", "body": body}, None))
+        for name, found in (("output_file_id", good), ("error_file_id", bad)):
+            if found:
+                batch[name] = self.new_file(b"".join(json.dumps(each).encode() + b"\n" for each in reversed(found)))[
+                    "id"
+                ]
+        batch["status"] = "expired" if limit is not None and len(lines) > limit else "completed"
+        batch["request_counts"] = {"total": len(lines), "completed": len(good), "failed": len(bad)}
+
+
+def _line(line: dict, response: dict | None, error: dict | None) -> dict:
+    return {
+        "id": f"batch_req_{line['custom_id'][:8]}",
+        "custom_id": line["custom_id"],
+        "response": response,
+        "error": error,
+    }
+
+
+def _completion(body: dict, content: dict) -> dict:
+    message = {"role": "assistant", "content": json.dumps(content), "refusal": None}
+    return {
+        "id": "chatcmpl-batch",
+        "object": "chat.completion",
+        "created": 0,
+        "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": USAGE,
+    }
+
+
+@contextmanager
+def serving(server: BatchServer, port: int = 0) -> Iterator[BatchServer]:
+    """Run a server in threads of this process until the block ends."""
+
+    class Handler(_Handler):
+        batch_server = server
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, args=(0.02,))
+        thread.start()
+        server.base_url = f"http://127.0.0.1:{http.server_address[1]}/v1"
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    batch_server: BatchServer
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name is the base class's
+        """Requests are recorded, not printed."""
+
+    def do_GET(self) -> None:
+        server, path = self.batch_server, self.path.partition("?")[0].removeprefix("/v1/")
+        with server.lock:
+            match path.split("/"):
+                case ["batches"]:
+                    found = list(server.batches.values())
+                    return self._send({"object": "list", "data": found, "has_more": False})
+                case ["batches", batch_id]:
+                    return self._send(server.batch(batch_id))
+                case ["files", file_id, "content"]:
+                    return self._send(server.files[file_id])
+        return self._send({"error": {"message": f"no {self.path}"}}, 404)
+
+    def do_POST(self) -> None:
+        server, body = self.batch_server, self.rfile.read(int(self.headers["Content-Length"]))
+        with server.lock:
+            if self.path == "/v1/files":
+                return self._send(server.new_file(_uploaded(self.headers["Content-Type"], body)))
+            if self.path == "/v1/batches":
+                return self._send(server.new_batch(json.loads(body)))
+            server.online += 1
+        return self._send({"error": {"message": "only batches here"}}, 400)
+
+    def _send(self, content: dict | bytes, status: int = 200) -> None:
+        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header(
+            "Content-Type", "application/octet-stream" if isinstance(content, bytes) else "application/json"
+        )
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+
+def _uploaded(content_type: str, body: bytes) -> bytes:
+    """The file of a form; its purpose has to be "batch"."""
+    form = email.message_from_bytes(b"Content-Type: " + content_type.encode() + b"\r\n\r\n" + body)
+    parts = {str(part.get_param("name", header="content-disposition")): part for part in form.walk()}
+    assert parts["purpose"].get_payload(decode=True) == b"batch"
+    content = parts["file"].get_payload(decode=True)
+    assert isinstance(content, bytes)
+    return content

@@ -156,6 +156,13 @@ def test_a_warm_prefix_cache_serves_most_of_a_long_conversation(one: Environment
         assert served / sum(map(len, prompts)) >= 0.85
 
 
+def test_a_model_that_never_makes_sense_ends_after_three_rounds(one: Environment) -> None:
+    with ChatServer(lambda request: "Hm, I am not sure.") as server:
+        answer, acted = run(server, one)
+    assert (answer.status, len(acted), len(server.seen)) == ("invalid", 3, 11)  # of them two for the best answer so far
+    assert "kinodex doctor" in answer.reason
+
+
 TWO = calling(SKIM, FOCUS)
 BROKEN = Behaviour(calls=(("focus", '{"start_s": 1'),))
 

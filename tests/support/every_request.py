@@ -81,7 +81,7 @@ def field_names(kind: Any) -> set[str]:
     return {each.name for each in dataclasses.fields(kind)}
 
 
-def of_full_size(kind: type[Request[Any]], count: int = 7) -> Request[Any]:
+def of_full_size(kind: type[Request[Any]], count: int = 7) -> Any:
     """An instance with `count` frames, segments, notes and candidates, as a run has them."""
     times_s = [10.0 * number for number in range(count + 1)]
     segments = tuple(Segment(at + 3, FILM.video_id, times_s[at], times_s[at + 1]) for at in range(count))
@@ -95,7 +95,7 @@ def of_full_size(kind: type[Request[Any]], count: int = 7) -> Request[Any]:
     return built(kind, **{name: value for name, value in whole.items() if name in names})
 
 
-def variations(kind: type[Request[Any]]) -> Iterator[Request[Any]]:
+def variations(kind: type[Request[Any]]) -> Iterator[Any]:
     """Instances that differ in what binds a reply: few parts or many, no options, several videos, the last step."""
     whole = of_full_size(kind)
     names = field_names(kind)

@@ -19,7 +19,7 @@ from agent.prompts.reply_line import EXAMPLE, example_text, reply_line
 from agent.requests.tree import Decide, ScoreSegments
 from agent.variants.videoagent2.requests import Assess
 from tests.support.every_request import kinds, of_full_size, variations
-from tests.support.models.constrained_decoders import ENGINES, Accepts, is_installed
+from tests.support.models.constrained_decoders import ENGINES, Accepts, is_installed, written
 from tests.support.strict_mode import violations
 
 KINDS = [kind for kind in kinds() if kind.form != "text"]
@@ -41,10 +41,6 @@ by_engine = pytest.mark.parametrize(
         for name, accepts in ENGINES.items()
     ],
 )
-
-
-def written(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def objects(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -145,7 +141,8 @@ def test_without_reasons_the_rest_is_the_same(kind: type[Request[Any]]) -> None:
 def test_strict_mode_takes_every_schema(kind: type[Request[Any]]) -> None:
     for request in variations(kind):
         assert violations(request.schema()) == violations(request.schema(reasoning=False)) == []
-    for tool in tool_parameters(kind.tools)["tools"] if kind.tools else []:
+    tools: Any = tool_parameters(kind.tools)["tools"] if kind.tools else ()
+    for tool in tools:
         assert violations(tool["function"]["parameters"]) == []
 
 
@@ -173,5 +170,5 @@ def test_an_assessment_without_a_plan_gives_no_reasons() -> None:
 
 def test_an_example_is_written_in_the_order_of_the_schema_whatever_its_own_is() -> None:
     request = of_full_size(Decide)
-    shuffled = dict(reversed(request.example().items()))
+    shuffled = dict(reversed(list(request.example().items())))
     assert list(in_order(shuffled, request.schema())) == list(request.schema()["properties"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.core.question import Segment, Video
+from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
-from agent.models.structured_output import strict_schema
 from agent.requests.describe import DescribeSegment, Description, Summarize, Summary
 
 DESCRIBE = DescribeSegment(segment=Segment(1, "a" * 32, 0.0, 5.0), frames=())

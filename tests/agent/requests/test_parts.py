@@ -122,7 +122,7 @@ def scored(*scores: float) -> list[float]:
     request = of_full_size(ScoreSegments, len(scores))
     segments = [{"segment": each.number, "score": score} for each, score in zip(request.segments, scores, strict=True)]
     reply, invalid = parse_reply(json.dumps({"segments": segments}), request)
-    assert invalid is None
+    assert invalid is None and reply is not None
     return [each.score for each in reply.segments]
 
 
@@ -140,9 +140,10 @@ def test_scores_that_may_be_meant_as_they_are_stay() -> None:
 def test_a_confidence_of_a_caption_that_is_a_fraction_is_a_share() -> None:
     request = of_full_size(DescribeSegment)
     said = {"caption": "a kite", "confidence": 0.85}
-    reply, _ = parse_reply(json.dumps(said), request)
-    assert reply.confidence == 85
-    assert parse_reply(json.dumps({**said, "confidence": 1}), request)[0].confidence == 1
+    share, _ = parse_reply(json.dumps(said), request)
+    one, _ = parse_reply(json.dumps({**said, "confidence": 1}), request)
+    assert share is not None and one is not None
+    assert (share.confidence, one.confidence) == (85, 1)
 
 
 def test_vectors_say_small_numbers_and_mean_them() -> None:

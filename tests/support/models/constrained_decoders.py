@@ -13,6 +13,11 @@ END = 256
 Accepts = Callable[[Mapping[str, Any], str], bool]
 
 
+def written(value: object) -> str:
+    """A value as prompts and tests write it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 class _ByteTokenizer:
     """One token for each byte, and one for the end."""
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from jobs.cli.eval.check import BenchmarkArgument, IdsOption, MapOption, OnlyOption
-from jobs.cli.eval.report import report
 from jobs.cli.options import answer_rules as ending
 from jobs.cli.options import models as options
 from jobs.cli.options.library import LibraryArgument
@@ -26,6 +25,9 @@ ControlsOption = Annotated[
 RayOption = Annotated[bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")]
 WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Processes that run agents. Default: this one; by Ray, one a core.")
+]
+SenselessOption = Annotated[
+    int, typer.Option(min=1, help="Stop after so many questions in a row without one usable reply to an agent.")
 ]
 KeepCaptionsOption = Annotated[
     bool, typer.Option(help="Keep captions that agents have made; else every question pays for its own.")
@@ -71,9 +73,7 @@ def eval_run(
     keep_captions: KeepCaptionsOption = True,
     traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
     max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
-    max_senseless: Annotated[
-        int, typer.Option(min=1, help="Stop after so many questions in a row without one usable reply to an agent.")
-    ] = 10,
+    max_senseless: SenselessOption = 10,
     stop_at_cost: options.StopAtCostOption = None,
     retry_errors: Annotated[bool, typer.Option(help="Retry questions without an answer in an earlier run.")] = False,
     page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
@@ -83,28 +83,14 @@ def eval_run(
 
     Whatever ends it, the same command continues it: answers are kept as they come. Kept replies cost as if new.
     """
-    from agent.core.budget import Budget
-    from jobs.benchmarks.select_samples import parse_subset
-    from jobs.console.output import console
-    from jobs.evaluation import RunContext, RunOptions, RunRequest, Workers, parse_systems, run_plan
-    from jobs.evaluation.run.run import samples_for
-    from jobs.model_choice import ModelChoice
+    from jobs.cli.eval import run_parts as parts
 
-    prices = input_price, output_price
-    choice = ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
-    options.check_cost(choice, max_cost, stop_at_cost)
+    prices = (input_price, output_price)
+    choice = parts.choose_models(model, base_url, models, prices, cache, sample, at_once, anyway)
+    budget = parts.Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     rules = ending.answer_rules(force_choice, early_insufficient, verify)
-    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    context = RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space, rules)
-    systems = parse_systems(agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language)
-    request = RunRequest(benchmark, annotations, systems, map_, limit, seed, parse_subset(only or [], ids))
-    if dry_run:
-        from jobs.forecast.forecast import table
-        from jobs.forecast.run import forecast_run
-
-        print(table(forecast_run(request, context, out)))
-        return
-    limits = RunOptions(samples_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
-    options.announce(choice)
-    run_plan(request, context, Workers(workers, ray, ray_address), out, console(), limits, page=page)
-    report(out, page=page)
+    context = parts.RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space, rules)
+    systems = parts.choose_systems(agent, ablations, controls, choice)
+    request = parts.RunRequest(benchmark, annotations, systems, map_, limit, seed, parts.subset(only, ids))
+    limits = parts.limits(at_once, max_errors, max_senseless, retry_errors, stop_at_cost)
+    parts.run(request, context, parts.Workers(workers, ray, ray_address), limits, out, page, dry_run)

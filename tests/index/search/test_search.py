@@ -254,26 +254,6 @@ def test_captions_by_words(captioned):
     assert len(captioned.search.captions("desert", scope=Scope(None, 19.0, 21.0))) == 2
 
 
-@pytest.mark.parametrize("vector", [None, MEANINGS[0].astype(np.float32)])
-def test_captions_and_lines_of_a_video_are_as_far_apart_as_asked(captioned, vector):
-    """Captions begin at 0, 10 and 20 s, lines at 2, 3 and 6 s."""
-    add_captions_of(captioned, "m", "aaaa", texts=("a kite", "a kite, again", "one more kite"))
-    said = ((2.0, 3.0, "a kite"), (3.0, 4.0, "a kite, again"), (6.0, 7.0, "one more kite"))
-    write(captioned, made("spoken", 30, seed=9, lines=said))
-
-    def captions(min_gap_s: float) -> set[float]:
-        hits = captioned.search.captions("kite", vector, Scope(("aaaa",)), min_gap_s=min_gap_s)
-        return {hit.time_s for hit in hits}
-
-    def lines(min_gap_s: float) -> set[float]:
-        return {hit.time_s for hit in captioned.search.transcript("kite", Scope(("spoken",)), min_gap_s=min_gap_s)}
-
-    assert (captions(0.0), captions(10.0), captions(15.0), captions(21.0)) == ({0, 10, 20}, {0, 10, 20}, {0, 20}, {0})
-    assert lines(0.0) == {2, 3, 6}
-    assert lines(3.0) in ({2, 6}, {3, 6})
-    assert len(lines(5.0)) == 1
-
-
 def test_only_the_newest_captions_are_found_however_many_older_there_are(captioned):
     for number in range(6):
         add_captions_of(captioned, f"old {number}", "aaaa", texts=("a zebra", "a zebra", "a zebra"))

@@ -1,0 +1,80 @@
+"""The parts of a run, made of the options of `kinodex eval run`. Imported when the command runs: they are heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.core.budget import Budget
+from jobs.benchmarks.select_samples import Subset, parse_subset
+from jobs.cli.options import models as options
+from jobs.console.output import console
+from jobs.evaluation.harness import Workers, run_plan
+from jobs.evaluation.run.make_plan import RunRequest
+from jobs.evaluation.run.run import RunOptions, samples_for
+from jobs.evaluation.run.systems import System, parse_systems
+from jobs.evaluation.run.types import RunContext
+from jobs.model_choice import ModelChoice
+
+__all__ = [
+    "Budget",
+    "RunContext",
+    "RunRequest",
+    "Workers",
+    "choose_models",
+    "choose_systems",
+    "limits",
+    "run",
+    "subset",
+]
+
+
+def choose_models(
+    model: str,
+    base_url: str | None,
+    models: Path | None,
+    prices: tuple[float, float],
+    cache: bool,
+    sample: int,
+    at_once: int,
+    anyway: bool,
+) -> ModelChoice:
+    """Choose the models of a run; replies from the cache cost as much as new ones."""
+    return ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
+
+
+def choose_systems(
+    agents: Sequence[str] | None, ablations: bool, controls: bool, choice: ModelChoice
+) -> tuple[System, ...]:
+    """Parse the agents of a run; without any it is eea."""
+    return parse_systems(agents or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language)
+
+
+def subset(only: Sequence[str] | None, ids: Path | None) -> Subset:
+    """Parse the part of a benchmark that is asked."""
+    return parse_subset(only or [], ids)
+
+
+def limits(
+    at_once: int, max_errors: int, max_senseless: int, retry_errors: bool, stop_at_cost: float | None
+) -> RunOptions:
+    """Make the limits of a run, with as many questions in progress as keep so many requests in flight."""
+    return RunOptions(samples_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
+
+
+def run(
+    request: RunRequest, context: RunContext, workers: Workers, limits: RunOptions, out: Path, page: bool, dry_run: bool
+) -> None:
+    """Run and report, or only say what that would take."""
+    options.check_cost(context.choice, context.budget.cost, limits.stop_at_cost)
+    if dry_run:
+        from jobs.forecast.forecast import table
+        from jobs.forecast.run import forecast_run
+
+        print(table(forecast_run(request, context, out)))
+        return
+    from jobs.cli.eval.report import report
+
+    options.announce(context.choice)
+    run_plan(request, context, workers, out, console(), limits, page=page)
+    report(out, page=page)

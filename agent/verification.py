@@ -80,14 +80,13 @@ class Gate:
         items = cited_items(shown, reply.evidence)
         if not items:
             return None
-        session = self.session
-        claim = "" if session.question.options else self._words(reply)
-        common = {"question": session.question, "videos": session.environment.videos, "claim": claim}
+        question, videos = self.session.question, self.session.environment.videos
+        claim = "" if question.options else self._words(reply)
         frames = tuple(each for each in items if isinstance(each, ShownFrame))
         notes = tuple(each for each in items if isinstance(each, Note))
-        declining = "never" if session.rules.force_choice else "allowed"
         kind = Verify if frames else VerifyNotes
-        return kind(**common, frames=frames, notes=notes, declining=declining)
+        declining = self.session.rules.at_the_end
+        return kind(question=question, videos=videos, claim=claim, frames=frames, notes=notes, declining=declining)
 
     def _why(self, request: Verify | None) -> str:
         if request is None:

@@ -275,9 +275,9 @@ class Library:
         `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
         the drawn films), "replay:TRACE", "local:FOLDER", or model objects. `agent` is a name of `kinodex agents`,
         FILE.py or a `Variant`; `parameters` change its defaults. Replies are kept on disk unless `cache` is False.
-        `rules` say if an answer has to be chosen. The built-in model is asked about a library in another space than
-        "builtin" only `anyway`. `trace` is a file to write; `after` the trace of an earlier question that this one
-        follows.
+        `rules` say if an answer has to be chosen, and if it has to be verified. The built-in model is asked about a
+        library in another space than "builtin" only `anyway`. `trace` is a file to write; `after` the trace of an
+        earlier question that this one follows.
 
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.

@@ -160,6 +160,9 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
         out.print(
             f"[bold]evidence[/]  {span}  {escape(visible(titles[each.video_id]))}", soft_wrap=True, highlight=False
         )
+    if answer.supported is not None:
+        found = "comes" if answer.supported else "does not come"
+        out.print(f"[bold]verified[/]  a second look at the evidence alone {found} to this answer", highlight=False)
     bill = answer.ledger
     parts = [
         f"{bill.frames} frames of {bill.index_frames}{_kept(bill)}",

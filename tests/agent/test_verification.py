@@ -21,6 +21,7 @@ from agent.requests.verify import Verify, VerifyNotes
 from agent.trace.events import Acted, Event
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
+from agent.variants.videoagent2.requests import Assess
 from index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.libraries.videoagent2_film import SURE, UNSURE, Script, kite_library
@@ -161,8 +162,8 @@ def test_videoagent2_in_doubt_plans_on(kites: Library) -> None:
     assert (answer.letter, answer.rounds, answer.supported) == ("A", 2, True)
     kinds = [type(request).__name__ for request in model.requests if type(request).__name__ != "DescribeSegment"]
     assert kinds == ["Summarize", "Assess", "VerifyNotes", "CreatePlan", "CaptionFrames", "Assess", "VerifyNotes"]
-    assert "does not find it there" in model.requests[-2].doubt
-    assert "a second look" in render(model.requests[-2])
+    assert "does not find it there" in model.asked(Assess)[1].doubt
+    assert "a second look" in render(model.asked(Assess)[1])
     assert [note.source for note in model.asked(VerifyNotes)[1].notes] == ["caption tool"]
 
 

@@ -48,7 +48,8 @@ def test_likeness_of_words_makes_synonyms(tmp_path: Path) -> None:
         for at, text in enumerate(texts):
             if text in ("automobile", "car"):
                 vectors[at] = np.random.default_rng(1).normal(size=256) + 0.4 * vectors[at]
-        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        units: np.ndarray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        return units
 
     library = make_library(tmp_path, {"film": film(1, 5)})
     environment = Environment.of(library, library.videos(), embed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -51,3 +52,12 @@ def test_an_answer_with_its_evidence_and_ledger(environment: Environment, printe
     assert all("[b]film[/b]\\n" in line for line in lines if line.startswith("evidence"))
     ledger = printed[1].ledger
     assert lines[-1].startswith(f"ledger    {ledger.frames} frames of 900, {ledger.frame_shows} shows, 3 rounds")
+
+
+@pytest.mark.parametrize(("supported", "said"), [(True, "comes to"), (False, "does not come to")])
+def test_a_verified_answer_says_if_its_evidence_shows_it(
+    environment: Environment, printed: tuple[str, Answer], supported: bool, said: str
+) -> None:
+    out = io.StringIO()
+    show_answer(replace(printed[1], supported=supported), environment.videos, Console(file=out, width=200))
+    assert f"a second look at the evidence alone {said} this answer" in out.getvalue()

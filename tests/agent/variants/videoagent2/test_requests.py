@@ -211,7 +211,7 @@ def common_start(texts: Sequence[str]) -> str:
 
 def test_the_bank_stands_first_and_is_the_same_in_all_requests_and_for_all_questions() -> None:
     bank = {**BANK, "bank": 1}
-    first = [
+    first: list[Any] = [
         Assess(**bank, number=1, most=5),
         CreatePlan(**bank, doubt="", toolbox=TOOLBOX),
         AdjustPlan(**bank, plan=("look",), doubt="", confidence=2.0, toolbox=TOOLBOX),

@@ -58,6 +58,10 @@ class Generator:
         self._waiting: list[_Call] = []
         self._free = asyncio.Lock()
 
+    def close(self) -> None:
+        """Forget the event loop of the calls so far; the next one may come from another."""
+        self._free = asyncio.Lock()
+
     async def generate(
         self, prompt: Sequence[int], temperature: float, stop: tuple[str, ...] = (), grammar: str = ""
     ) -> list[int]:

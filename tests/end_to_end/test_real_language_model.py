@@ -1,0 +1,84 @@
+"""Agents that work with text alone, end to end with real weights: SmolLM2-135M-Instruct, bound to each reply's schema.
+
+Its answers are poor, near chance; what is measured is that its replies can be used. docs/measured.md has the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.ask_questions import ask
+from agent.core.budget import Budget
+from agent.core.question import Question
+from agent.environment import Environment
+from agent.models.local import LocalModel, load_local_model
+from agent.trace.events import Event, Exchanged
+from tests.support.libraries.agent_library import environment_of
+from tests.support.libraries.text_library import text_library
+from tests.support.models.real_models import real_model
+
+pytestmark = pytest.mark.slow
+
+TEXT_AGENTS = ("blind", "longvideoagent", "videoagent", "videoagent2", "videoseek", "videotree")
+QUESTION = Question("What colour is the kite?", ("blue", "red", "green"))
+SCENES = ("a dog runs on a beach", "a red kite flies in the sky", "a boat in a harbour", "a woman paints a fence")
+MAX_TOKENS = 224
+VALID_SHARE = 0.9
+
+
+@pytest.fixture(scope="module")
+def model() -> LocalModel:
+    return load_local_model(str(real_model("language")), max_new_tokens=MAX_TOKENS, constrained=True)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    lines = [(15.0 * at, 15.0 * at + 15.0, text) for at, text in enumerate(SCENES)]
+    return environment_of(text_library(tmp_path_factory.mktemp("scenes") / "library", {"film": lines}, {"film": lines}))
+
+
+def run(environment: Environment, model: LocalModel, agent: str, question: Question) -> tuple[Any, list[Exchanged]]:
+    """The answer, and the exchanges that led to it."""
+    events: list[Event] = []
+    model.generator.close()  # the loop of the run before is gone
+    asked = ask(question, environment, model, agent=agent, budget=Budget(rounds=3), on_event=events.append)
+    answer = asyncio.run(asked)
+    return answer, [event for event in events if isinstance(event, Exchanged)]
+
+
+def test_every_agent_of_text_gets_valid_replies_from_a_real_model_that_is_bound(
+    environment: Environment, model: LocalModel
+) -> None:
+    replies: dict[str, list[bool]] = {}
+    for agent in TEXT_AGENTS:
+        answer, exchanges = run(environment, model, agent, QUESTION)
+        assert answer.status in ("answered", "insufficient_evidence", "budget_exhausted"), (agent, answer)
+        replies[agent] = [event.exchange.reply is not None for event in exchanges]
+    shares = {agent: sum(valid) / len(valid) for agent, valid in replies.items()}
+    total = [each for valid in replies.values() for each in valid]
+    assert sum(total) / len(total) >= VALID_SHARE, (shares, {agent: len(valid) for agent, valid in replies.items()})
+
+
+if __name__ == "__main__":  # measures with and without the bound, for docs/measured.md
+    import sys
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp()) / "library"
+    film = [(15.0 * at, 15.0 * at + 15.0, text) for at, text in enumerate(SCENES)]
+    scenes = environment_of(text_library(folder, {"film": film}, {"film": film}))
+    colours = [QUESTION, Question("What does the woman do?", ("she swims", "she paints a fence", "she cooks"))]
+    for bound in (True, False):
+        loaded = load_local_model(sys.argv[1], max_new_tokens=MAX_TOKENS, constrained=bound)
+        for name in TEXT_AGENTS:
+            calls: list[Exchanged] = []
+            right = []
+            for query, key in zip(colours, (1, 1), strict=True):
+                said, came = run(scenes, loaded, name, query)
+                calls += came
+                right.append(said.option == key)
+            used = sum(event.exchange.reply is not None for event in calls)
+            print(f"{'bound' if bound else 'free':6} {name:15} {used:3} of {len(calls):3} valid", right, flush=True)

@@ -204,8 +204,8 @@ class Request(Attempt, Generic[R]):
         example: Mapping[str, Any] = plainest(self.schema())
         return example
 
-    def meant(self, reply: R) -> R:
-        """The reply as a model means it which wrote it in text: on the scale that was asked for, say."""
+    def interpret(self, reply: R) -> R:
+        """Interpret a reply that a model wrote in text: put it on the scale that was asked for, say."""
         return reply
 
     def check(self, reply: R) -> None:
@@ -221,7 +221,7 @@ class Request(Attempt, Generic[R]):
 
     @property
     def instead(self) -> str:
-        """What to do instead of "insufficient_evidence" where that is not allowed."""
+        """The thing to do instead of "insufficient_evidence" where that is not allowed."""
         return "give the answer that the evidence supports best"
 
     def pattern(self) -> str:

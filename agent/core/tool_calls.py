@@ -26,8 +26,8 @@ def flat_call(value: object) -> object:
         if isinstance(inner, Mapping | list) and (call := flat_call(inner)) is not inner:
             return call
     name = next((value[each] for each in NAMES if isinstance(value.get(each), str)), None)
-    given = next((_object(value[each]) for each in ARGUMENTS if each in value), None)
-    return value if name is None or given is None else {**given, "tool": name}
+    arguments = next((_object(value[each]) for each in ARGUMENTS if each in value), None)
+    return value if name is None or arguments is None else {**arguments, "tool": name}
 
 
 def _object(arguments: object) -> Mapping[str, object] | None:

@@ -112,7 +112,7 @@ def parse_json(text: str, request: Request[R]) -> R:
     for value in values:
         try:
             json.dumps(value, ensure_ascii=False).encode()
-            reply = request.meant(request.Reply.model_validate(flat_call(value)))
+            reply = request.interpret(request.Reply.model_validate(flat_call(value)))
             request.check(reply)
         except UnicodeEncodeError:
             problem = "it holds an escape that is half a character"

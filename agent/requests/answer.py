@@ -100,7 +100,7 @@ class AnswerRequest(Request[Conclusion]):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What may be done now."""
+        """Actions that are allowed now."""
         return allowed_actions(("answer", "insufficient_evidence"), self.declining)
 
     def bounds(self) -> Bounds:

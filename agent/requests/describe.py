@@ -46,8 +46,8 @@ class DescribeSegment(Request[Description]):
     def example(self) -> Mapping[str, Any]:
         return {"caption": "A boy in a red shirt kicks a ball on a meadow; a dog runs after it.", "confidence": 80}
 
-    def meant(self, reply: Description) -> Description:
-        """The confidence times 100 if it is a fraction: it was asked for in whole numbers from 0 to 100."""
+    def interpret(self, reply: Description) -> Description:
+        """Multiply the confidence by 100 if it is a fraction: it was asked for in whole numbers from 0 to 100."""
         if not 0 < reply.confidence < 1:
             return reply
         return reply.model_copy(update={"confidence": round(100 * reply.confidence, 6)})

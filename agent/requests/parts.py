@@ -28,26 +28,26 @@ def _listed(known: Sequence[int]) -> str:
     return ", ".join(map(str, known))
 
 
-def left_out(known: Iterable[int], numbers: Iterable[int]) -> list[int]:
+def missing_positions(known: Iterable[int], numbers: Iterable[int]) -> list[int]:
     """Positions, from 0, of the known numbers that a reply has no part of."""
     there = set(numbers)
     return [at for at, number in enumerate(known) if number not in there]
 
 
-def frames_left_out(frames: Sequence[ShownFrame], numbers: Iterable[int]) -> tuple[ShownFrame, ...]:
+def missing_frames(frames: Sequence[ShownFrame], numbers: Iterable[int]) -> tuple[ShownFrame, ...]:
     """Frames that a reply has no part of."""
-    return tuple(frames[at] for at in left_out(citation_numbers(frames)[0], numbers))
+    return tuple(frames[at] for at in missing_positions(citation_numbers(frames)[0], numbers))
 
 
-def joined(
+def join_parts(
     name: str, first: Sequence[P], rest: Sequence[P], known: Sequence[int], rest_known: Sequence[int]
 ) -> list[P]:
     """The parts of two replies in the order of their numbers, field `name` of each; the second had its own numbers.
 
     `known` are the numbers of the first request, `rest_known` those of the request for what the first reply left out.
     """
-    missing = [known[at] for at in left_out(known, (getattr(part, name) for part in first))]
-    meant = dict(zip(rest_known, missing, strict=True))
-    parts = [*first, *(part.model_copy(update={name: meant[getattr(part, name)]}) for part in rest)]
+    missing = [known[at] for at in missing_positions(known, (getattr(part, name) for part in first))]
+    originals = dict(zip(rest_known, missing, strict=True))
+    parts = [*first, *(part.model_copy(update={name: originals[getattr(part, name)]}) for part in rest)]
     order = {number: at for at, number in enumerate(known)}
     return sorted(parts, key=lambda part: order[getattr(part, name)])

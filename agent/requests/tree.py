@@ -36,7 +36,7 @@ from agent.requests.answer import (
     letters,
     read_decision,
 )
-from agent.requests.parts import check_numbers, left_out
+from agent.requests.parts import check_numbers, missing_positions
 
 MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
@@ -196,8 +196,8 @@ class ScoreSegments(Request[SegmentScores]):
             "segments": [{"segment": each.number, "reasoning": why, "score": score} for each, (why, score) in scored]
         }
 
-    def meant(self, reply: SegmentScores) -> SegmentScores:
-        """The scores times 100 if they are on a scale from 0 to 1: none is above 1, and one has a fraction.
+    def interpret(self, reply: SegmentScores) -> SegmentScores:
+        """Multiply the scores by 100 if they are on a scale from 0 to 1: none is above 1, and one has a fraction.
 
         The prompt asks for whole numbers from 0 to 100, so there is no doubt; of 0 and 1 alone there is.
         """
@@ -213,7 +213,7 @@ class ScoreSegments(Request[SegmentScores]):
 
     def missing(self, reply: SegmentScores) -> Self | None:
         numbers = [segment.number for segment in self.segments]
-        rest = tuple(self.segments[at] for at in left_out(numbers, _numbers(reply)))
+        rest = tuple(self.segments[at] for at in missing_positions(numbers, _numbers(reply)))
         return replace(self, segments=rest) if rest else None
 
     def join(self, reply: SegmentScores, rest: SegmentScores) -> SegmentScores:
@@ -241,7 +241,7 @@ class Decide(Request[Decision]):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What may be done now."""
+        """Actions that are allowed now."""
         return allowed_actions(ACTIONS[1:] if self.must_answer else ACTIONS, self.declining)
 
     @property

@@ -1,4 +1,4 @@
-"""Whatever a model writes, it is a reply or a fault in one line: no agent, request or trace breaks on it.
+"""Any text of a model is a reply or a fault in one line: no agent, request or trace breaks on it.
 
 3,000 and more replies, drawn from a seed: valid ones that were spoilt, cut, scribbled on or wrapped, and nonsense.
 """

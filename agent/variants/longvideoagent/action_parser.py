@@ -7,8 +7,8 @@
 Read besides: `<watch>` (section 3.1) and `<search>` (the published code) for a visual query, `<reasoning>` (the
 published code) for thinking, `<request_grounding>` without an end (Tables 1 and 3), and a JSON object that says the
 same, `{"action": "visual_query", "query": "..."}`. A turn ends with its action's closing tag, as Algorithm 1 ends it:
-what a model that cannot be stopped writes after it is not read. No action, or another one before that, is malformed, and
-so is thinking within an action. Where a chat template has opened the thinking, a turn begins inside it, without
+what a model that cannot be stopped writes after it is not read. No action, or another one before that, is malformed,
+and so is thinking within an action. Where a chat template has opened the thinking, a turn begins inside it, without
 `<think>`.
 """
 

@@ -22,7 +22,7 @@ from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
 from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, AnswerNotes, check_answer, example_answer, letters
-from agent.requests.parts import check_numbers, frames_left_out, joined
+from agent.requests.parts import check_numbers, join_parts, missing_frames
 from agent.requests.refusals import check_not_refused
 
 Tool = Literal["caption", "detect", "zoom_caption", "zoom_detect", "track"]
@@ -301,12 +301,12 @@ class CaptionFrames(Request[FrameCaptions]):
             raise InvalidReply("a clause has no confidence; give each one a number from 0 to 1")
 
     def missing(self, reply: FrameCaptions) -> Self | None:
-        rest = frames_left_out(self.frames, _numbers(reply))
+        rest = missing_frames(self.frames, _numbers(reply))
         return replace(self, frames=rest) if rest else None
 
     def join(self, reply: FrameCaptions, rest: FrameCaptions) -> FrameCaptions:
-        left = citation_numbers(frames_left_out(self.frames, _numbers(reply)))[0]
-        captions = joined("frame", reply.captions, rest.captions, citation_numbers(self.frames)[0], left)
+        left = citation_numbers(missing_frames(self.frames, _numbers(reply)))[0]
+        captions = join_parts("frame", reply.captions, rest.captions, citation_numbers(self.frames)[0], left)
         return reply.model_copy(update={"captions": captions})
 
 

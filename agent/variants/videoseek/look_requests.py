@@ -13,7 +13,7 @@ from agent.core.question import Note, Segment, Video
 from agent.core.reply_schema import Bounds, exactly
 from agent.core.reply_values import Numbers, WholeNumber
 from agent.errors import InvalidReply
-from agent.requests.parts import check_numbers, frames_left_out, joined
+from agent.requests.parts import check_numbers, join_parts, missing_frames
 from agent.requests.refusals import check_not_refused
 
 SMALL_SIDE_PX = 455
@@ -92,11 +92,11 @@ class OverviewVideo(Request[DescribedFrames]):
         _check_described(self.frames, reply.frames)
 
     def missing(self, reply: DescribedFrames) -> Self | None:
-        rest = frames_left_out(self.frames, _numbers(reply.frames))
+        rest = missing_frames(self.frames, _numbers(reply.frames))
         return replace(self, frames=rest) if rest else None
 
     def join(self, reply: DescribedFrames, rest: DescribedFrames) -> DescribedFrames:
-        return reply.model_copy(update=_joined(self.frames, reply.frames, rest.frames))
+        return reply.model_copy(update=_join(self.frames, reply.frames, rest.frames))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,11 +126,11 @@ class SkimRange(Request[SkimmedFrames]):
         _check_described(self.frames, reply.frames)
 
     def missing(self, reply: SkimmedFrames) -> Self | None:
-        rest = frames_left_out(self.frames, _numbers(reply.frames))
+        rest = missing_frames(self.frames, _numbers(reply.frames))
         return replace(self, frames=rest) if rest else None
 
     def join(self, reply: SkimmedFrames, rest: SkimmedFrames) -> SkimmedFrames:
-        return reply.model_copy(update=_joined(self.frames, reply.frames, rest.frames))
+        return reply.model_copy(update=_join(self.frames, reply.frames, rest.frames))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +187,6 @@ def _numbers(described: Sequence[DescribedFrame]) -> list[int]:
 D = TypeVar("D", bound=DescribedFrame)
 
 
-def _joined(frames: Sequence[ShownFrame], first: Sequence[D], rest: Sequence[D]) -> dict[str, list[D]]:
-    left = citation_numbers(frames_left_out(frames, _numbers(first)))[0]
-    return {"frames": joined("frame", first, rest, citation_numbers(frames)[0], left)}
+def _join(frames: Sequence[ShownFrame], first: Sequence[D], rest: Sequence[D]) -> dict[str, list[D]]:
+    left = citation_numbers(missing_frames(frames, _numbers(first)))[0]
+    return {"frames": join_parts("frame", first, rest, citation_numbers(frames)[0], left)}

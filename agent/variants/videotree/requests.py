@@ -12,7 +12,7 @@ from agent.core.protocol import REASONING_NAMES, Reasoned, Reply, Request, descr
 from agent.core.question import Note, Question, Video
 from agent.core.reply_schema import Bounds, exactly
 from agent.core.reply_values import WholeNumber, whole_number
-from agent.requests.parts import check_numbers, joined, left_out
+from agent.requests.parts import check_numbers, join_parts, missing_positions
 
 HIGHLY_RELEVANT = 3
 """The top of the scale: 1, not relevant; 2, somewhat relevant; 3, highly relevant."""
@@ -72,12 +72,12 @@ class JudgeRelevance(Request[Relevances]):
         check_numbers("cluster", _numbers(reply), self._known)
 
     def missing(self, reply: Relevances) -> Self | None:
-        rest = tuple(self.notes[at] for at in left_out(self._known, _numbers(reply)))
+        rest = tuple(self.notes[at] for at in missing_positions(self._known, _numbers(reply)))
         return replace(self, notes=rest) if rest else None
 
     def join(self, reply: Relevances, rest: Relevances) -> Relevances:
         count = len(self.notes) - len(reply.clusters)
-        clusters = joined("cluster", reply.clusters, rest.clusters, self._known, range(1, count + 1))
+        clusters = join_parts("cluster", reply.clusters, rest.clusters, self._known, range(1, count + 1))
         return reply.model_copy(update={"clusters": clusters})
 
     @property

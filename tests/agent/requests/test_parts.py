@@ -14,7 +14,7 @@ from agent.core.protocol import Exchange, Request, Usage
 from agent.errors import InvalidReply
 from agent.models.structured_output import parse_reply
 from agent.requests.describe import DescribeSegment
-from agent.requests.parts import check_numbers, joined, left_out
+from agent.requests.parts import check_numbers, join_parts, missing_positions
 from agent.requests.tree import ScoreSegments, SegmentScore
 from agent.session import Session
 from agent.variants.eea.requests import ScoreAndPropose
@@ -167,6 +167,6 @@ def test_parts_that_are_impossible_are_refused(numbers: list[int], said: str) ->
 def test_parts_keep_the_order_and_the_numbers_of_the_first_request() -> None:
     first = [SegmentScore(segment=12, score=1)]
     rest = [SegmentScore(segment=2, score=3), SegmentScore(segment=1, score=2)]
-    assert left_out([11, 12, 31], [12]) == [0, 2]
-    parts = joined("segment", first, rest, known=[11, 12, 31], rest_known=[1, 2])
+    assert missing_positions([11, 12, 31], [12]) == [0, 2]
+    parts = join_parts("segment", first, rest, known=[11, 12, 31], rest_known=[1, 2])
     assert [(each.segment, each.score) for each in parts] == [(11, 2), (12, 1), (31, 3)]

@@ -13,7 +13,7 @@ from index.errors import (
     UnknownVideo,
 )
 from index.store.schema import frame_key
-from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
+from tests.support.libraries.random_library import DIM, SETTINGS, detection, fingerprint, made, write
 
 
 def test_info_counts_complete_videos(library):
@@ -90,3 +90,14 @@ def test_frames_of_videos_whose_keys_collide(library):
     for video_id in (first, second):
         write(library, made(video_id, 3, seed=1))
     assert library.frames(second, [1])[0].jpeg == f"jpeg {second} 1".encode()
+
+
+def test_labels_of_detections_are_listed_the_most_frequent_first(library):
+    write(library, made("aaaa", 18, seed=1))
+    video_id = library.videos()[0].video_id
+    assert library.detection_labels(video_id) == []
+    rows = [detection(number, label, 0.5) for number, label in enumerate(["cat", "Big  Dog", "big dog", "ant"])]
+    library.additions.add_detections({video_id: rows}, "m")
+    assert library.detection_labels(video_id) == []  # not complete yet
+    library.additions.complete("detections", "m", {video_id: len(rows)}, {})
+    assert library.detection_labels(video_id) == ["big dog", "ant", "cat"]

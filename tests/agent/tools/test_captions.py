@@ -14,7 +14,7 @@ from agent.core.budget import Budget
 from agent.core.protocol import Usage
 from agent.core.question import Note, Question, Video
 from agent.core.side_by_side import gather_all
-from agent.errors import InvalidReply, ModelUnreachable
+from agent.errors import InvalidReply, ModelRejected, ModelUnreachable
 from agent.prompts.render import render
 from agent.requests.describe import DescribeSegment, Summarize, Summary
 from agent.session import Session
@@ -296,3 +296,59 @@ def test_frames_between_are_what_is_on_screen_each_once(library):
     assert [frame.time_s for frame in environment.frames_between(video_id, 10.0, 20.0, 4)] == [11, 13, 16, 18]
     assert [frame.time_s for frame in environment.frames_between(video_id, 10.25, 10.5, 8)] == [10]
     assert np.array_equal([frame.time_s for frame in environment.frames_between(video_id, 0, 62, 99)], np.arange(62))
+
+
+class Refusing(Model):
+    """A server that refuses the parts of some starts for what they show."""
+
+    def __init__(self, refuses) -> None:
+        super().__init__()
+        self.refuses = refuses
+
+    async def ask(self, request):
+        if isinstance(request, DescribeSegment) and self.refuses(request.segment.start_s):
+            raise ModelRejected("the host refuses the request (400: content policy)")
+        return await super().ask(request)
+
+
+def test_a_part_that_the_server_refuses_has_no_caption_and_does_not_end_the_run(library):
+    events: list[Acted] = []
+    notes = captions(session_of(library, Refusing(lambda start_s: start_s in (16.0, 20.0)), emit=events.append))
+    assert len(notes) == 14
+    assert not {note.start_s for note in notes} & {16.0, 20.0}
+    (problem,) = problems(events)
+    assert problem.startswith("2 of 16 captions were refused, the last because: the host refuses the request")
+    assert "invalid" not in problem
+    stored = library.clips.read(library.videos()[0].video_id, "scripted")
+    assert len(stored) == 14
+
+
+def test_a_server_that_refuses_every_part_ends_the_run(library):
+    model = Refusing(lambda start_s: True)
+    with pytest.raises(ModelRejected):
+        captions(session_of(library, model))
+    assert library.clips.read(library.videos()[0].video_id, "scripted") == []
+
+
+def test_a_refusal_in_words_is_no_caption(library):
+    def sorry(request):
+        said = describing(request)
+        return {**said, "caption": "I'm sorry, I can't help with that."} if request.segment.start_s == 8 else said
+
+    events: list[Acted] = []
+    notes = captions(session_of(library, Model(sorry), emit=events.append))
+    assert len(notes) == 15
+    assert problems([each for each in events if isinstance(each, Acted)]) == ["1 of 16 captions were invalid twice"]
+
+
+def test_captions_of_the_library_stand_in_for_windows_unless_they_are_long(library):
+    (video,) = library.videos()
+    rows = [Caption(0, 0.0, 12.0, "short", None, None), Caption(1, 12.0, 62.0, "long", None, None)]
+    library.additions.add_captions({video.video_id: rows}, "other")
+    library.additions.complete("captions", "other", {video.video_id: 2}, {})
+    model = Model()
+    session = session_of(library, model)
+    notes = captions(session)
+    assert [note.text for note in notes][:3] == ["short", "from 12", "long"]
+    assert min(model.starts_s()) == 12.0
+    assert session.account.ledger.frames_with_kept > session.account.ledger.frames

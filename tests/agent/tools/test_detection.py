@@ -208,6 +208,12 @@ def test_labels_of_the_library_are_meant_by_other_words_for_them(library, asked)
     assert (len(tracks.things), tracks.source) == (3, "library")
 
 
+def test_an_environment_knows_the_labels_of_its_videos(library):
+    environment = session_of(library).environment
+    assert environment.detection_labels() == environment.detection_labels(film_id(session_of(library))) == ("red boat",)
+    assert environment.detection_labels(environment.video("other").video_id) == ()
+
+
 def test_nothing_found_says_who_looked(library):
     nobody = session_of(library)
     found = asyncio.run(detect(nobody, frames(nobody, 3, 75), "kite desert"))

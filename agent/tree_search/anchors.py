@@ -3,13 +3,14 @@
 For each query the best frames are retrieved and widened to clips; clips that overlap form a cluster, and the best frame
 of each cluster is an anchor. Left open by the paper and decided here: clip length and number of frames are parameters;
 clips of one query keep a gap, so that one long shot does not take all the places; a similarity is calibrated to 0..1
-against the distribution of that query over that video, each on a scale of its own, which later queries do not change;
-a frame that matches no better than the median is no match.
+against the distribution of that query over that video (`Environment.search`); a frame that matches no better than the
+median is no match. A query keeps the scale that it was asked on, which is that of the question's own queries and it:
+with a scale for each batch, or each query, a weak match of one would beat a strong match of another.
 
 Two clusterings. By the paper's words (`chains`) clips that overlap hang together, however long the chain: on a video of
-three minutes all matches soon are one cluster, and each new query removes guidance. By default a cluster is no longer
-than one clip: the best match takes in what lies within half a clip of it, the best of the others does the same, and so
-on. A cluster is then represented by its best *unseen* match, and not at all once all were seen.
+three minutes all matches soon are one cluster, and each new query removes guidance. By default the best match takes in
+those whose clips overlap its own, the best of the others does the same, and so on: a cluster lasts two clips at most. It
+is then represented by its best *unseen* match, and not at all once all were seen.
 """
 
 from __future__ import annotations
@@ -29,31 +30,33 @@ def clip_length_s(video: Video, clip_s: float, clips: int) -> float:
 
 
 def find_matches(
-    environment: Environment, queries: Sequence[str], count: int, gap_s: Mapping[str, float], *, together: bool = False
+    environment: Environment,
+    queries: Sequence[str],
+    count: int,
+    gap_s: Mapping[str, float],
+    beside: Sequence[str] = (),
 ) -> list[Anchor]:
     """Find for each query the `count` best frames of each video, no two of a video closer than its `gap_s`.
 
-    Each query has a scale of its own, or all of these have one `together` (`Environment.deviations`).
+    The queries have one scale (`Environment.deviations`), with those `beside`, which are not searched for.
     """
+    texts = list(dict.fromkeys([*queries, *beside]))
     among = [video.video_id for video in environment.videos]
-    groups = [list(queries)] if together else [[query] for query in queries]
     return [
         match
-        for group in groups
-        if group
         for video_id in among
-        for match in environment.search(group, video_id, count, gap_s[video_id], among)
-        if match.similarity > 0
+        for match in (environment.search(texts, video_id, count, gap_s[video_id], among) if queries else ())
+        if match.similarity > 0 and match.query in queries
     ]
 
 
 def clusters(matches: Iterable[Anchor], length_s: Mapping[str, float]) -> list[Cluster]:
-    """Clusters no longer than a video's `length_s`: the best match takes in all within half of it, and so on."""
+    """Clusters around their best matches: the best takes in all whose clips, `length_s` long, overlap its own."""
     found: dict[str, list[Cluster]] = {}
     for match in sorted(matches, key=lambda each: (-each.similarity, each.video_id, each.time_s)):
         here = found.setdefault(match.video_id, [])
-        half_s = length_s[match.video_id] / 2
-        near = next((each for each in here if abs(each[0].time_s - match.time_s) <= half_s), None)
+        reach_s = length_s[match.video_id]
+        near = next((each for each in here if abs(each[0].time_s - match.time_s) < reach_s), None)
         if near is None:
             here.append([match])
         else:

@@ -59,7 +59,7 @@ async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
     limit_videos(session, queries, most)
     environment = session.environment
     gaps_s = per_video(environment, lambda video: CLIP_S)
-    return add_video_roots(session, tree, find_matches(environment, queries, 1, gaps_s, together=True))
+    return add_video_roots(session, tree, find_matches(environment, queries, 1, gaps_s))
 
 
 async def choose_videos(session: Session, most: int) -> None:

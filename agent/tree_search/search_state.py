@@ -75,8 +75,9 @@ class Memory:
 
     Room for new frames is made before they arrive, so that what a round showed is seen by all its requests. The frames
     with the lowest rewards leave first, of nearly equal ones (`ALIKE`) the latest; before them those without a reward
-    (None), the oldest first. Each leaving ends the part of a prompt that a prefix cache serves, so frames leave in batches: once
-    more than `capacity + slack` would be held, down to a third of `slack` below `capacity`, the new ones counted.
+    (None), the oldest first. Each leaving ends the part of a prompt that a prefix cache serves, so frames leave in
+    batches: once more than `capacity + slack` would be held, down to a third of `slack` below `capacity`, the new ones
+    counted.
     """
 
     capacity: int

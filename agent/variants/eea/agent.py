@@ -45,6 +45,7 @@ from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
 from agent.tree_search.anchors import Cluster, anchors, chains, clip_length_s, clusters, find_matches, per_video
 from agent.tree_search.frame_choice import (
+    MOST_QUERIES,
     Times,
     add_video_roots,
     cover,
@@ -265,8 +266,9 @@ class _Search:
         )
         if queries:
             gaps_s = {video_id: length_s / 2 for video_id, length_s in lengths_s.items()}
+            beside = () if literal else self.queries[:MOST_QUERIES]
             self.queries += queries
-            self.matches += find_matches(self.environment, queries, count, gaps_s, together=literal)
+            self.matches += find_matches(self.environment, queries, count, gaps_s, beside)
             self.matches += spoken_anchors(self.environment, queries) if self.parameters.time_anchors else ()
         self.clusters = (chains if literal else clusters)(self.matches, lengths_s)
         if queries:

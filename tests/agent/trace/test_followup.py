@@ -74,10 +74,11 @@ def test_else_it_searches_on_and_samples_nothing_twice(environment, first, tmp_p
     seen = read_prior_evidence(first[0], environment)
     answer, model = run(environment, forgetful, tmp_path / "next.jsonl", NEXT, seen=seen)
     assert answer.ledger.calls > 1
-    shown = {(frame.video_id, frame.frame_no) for frame in seen.frames}
-    scored = [frame for request in model.requests[1:] for frame in request.frames if type(request).__name__ != "Decide"]
-    assert scored
-    assert not shown & {(frame.video_id, frame.frame_no) for frame in scored}
+    shown = [(frame.video_id, frame.frame_no) for frame in seen.frames]
+    labels = {(frame.video_id, frame.frame_no): frame.label for each in model.requests[1:] for frame in each.frames}
+    assert [labels[each] for each in shown] == list(range(1, len(shown) + 1))  # they came first, and are not sampled
+    assert len(labels) > len(shown)
+    assert answer.ledger.frames == len(labels)
 
 
 def test_conversations_go_on_and_replay(environment, first, tmp_path):

@@ -86,7 +86,14 @@ def test_exchanges_hold_prompt_reply_usage_and_no_picture(recorded):
     exchanges = [each for each in read_trace(recorded[0]) if each["event"] == "Exchanged"]
     scoring = next(each for each in exchanges if each["request"] == "ScoreSegments")
     assert "Segment 1:" in scoring["prompt"]
-    assert scoring["inputs"]["frames"][0].keys() == {"video_id", "frame_no", "time_s", "jpeg"}
+    assert scoring["inputs"]["frames"][0].keys() == {
+        "video_id",
+        "frame_no",
+        "time_s",
+        "jpeg",
+        "detail",
+        "label",
+    }
     assert len(scoring["inputs"]["frames"][0]["jpeg"]) == 16
     assert scoring["reply"]["segments"][0]["score"] == 50
     assert scoring["usage"] == {"input_tokens": 900, "output_tokens": 90, "cached_tokens": 10, "cost": 0.25}

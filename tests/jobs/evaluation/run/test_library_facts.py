@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_evidence_that_no_time_of_its_video_can_show_is_noted(
 def test_captions_of_a_stream_that_begins_late_are_at_the_time_a_player_shows(
     broadcast: Path, kinodex: Kinodex, tmp_path: Path
 ) -> None:
-    library = library_of(tmp_path / "library", [broadcast / "news.ts"])
+    library = Library.open(str(copytree(broadcast / "library", tmp_path / "library")))
     (tmp_path / "captions.json").write_text(json.dumps({"news": ["a kite", "a boat", "the sea"]}))
     assert kinodex("import", "captions", tmp_path / "captions.json", library.uri, "--model", "by hand").code == 0
     library = Library.open(library.uri)

@@ -34,14 +34,14 @@ class AnswerRules:
 
     @property
     def while_searching(self) -> Declining:
-        """What a request allows that can go on with the search."""
+        """Tell what a request allows that can go on with the search."""
         if self.force_choice:
             return "never"
         return "allowed" if self.early_insufficient else "later"
 
     @property
     def at_the_end(self) -> Declining:
-        """What a request for the answer allows when the search is over."""
+        """Tell what a request for the answer allows when the search is over."""
         return "never" if self.force_choice else "allowed"
 
 

@@ -52,7 +52,7 @@ class UsableReplies:
         return lost
 
     def loss(self, now: int) -> str:
-        """What was lost, for people, if a run in its round `now` has to end for it; "" if it may go on."""
+        """The loss for which a run in its round `now` has to end, in words; "" if it may go on."""
         if self.lost_rounds(now) >= LOST_ROUNDS:
             return f"in {LOST_ROUNDS} rounds"
         return f"of {self._invalid.total()}" if self.none_usable and self._invalid.total() >= LOST_REPLIES else ""

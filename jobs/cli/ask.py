@@ -62,13 +62,9 @@ def ask(
 
     Exits with 6 if no reply of the models could be used.
     """
-    import asyncio
-
     from agent.core.budget import Budget
     from agent.core.question import Question
-    from agent.errors import NoUsableReply
-    from agent.variants.registry import find_variant
-    from jobs.model_choice import ModelChoice, check_known_world
+    from jobs.model_choice import ModelChoice
     from jobs.open_library import open_environment
 
     query = Question(question, tuple(option or ()))
@@ -78,17 +74,9 @@ def ask(
     options.check_cost(choice, max_cost)
     _check_trace(trace, continue_)
     environment = open_environment(library, video or (), detector, space)
-    if find_variant(agent).roles:
-        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
     run = _RunOptions(agent, _settings(set_ or []), budget, rules, continue_, trace)
-    if dry_run:
-        _show_forecast(query, environment, choice, run, as_json=json)
-        return
-    options.announce(choice)
-    answer = asyncio.run(_answer(query, environment, choice, run, quiet=json))
-    _show(answer, query, environment, trace, as_json=json)
-    if answer.senseless:
-        raise NoUsableReply(answer.reason)
+    show = _show_forecast if dry_run else _ask_and_show
+    show(query, environment, choice, run, as_json=json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +89,24 @@ class _RunOptions:
     rules: AnswerRules
     follows: Path | None
     trace: Path | None
+
+
+def _ask_and_show(
+    query: Question, environment: Environment, choice: ModelChoice, run: _RunOptions, as_json: bool
+) -> None:
+    import asyncio
+
+    from agent.errors import NoUsableReply
+    from agent.variants.registry import find_variant
+    from jobs.model_choice import check_known_world
+
+    if find_variant(run.agent).roles:
+        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
+    options.announce(choice)
+    answer = asyncio.run(_answer(query, environment, choice, run, quiet=as_json))
+    _show(answer, query, environment, run.trace, as_json=as_json)
+    if answer.senseless:
+        raise NoUsableReply(answer.reason)
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

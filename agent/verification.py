@@ -101,6 +101,6 @@ class Gate:
         return (text or "") if option is None else ". ".join(self.session.question.lettered[option])
 
     def _claim(self, reply: Answered) -> Claim:
-        """What two replies have to have in common to be one answer."""
+        """The part of a reply that two have in common if they are one answer."""
         text, option = answer_text(self.session.question, reply)
         return (" ".join((text or "").casefold().split()).strip(" .\"'"), option)

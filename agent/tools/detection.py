@@ -65,7 +65,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[T]):
-    """What was found, perhaps nothing, who looked (`source`), and the `label` that stood for what was asked for.
+    """The things found, perhaps none, who looked (`source`), and the `label` that stood for what was asked for.
 
     A `loose` label may mean another thing.
     """

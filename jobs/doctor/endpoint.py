@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint, tried with four small requests: a reply, a picture, a JSON schema, a tool."""
+"""An OpenAI-compatible endpoint, tried with five small requests: a reply, a picture, several, a JSON schema, a tool."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
 SECTION = "endpoint"
 CHAT, LISTING = "chat", "model list"
-IMAGES, SCHEMA, TOOLS = ABILITIES = "images", "json_schema", "tools"
+USAGE, IMAGES, SEVERAL, SCHEMA, TOOLS = ABILITIES = "usage", "images", "several images", "json_schema", "tools"
 MAX_TOKENS = 512
 """Models that think before they answer need some."""
 TIMEOUT_S = 60.0
 SIDE_PX = 64
 COLOUR = "blue"
+COLOURS = ("red", "green", "yellow", COLOUR)
 LISTED, QUOTED = 8, 60
 ECHO = "Reply with the one word: ready"
 WHICH_COLOUR = "Which colour is this picture? Reply with one word."
+WHICH_COLOURS = "Name the colour of each of these pictures, in order, one word each."
 SKY = "Which colour is the sky on a clear day? Reply as asked for."
 
 
@@ -68,8 +70,10 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
             raise ModelUnknown(f"{role.base_url} lists no model; name one with --model")
         endpoint = Endpoint(role.model_copy(update={"model": chosen}))
         try:
-            chat = await _try_chat(endpoint)
-            return [listed, chat, await _try_image(endpoint), await _try_schema(endpoint), await _try_tool(endpoint)]
+            tried = await _try_chat(endpoint)
+            for attempt in (_try_image, _try_images, _try_schema, _try_tool):
+                tried.append(await attempt(endpoint))
+            return [listed, *tried]
         finally:
             await endpoint.close()
     except ModelError as error:
@@ -95,11 +99,15 @@ async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
     return CheckResult(SECTION, LISTING, "ok", f"{role.base_url} lists {shown or 'none'}"), names
 
 
-async def _try_chat(endpoint: Endpoint) -> CheckResult:
+async def _try_chat(endpoint: Endpoint) -> list[CheckResult]:
+    """The line of a reply, and the one of the tokens that the server counts for it."""
     began = time.monotonic()
     reply = await endpoint.complete(CompletionRequest([user_message(ECHO, (), None)], ProbeReply, 0.0, "text"))
     took = f"{time.monotonic() - began:.1f} s, {reply.input_tokens} tokens in, {reply.output_tokens} out"
-    return CheckResult(SECTION, CHAT, "ok", f"{endpoint.role.model} said {_quoted(reply)} ({took})")
+    usage = CheckResult(SECTION, USAGE, "ok", "counts the tokens of a request")
+    if not reply.usage_known:
+        usage = CheckResult(SECTION, USAGE, "missing", "counts no tokens", "nothing: kinodex estimates and says so")
+    return [CheckResult(SECTION, CHAT, "ok", f"{endpoint.role.model} said {_quoted(reply)} ({took})"), usage]
 
 
 async def _try_image(endpoint: Endpoint) -> CheckResult:
@@ -114,6 +122,26 @@ async def _try_image(endpoint: Endpoint) -> CheckResult:
     if COLOUR not in reply.text.lower():
         return CheckResult(SECTION, IMAGES, "missing", f"says of a {COLOUR} picture: {_quoted(reply)}", todo)
     return CheckResult(SECTION, IMAGES, "ok", f"says of a {COLOUR} picture: {_quoted(reply)}")
+
+
+async def _try_images(endpoint: Endpoint) -> CheckResult:
+    """Show several pictures in one request, of a colour each."""
+    request = CompletionRequest(
+        [user_message(WHICH_COLOURS, [_picture(each) for each in COLOURS], None)], ProbeReply, 0.0, "text"
+    )
+    try:
+        reply = await endpoint.complete(request)
+    except ModelError as error:
+        return CheckResult(SECTION, SEVERAL, "missing", str(error), "a model that sees")
+    if most := endpoint.form.images:
+        todo = f"set images = {most} for the role: more frames are then shown as contact sheets from the first request"
+        return CheckResult(SECTION, SEVERAL, "missing", f"takes {most} in a request", todo)
+    named = [each for each in COLOURS if each in reply.text.lower()]
+    if len(named) < len(COLOURS):
+        todo = "set images = 1 for the role if it reads one alone: frames are then shown as contact sheets"
+        message = f"takes {len(COLOURS)} in a request, and names {len(named)} of their colours: {_quoted(reply)}"
+        return CheckResult(SECTION, SEVERAL, "missing", message, todo)
+    return CheckResult(SECTION, SEVERAL, "ok", f"takes and tells apart {len(COLOURS)} in a request")
 
 
 async def _try_schema(endpoint: Endpoint) -> CheckResult:
@@ -145,11 +173,11 @@ async def _try_tool(endpoint: Endpoint) -> CheckResult:
     return CheckResult(SECTION, TOOLS, "ok", f"called {_quoted(reply)}")
 
 
-def _picture() -> ShownFrame:
+def _picture(colour: str = COLOUR) -> ShownFrame:
     from PIL import Image
 
     jpeg = io.BytesIO()
-    Image.new("RGB", (SIDE_PX, SIDE_PX), COLOUR).save(jpeg, "JPEG")
+    Image.new("RGB", (SIDE_PX, SIDE_PX), colour).save(jpeg, "JPEG")
     return ShownFrame("doctor", 0, 0.0, SIDE_PX, SIDE_PX, jpeg.getvalue())
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jobs.doctor.endpoint import check_endpoint
+from jobs.doctor.endpoint import ABILITIES, check_endpoint
 from tests.support.runs.check_results import able, by_name, states
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
@@ -26,7 +26,8 @@ def test_endpoints_that_can_do_less() -> None:
     with ChatServer(blind, rejects=["json_schema", "tools"]) as server:
         found = by_name(check_endpoint(server.base_url, None, None))
     assert states([*found.values()]) == {
-        "model list": "ok", "chat": "ok", "images": "missing", "json_schema": "missing", "tools": "missing",
+        "model list": "ok", "chat": "ok", "usage": "ok", "images": "missing", "several images": "missing",
+        "json_schema": "missing", "tools": "missing",
     }  # fmt: skip
     assert "image input is not supported" in found["images"].said
     assert "asks it for json_object" in found["json_schema"].said
@@ -47,6 +48,20 @@ def test_endpoints_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "lists no model; name one with --model" in by_name(unlisted)["chat"].said
     found = check_endpoint(server.base_url, "tester", None)
     assert f"nobody answers at {server.base_url}" in by_name(found)["chat"].said
-    assert states(found) == {"chat": "broken", "images": "missing", "json_schema": "missing", "tools": "missing"}
+    assert states(found).pop("chat") == "broken"
+    assert list(states(found).values()).count("missing") == len(found) - 1 == len(ABILITIES)
     found = check_endpoint("https://models.example.org/v1", "tester", "KEY_OF_EXAMPLE")
     assert "KEY_OF_EXAMPLE is not set" in by_name(found)["chat"].said
+
+
+def test_a_server_of_one_picture_that_counts_no_tokens() -> None:
+    def one(body: dict) -> Behaviour | dict | str:
+        if json.dumps(body).count('"image_url": {') > 1:
+            return failing(500, "vision model only supports a single image per message")
+        return Behaviour(content="blue", usage={})
+
+    with ChatServer(one) as server:
+        found = by_name(check_endpoint(server.base_url, None, None))
+    assert found["usage"].said == "counts no tokens"
+    assert found["several images"].said == "takes 1 in a request"
+    assert "set images = 1 for the role" in found["several images"].todo

@@ -24,7 +24,8 @@ def able(body: dict) -> Behaviour | dict | str:
         return Behaviour(calls=(("name_colour", '{"colour": "blue"}'),))
     if "response_format" in body:
         return {"colour": "blue"}
-    return "It is blue." if "image_url" in json.dumps(body) else "ready"
+    pictures = json.dumps(body).count('"image_url": {')
+    return "ready" if not pictures else "It is blue." if pictures == 1 else "Red, green, yellow, blue."
 
 
 def cached_model(cache: Path, name: str, files: dict[str, str]) -> None:

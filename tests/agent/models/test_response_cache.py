@@ -46,6 +46,14 @@ class Described(Reply):
         return cls(text=text)
 
 
+DESCRIBED: dict[str, Any] = {
+    "Reply": Described,
+    "bounds": lambda request: {},
+    "example": lambda request: {"text": "a kite"},
+    **dict.fromkeys(("check", "missing"), lambda request, reply: None),
+    "interpret": lambda request, reply: reply,
+}
+"""The parts of a request that are about its reply."""
 PRICE = {"input": 1.0, "output": 1.0}
 
 
@@ -83,7 +91,7 @@ def again(**differs: object) -> Any:
         {"requests": (replace(score(), question=Question("What colour is the kite?", ("red", "green"))),)},
         {"requests": (again(turns=(Turn("assistant", "Well."), Turn("user", "Go on."))),)},
         {"requests": (replace(score(), complaint="too long", bad_reply="{}"),)},
-        {"requests": (again(Reply=Described),)},
+        {"requests": (again(**DESCRIBED),)},
         {"requests": (again(form="tools", tools=(Call,)),)},
         {"requests": (score((frame(20), frame(41))),)},
         {"requests": (score((frame(20, size=(64, 46)), frame(40))),)},
@@ -114,8 +122,7 @@ def test_what_does_not_matter_does_not(tmp_path: Path, other: dict) -> None:
 
 
 def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> None:
-    described = {"Reply": Described, "check": lambda request, reply: None}
-    as_json, as_text = again(**described), again(**described, form="text")
+    as_json, as_text = again(**DESCRIBED), again(**DESCRIBED, form="text")
     few, more = again(form="tools", tools=(Call,)), again(form="tools", tools=(Call, OtherCall))
     with (
         ChatServer(lambda _: {"text": "a kite"}) as one,

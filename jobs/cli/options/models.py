@@ -35,7 +35,9 @@ OutputPriceOption = Annotated[float, typer.Option(help="Money for a million outp
 MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
 MaxRoundsOption = Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows that many.")]
 MaxTokensOption = Annotated[int | None, typer.Option(help="Budget: tokens in and out.")]
-MaxSecondsOption = Annotated[float | None, typer.Option(help="Budget: seconds of its own work; waiting for other questions is none.")]
+MaxSecondsOption = Annotated[
+    float | None, typer.Option(help="Budget: seconds of its own work; waiting for other questions is none.")
+]
 MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices of the models.")]
 
 

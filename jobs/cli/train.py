@@ -50,6 +50,7 @@ def master(
     space: SpaceOption = None,
 ) -> None:
     """Train a LongVideoAgent master with GRPO on questions about a library; run it again to continue."""
+    from jobs.forecast.training import describe_helper_calls
     from jobs.model_choice import ModelChoice
     from jobs.synthetic.known_answers import read_known
     from jobs.train.grpo import film_environments, train_master
@@ -59,6 +60,7 @@ def master(
     known = read_known(questions)
     environments = film_environments(library, {each.film for each in known}, space)
     choice = ModelChoice(frozen, base_url, models)
+    _tell(describe_helper_calls(settings, known, environments, choice))
     announce(choice)
     print(train_master(known, environments, model, out, settings, choice, _tell))
 

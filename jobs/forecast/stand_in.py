@@ -21,7 +21,7 @@ from agent.models.rulebased.model import RuleBasedModel
 from agent.models.structured_output import parse_reply
 from agent.prompts.token_estimate import PictureRule, estimate_tokens, text_tokens
 from agent.requests.describe import DescribeSegment
-from jobs.forecast.stand_in_replies import reply_in_words
+from jobs.forecast.stand_in_replies import explore_on, reply_in_words
 
 DESCRIBED = 32
 """Segments that are described; the texts of these stand for those of further ones, which would take long."""
@@ -53,6 +53,8 @@ class StandIn:
     rules: RuleBasedModel
     bill: Bill
     pictures: PictureRule = "openai"
+    restless: bool = False
+    """True for a search over a tree that goes on as long as it may, whatever it finds."""
     has_language: bool = True
 
     @property
@@ -72,6 +74,7 @@ class StandIn:
     async def _text(self, request: Request[R]) -> str:
         """The reply as a model would write it."""
         text, captions = reply_in_words(request), self.bill.captions
+        text = explore_on(request) if text is None and self.restless else text
         if text is not None:
             return text
         if isinstance(request, DescribeSegment) and len(captions) == DESCRIBED:
@@ -85,9 +88,10 @@ class StandIn:
         return text
 
 
-def stand_ins(roles: Mapping[str, Role], environment: Environment, bill: Bill) -> dict[str, StandIn]:
-    """A stand-in for each role, all with one bill."""
+def stand_ins(
+    roles: Mapping[str, Role], environment: Environment, bill: Bill, *, restless: bool = False
+) -> dict[str, StandIn]:
+    """A stand-in for each role, or for the one that has no endpoint, all with one bill."""
     rules = RuleBasedModel(environment)
-    return {name: StandIn(role, rules, bill) for name, role in roles.items()} or {
-        DEFAULT_ROLE: StandIn(Role(model="builtin"), rules, bill)
-    }
+    named = roles or {DEFAULT_ROLE: Role(model="builtin")}
+    return {name: StandIn(role, rules, bill, restless=restless) for name, role in named.items()}

@@ -13,6 +13,7 @@ from typing import Any
 from agent.core.protocol import Request
 from agent.models.rulebased import judge_notes
 from agent.requests.answer import example_answer
+from agent.requests.tree import Decide
 from agent.variants.longvideoagent import requests as longvideoagent
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CreatePlan
 from agent.variants.videoseek import requests as videoseek
@@ -43,6 +44,18 @@ def reply_in_words(request: Request[Any]) -> str | None:
         case CreatePlan() | AdjustPlan() | CallTool():
             return json.dumps(_plan(request))
     return json.dumps(request.example()) if type(request).__name__ in LOOKS else None
+
+
+def explore_on(request: Request[Any]) -> str | None:
+    """Write the decision to explore the best open segment; None if the request is for something else, or none is."""
+    if not isinstance(request, Decide) or request.must_answer:
+        return None
+    open_ones = [each for each in request.candidates if each.explorable]
+    if not open_ones:
+        return None
+    best = max(open_ones, key=lambda each: each.score or 0.0).segment.number
+    blank = {"option": None, "answer": None, "evidence": []}
+    return json.dumps({"reasoning": THOUGHT, "action": "explore", "segment": best, **blank})
 
 
 def _seek(request: videoseek.Act) -> Mapping[str, Any]:

@@ -224,3 +224,27 @@ def test_a_last_answer_is_verified_too(kites: Library) -> None:
     answer, model, _ = run(kites, script, "videoagent2", budget=Budget(rounds=1))
     assert (answer.status, answer.letter, answer.supported) == ("budget_exhausted", "B", True)
     assert model.asked(AnswerNotes) == []
+
+
+def test_videoseek_in_doubt_is_told_in_place_of_a_result(library: Library) -> None:
+    looks = [NOT_SHOWN, {"option": "A", "evidence": [1]}]
+    done = {"tool": "answer", "sufficient": True, "option": "A", "answer": None}
+    calls = [{"tool": "overview"}, {**done, "evidence": [1]}, {**done, "evidence": [2]}]
+
+    def script(request: Any) -> Any:
+        match type(request).__name__:
+            case "Think":
+                return {"text": "let me see"}
+            case "Act":
+                return calls.pop(0)
+            case "OverviewVideo":
+                return {"frames": [{"frame": at + 1, "description": "a kite"} for at in range(len(request.frames))]}
+            case "VerifyNotes":
+                return looks.pop(0)
+        raise TypeError(type(request).__name__)
+
+    answer, model, events = run(library, script, "videoseek")
+    assert (answer.letter, answer.rounds, answer.supported) == ("A", 3, True)
+    refused = next(event for event in events if isinstance(event, Acted) and event.action == "answer")
+    assert "does not find it there" in refused.problem
+    assert any("does not find it there" in turn.text for turn in model.requests[-2].turns)

@@ -12,7 +12,7 @@ from agent.models import provider_errors
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
 from tests.agent.models.test_refusals import refusal
-from tests.support.servers.chat_server import Behaviour, ChatServer, failing
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging
 from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line
 
 
@@ -177,3 +177,34 @@ def test_refusals_as_servers_word_them(refusal: Behaviour) -> None:
     with ChatServer(lambda request: refusal if "tools" in request else GO) as server:
         [exchange] = ask(server, Walk(), attempts=1)
     assert exchange.reply == HOME
+
+
+@pytest.mark.parametrize(
+    ("status", "theirs", "ours"),
+    [
+        (400, "BadRequestError", ModelRejected),
+        (401, "AuthenticationError", AllRejected),
+        (403, "PermissionDeniedError", ModelRejected),
+        (404, "NotFoundError", AllRejected),
+        (409, "ConflictError", ModelUnreachable),
+        (422, "UnprocessableEntityError", ModelRejected),
+        (429, "RateLimitError", ModelUnreachable),
+        (500, "InternalServerError", ModelUnreachable),
+        (418, "APIStatusError", ModelRejected),
+    ],
+)
+def test_each_error_of_the_official_client_is_one_of_ours(status: int, theirs: str, ours: type[ModelError]) -> None:
+    with ChatServer(lambda _: failing(status, "no")) as server, pytest.raises(ModelError) as caught:
+        ask(server, discover(), attempts=1)
+    assert type(caught.value.__cause__).__name__ == theirs
+    assert type(caught.value) is ours
+    assert f"({status}: no)" in one_line(caught)
+
+
+def test_a_client_that_waits_in_vain_or_is_cut_off_is_one_of_ours() -> None:
+    with ChatServer(lambda _: hanging(60)) as server, pytest.raises(ModelUnreachable) as late:
+        ask(server, discover(), attempts=1, timeout_s=0.2)
+    assert type(late.value.__cause__).__name__ == "APITimeoutError"
+    with pytest.raises(ModelUnreachable) as gone:
+        ask(server, discover(), attempts=1)
+    assert type(gone.value.__cause__).__name__ == "APIConnectionError"

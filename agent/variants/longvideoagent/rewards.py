@@ -15,8 +15,9 @@ What the paper leaves open, and what was decided:
 - "Exact match" is of the option that the answer names, by its letter or by its words, as the agent reads it.
 - alpha is not given. The sum pays for every further well-formed turn, so it has to be small: with at most K = 5
   turns, alpha < 0.25 keeps five turns of talk below one right answer, and at alpha = 0.1 four more turns still
-  outweigh 40 points of accuracy. Measured with a model too small to read (docs/training.md): at 0.1 it learnt to
-  put the answer off in 40 steps; at 0.02 later and less.
+  outweigh 40 points of accuracy. Where advantages are divided by the deviation of their group, alpha has no effect in
+  groups whose answers tie; so they are not (jobs/train/trainer.py). Measured with a model too small to read
+  (docs/training.md): at 0.1 it learnt to put the answer off in 40 steps, at 0.02 not.
 
 The published code departs from this: it adds 0.2 for a <reasoning> tag and 0.2 for an <answer> tag, and takes the
 first number in the answer for the option.

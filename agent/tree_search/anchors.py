@@ -9,8 +9,8 @@ with a scale for each batch, or each query, a weak match of one would beat a str
 
 Two clusterings. By the paper's words (`chains`) clips that overlap hang together, however long the chain: on a video of
 three minutes all matches soon are one cluster, and each new query removes guidance. By default the best match takes in
-those whose clips overlap its own, the best of the others does the same, and so on: a cluster lasts two clips at most. It
-is then represented by its best *unseen* match, and not at all once all were seen.
+those whose clips overlap its own, the best of the others does the same, and so on: a cluster lasts two clips at most.
+It is then represented by its best *unseen* match, and not at all once all were seen.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def explore_on(request: Request[Any]) -> str | None:
     if not open_ones:
         return None
     best = max(open_ones, key=lambda each: each.score or 0.0).segment.number
-    blank = {"option": None, "answer": None, "evidence": []}
+    blank: dict[str, object] = {"option": None, "answer": None, "evidence": []}
     return json.dumps({"reasoning": THOUGHT, "action": "explore", "segment": best, **blank})
 
 

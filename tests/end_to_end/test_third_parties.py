@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.support.servers.third_parties import litellm_proxy, transformers_serve
 from tests.support.servers.wire import discover, score
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def exchanged(base_url: str, model: str, request: Any, **settings: Any) -> Any:
@@ -60,11 +61,14 @@ def test_transformers_serve_with_a_tiny_model_that_sees(tiny_model: Callable[[st
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The base URLs of the rule server, and of LiteLLM's proxy before it."""
-    with RuleServer(Rules()) as server, litellm_proxy(server.base_url, tmp_path_factory.mktemp("litellm")) as base_url:
-        yield server.base_url, base_url
+    key, folder = f"sk-{secrets.token_hex(32)}", tmp_path_factory.mktemp("litellm")
+    with pytest.MonkeyPatch.context() as patch, RuleServer(Rules()) as server:
+        patch.setenv("OPENAI_API_KEY", key)
+        with litellm_proxy(server.base_url, folder, key) as base_url:
+            yield server.base_url, base_url
 
 
-@pytest.mark.parametrize("agent", ["eea", "videoagent", "videoseek"])
+@pytest.mark.parametrize("agent", ["eea", "videoseek"])
 def test_litellms_proxy_changes_no_answer(library: Path, proxied: tuple[str, str], agent: str) -> None:
     environment = open_environment(str(library), ["film-01"])
     question = Question("What appears in the film?", ("a blue boat", "a pink elephant"))

@@ -18,11 +18,7 @@ from tests.support.models.real_models import CACHE
 
 LITELLM = "litellm[proxy]==1.106.2"
 """It pins an older client than kinodex's own, so that it has an environment of its own."""
-SERVE = (
-    "from index.embedding.space import import_torchvision; import_torchvision();"
-    "from transformers.cli.transformers import main; main()"
-)
-"""The program `transformers`, where torchvision may be of another build than torch."""
+PROGRAM = "tests.support.servers.transformers_program"
 START_S = 240.0
 
 
@@ -30,14 +26,17 @@ START_S = 240.0
 def transformers_serve(model: Path) -> Iterator[str]:
     """The base URL of `transformers serve` with the model in a folder, whose name is the folder's path."""
     port = free_port()
-    command = [sys.executable, "-c", SERVE, "serve", str(model), "--host", "127.0.0.1", "--port", str(port)]
+    command = [sys.executable, "-m", PROGRAM, "serve", str(model), "--host", "127.0.0.1", "--port", str(port)]
     with _running([*command, "--device", "cpu", "--dtype", "float32"], f"http://127.0.0.1:{port}/health", {}):
         yield f"http://127.0.0.1:{port}/v1"
 
 
 @contextmanager
-def litellm_proxy(behind: str, folder: Path) -> Iterator[str]:
-    """The base URL of LiteLLM's proxy before the server at `behind`, whose model is called "rules" on both sides."""
+def litellm_proxy(behind: str, folder: Path, key: str) -> Iterator[str]:
+    """The base URL of LiteLLM's proxy before the server at `behind`, whose model is called "rules" on both sides.
+
+    Requests need `key`: without one the proxy does not start.
+    """
     config = folder / "litellm.yaml"
     config.write_text(
         "model_list:\n- model_name: rules\n  litellm_params:\n"
@@ -45,7 +44,7 @@ def litellm_proxy(behind: str, folder: Path) -> Iterator[str]:
     )
     port = free_port()
     command = [str(litellm_program()), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
-    own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(folder), "DATABASE_URL": ""}
+    own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(folder), "LITELLM_MASTER_KEY": key}
     with _running(command, f"http://127.0.0.1:{port}/health/liveliness", own):
         yield f"http://127.0.0.1:{port}/v1"
 

@@ -54,7 +54,7 @@ class CompletionRequest:
 
 
 class AcceptedForm:
-    """What the server of a role accepts, as far as it is known."""
+    """Forms that the server of a role accepts, as far as they are known."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
@@ -110,7 +110,7 @@ class AcceptedForm:
     def lesson(
         self, error: openai.APIStatusError, sent: dict[str, object], messages: list[Message]
     ) -> Callable[[], None] | None:
-        """What to change from now on because of a refusal, as a function that does so; None if nothing would help."""
+        """A function that changes what is sent from now on because of a refusal; None if nothing would help."""
         if refusals.is_money_spent(error) or refusals.is_filtered(error) or refusals.is_context_spent(error):
             return None
         pictures = count_pictures(messages)

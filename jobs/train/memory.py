@@ -50,7 +50,7 @@ def static_memory(whole: int, trained: int, *, reference: bool, bf16: bool) -> S
 
 
 def checkpointed_bytes(tokens: int, hidden: int, layers: int) -> int:
-    """What one text of so many tokens keeps for the backward pass, with gradient checkpointing."""
+    """Bytes that one text of so many tokens keeps for the backward pass, with gradient checkpointing."""
     return NARROW * tokens * hidden * layers
 
 

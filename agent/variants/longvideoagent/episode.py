@@ -106,7 +106,7 @@ def _narrowed(session: Session, videos: int, clips: int, clip_s: float) -> Envir
 
 
 def _videos_read(among: Sequence[Video], videos: int, clips: int, clip_s: float) -> int:
-    """How many of some videos are read: an episode may be one video, or one for each of its clips."""
+    """The number of videos that are read: an episode may be one video, or one for each of its clips."""
     length_s = clip_s or CLIP_S
     clips_each = sum(max(1, round(video.duration_s / length_s)) for video in among) / len(among)
     return max(videos, int(clips / clips_each))

@@ -7,6 +7,7 @@ get one here: a small model that nothing stops goes on until its reply is cut of
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,10 @@ def reply_grammar(request: Request[R]) -> str:
         pattern = request.pattern()
         return llguidance.LLMatcher.grammar_from_regex(pattern) if pattern else ""
     schema = {**bound(request.schema()), "x-guidance": {"whitespace_flexible": False}}
+    options = getattr(getattr(request, "question", None), "options", ())
+    if options and "option" in schema.get("properties", {}):  # no schema says that an answer needs a letter
+        letters = {"type": "string", "enum": list(string.ascii_uppercase[: len(options)])}
+        schema["properties"] = {**schema["properties"], "option": letters}
     return llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
 
 

@@ -21,9 +21,9 @@ from tests.support.libraries.agent_library import environment_of
 from tests.support.libraries.text_library import text_library
 from tests.support.models.real_models import real_model
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-TEXT_AGENTS = ("blind", "longvideoagent", "videoagent", "videoagent2", "videoseek", "videotree")
+TEXT_AGENTS = ("blind", "longvideoagent", "videoagent", "videoagent2", "videotree")
 QUESTION = Question("What colour is the kite?", ("blue", "red", "green"))
 SCENES = ("a dog runs on a beach", "a red kite flies in the sky", "a boat in a harbour", "a woman paints a fence")
 MAX_TOKENS = 224

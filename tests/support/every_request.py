@@ -18,6 +18,7 @@ from PIL import Image
 import agent
 from agent.core.protocol import Request, ShownFrame
 from agent.core.question import Note, Question, ScoredSegment, Segment, Video
+from agent.variants.videoagent2.requests import Toolbox
 
 STORED = (640, 360)
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
@@ -106,6 +107,7 @@ def variations(kind: type[Request[Any]]) -> Iterator[Any]:
         "declining": ["never"],
         "confidence": [False],
         "reasoning": [False],
+        "toolbox": [Toolbox(3, 4, 8, confidence=False, labels=("kite", "boat"))],
     }
     yield whole
     for name, values in others.items():

@@ -25,7 +25,7 @@ from agent.prompts.render import FOLDER, LOW_SIDE_PX, frame_labels, render
 from agent.requests.answer import AnswerFrames
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from tests.support.every_request import STORED, built, kinds
+from tests.support.every_request import STORED, built, kinds, variations
 from tests.support.servers.chat_server import ChatServer, SentFrame, calling
 from tests.support.servers.wire import ANSWER, GO, SCORES, Walk, ask, decide, frame, role, score
 
@@ -76,6 +76,15 @@ def test_a_request_says_who_answers_and_in_what_form(kind: type[Request[Any]]) -
     assert kind.form != "json" or "Reply with JSON only" in text
     assert "  \n" not in text and "\n\n\n" not in text
     assert not re.search(r"\{\{|\{%|%\}|\bNone\b|object at 0x", text)
+
+
+@by_name
+def test_lines_of_a_prompt_keep_their_breaks(kind: type[Request[Any]]) -> None:
+    """A tag at the end of a line swallows the line break: without an empty line after it, two lines become one."""
+    for request in variations(kind):
+        text = render(request)
+        assert not re.search(r"\S- (?=[\"<\w])", text), "an item of a list stands behind the line before"
+        assert not re.search(r"\n{3}|[ \t]\n", text)
 
 
 @by_name

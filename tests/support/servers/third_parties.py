@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.models.real_models import CACHE
+from tests.support.house.once import KEPT, made_for_all_runs
 
 LITELLM = "litellm[proxy]==1.106.2"
 """It pins an older client than kinodex's own, so that it has an environment of its own."""
@@ -51,15 +52,15 @@ def litellm_proxy(behind: str, folder: Path, key: str) -> Iterator[str]:
 
 def litellm_program() -> Path:
     """LiteLLM's program in an environment that is kept between runs; skips where the package cannot be had."""
-    place = CACHE / LITELLM.replace("[proxy]==", "-")
-    program = place / "bin" / "litellm"
-    if not program.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        install = [str(place / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", LITELLM]
-        installed = subprocess.run(install, capture_output=True, text=True)
-        if installed.returncode:
-            pytest.skip(f"{LITELLM} cannot be had: {installed.stderr.strip().splitlines()[-1:]}")
-    return program
+    return made_for_all_runs(KEPT / LITELLM.replace("[proxy]==", "-"), _install_litellm) / "bin" / "litellm"
+
+
+def _install_litellm(folder: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    install = [str(folder / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", LITELLM]
+    installed = subprocess.run(install, capture_output=True, text=True)
+    if installed.returncode:
+        pytest.skip(f"{LITELLM} cannot be had: {installed.stderr.strip().splitlines()[-1:]}")
 
 
 def free_port() -> int:
@@ -71,23 +72,24 @@ def free_port() -> int:
 
 @contextmanager
 def _running(command: Sequence[str], health: str, own: Mapping[str, str]) -> Iterator[None]:
-    """Run a server until the block ends, from when it says that it is well."""
-    process = subprocess.Popen(
-        command, env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    try:
-        _await_health(process, health)
-        yield
-    finally:
-        process.terminate()
+    """Run a server until the block ends, from when it says that it is well; its log goes to a failing test's output."""
+    with tempfile.TemporaryFile("w+") as log:  # not a pipe: one that nobody reads stops a server that writes much
+        process = subprocess.Popen(command, env={**os.environ, **own}, stdout=log, stderr=subprocess.STDOUT)
         try:
-            process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            _await_health(process, health)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            log.seek(0)
+            print(log.read()[-6000:])
 
 
-def _await_health(process: subprocess.Popen[str], health: str) -> None:
+def _await_health(process: subprocess.Popen[bytes], health: str) -> None:
     until = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < until:
         try:
@@ -95,5 +97,4 @@ def _await_health(process: subprocess.Popen[str], health: str) -> None:
                 return
         except OSError:
             time.sleep(0.3)
-    process.kill()
-    raise AssertionError(f"{process.args} does not start:\n{process.communicate()[0][-3000:]}")
+    raise AssertionError(f"{process.args} does not start")

@@ -17,7 +17,6 @@ import pytest
 
 from agent.core.protocol import Request, ShownFrame, Turn
 from agent.core.question import Note, Question, ScoredSegment, Segment, Video
-from agent.core.reply_schema import strict_schema
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import ROLES
 from agent.models.structured_output import tool_parameters
@@ -117,45 +116,51 @@ def test_frames_of_several_videos_say_which(kind: type[Request[Any]], send: Send
 
 
 CACHED = {
-    "Act videoseek": "05060f72c65a",
-    "AdjustPlan videoagent2_adjust_plan": "597fbdafd032",
-    "AnswerFrames answer_frames": "977868ca5527",
-    "AnswerNotes answer_notes": "3f0b6a0f5947",
-    "AnswerNow choose_action": "87132f2475fa",
-    "AnswerNow videoseek": "2760cadc0771",
-    "Assess videoagent2_assess": "58a7abdecc51",
-    "CallTool videoagent2_call_tool": "ad827316d10e",
-    "CaptionFrames videoagent2_caption": "9f95d136a6e6",
-    "ChooseAction choose_action": "49fdddf05054",
-    "ChooseFrames choose_frames": "2a00dc89eea4",
-    "CreatePlan videoagent2_create_plan": "bddf6bd7f8d5",
-    "Decide decide": "6d2b097da4af",
-    "DescribeSegment describe_segment": "785dbab2aa5c",
-    "DiscoverQueries discover_queries": "380d71a567e8",
-    "FindMissing find_missing": "22c7118fa5eb",
-    "FocusClip videoseek_focus": "cb15f8687ae4",
-    "Guess guess": "5f63cd36d44d",
-    "JudgeAnswer judge_answer": "2c93f9f14514",
-    "JudgeRelevance judge_relevance": "96474ae3afd8",
-    "LocateClips locate_clips": "fde524ec704b",
-    "OverviewVideo videoseek_overview": "8ab50e9b2545",
-    "ProposeQueries propose_queries": "9dfd2d39f4ab",
-    "ReadFrames read_frames": "c85325ec069d",
-    "Recall recall": "fcbc3598c065",
-    "ReflectOnAnswer reflect_on_answer": "4b320250bb09",
-    "ScoreSegments score_segments": "bbdd429760e0",
-    "SkimRange videoseek_skim": "ee9e95e32c39",
-    "Summarize summarize": "93bfff12aa81",
-    "Think videoseek": "58d20005ba95",
+    "Act videoseek": "3b99e9464683",
+    "AdjustPlan videoagent2_adjust_plan": "91b4dd2c6697",
+    "AnswerBank videoagent2_answer": "93b7d9adb612",
+    "AnswerFrames answer_frames": "0c9c499db0c7",
+    "AnswerNotes answer_notes": "511c75155643",
+    "AnswerNow choose_action": "2673707a9b8c",
+    "AnswerNow videoseek": "6ca1181ca0fd",
+    "Assess videoagent2_assess": "0c07be52410b",
+    "CallTool videoagent2_call_tool": "b9164cc683e6",
+    "CaptionFrames videoagent2_caption": "987028f8ea9a",
+    "ChooseAction choose_action": "0569d8a08a95",
+    "ChooseFrames choose_frames": "554d3b3cc3b6",
+    "CreatePlan videoagent2_create_plan": "a52df94878b5",
+    "Decide decide": "780999052be2",
+    "DescribeSegment describe_segment": "b39eba9d8f7d",
+    "DiscoverQueries discover_queries": "83874e8701bb",
+    "FindMissing find_missing": "68f9502d8012",
+    "FocusClip videoseek_focus": "ef0bd89b2606",
+    "Guess guess": "93b6bac8b216",
+    "JudgeAnswer judge_answer": "9bd5cdd083e1",
+    "JudgeRelevance judge_relevance": "6e40d1d28899",
+    "LocateClips locate_clips": "5760d1b8840e",
+    "OverviewVideo videoseek_overview": "2501f4387dc7",
+    "ProposeQueries propose_queries": "a76c4f01f0b6",
+    "ReadFrames read_frames": "acaa97eb3f51",
+    "Recall recall": "2f652da5b18a",
+    "ReflectOnAnswer reflect_on_answer": "7a7610ddfbe6",
+    "ScoreAndPropose score_and_propose": "3a33f667e98c",
+    "ScoreSegments score_segments": "2259766c9304",
+    "SkimRange videoseek_skim": "8306ff1b7efb",
+    "Summarize summarize": "018be48a227d",
+    "Think videoseek": "d927b1b231b6",
+    "Verify verify": "d0b39aaab001",
+    "VerifyNotes verify": "751e7b452656",
 }
 """Of each request (its class, its template) a hash of what its cached replies depend on besides its inputs."""
 
 
 def cached_part(kind: Any) -> str:
     """A hash of the prompt of an example, the schemas with their descriptions, and how the request is sent."""
-    schemas = strict_schema(kind.Reply), kind.Reply.__name__, tool_parameters(kind.tools) if kind.tools else None
+    request = built(kind)
+    tools = tool_parameters(kind.tools, request.tool_choice) if kind.tools else None
+    schemas = request.schema(), kind.Reply.__name__, tools
     options = kind.form, kind.temperature, kind.stop, kind.image_side_px, kind.full_size, kind.role
-    text = json.dumps([*schemas, *options, render(built(kind))])
+    text = json.dumps([*schemas, *options, render(request)])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -94,11 +94,12 @@ class Session:
         return reply if second is None else request.join(reply, second)
 
     async def _ask(self, request: Request[R], *, final: bool) -> R | None:
-        for attempt in range(ATTEMPTS):
+        for _ in range(ATTEMPTS):
             exchange = await self.exchange(request, final=final)
             if exchange.reply is not None:
                 return exchange.reply
-            request = replace(request, attempt=attempt + 1, complaint=exchange.invalid or "", bad_reply=exchange.raw)
+            attempt = request.attempt + 1
+            request = replace(request, attempt=attempt, complaint=exchange.invalid or "", bad_reply=exchange.raw)
         return None
 
     async def ask_to_search(self, request: Request[R]) -> R | None:

@@ -46,6 +46,7 @@ class Gate:
         if supported is not False:
             return ""
         self._doubted.add(key)
+        self.session.tentative = reply, shown  # better than none, should the search end without another one
         return self._why(request)
 
     async def mark(self, answer: Answer) -> Answer:

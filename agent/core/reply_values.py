@@ -17,6 +17,8 @@ NUMBER_WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
 )
+NOTHING = ("", "null", "none", "n/a")
+"""Texts that stand for null."""
 MOST_CHARACTERS = 200
 """Of a text that may say a number."""
 UNIT_S = {"h": 3600, "m": 60, "s": 1}
@@ -85,7 +87,7 @@ def seconds(value: object) -> object:
 
 def whole_numbers(value: object) -> object:
     """A list of whole numbers from one number, or a text such as "1, 2 and 4" or "<clip_3>, <clip_4>"."""
-    if value is None:
+    if says_nothing(value):
         return []
     text = _text_of(value)
     if text is not None:
@@ -93,6 +95,11 @@ def whole_numbers(value: object) -> object:
             raise ValueError(f"{text[:60]!r} is no list of numbers; write it as [1, 2]")
         return [int(each) for each in re.findall(r"\d+", text)]
     return [whole_number(each) for each in value] if isinstance(value, list | tuple) else [whole_number(value)]
+
+
+def says_nothing(value: object) -> bool:
+    """True for null, also where it is written as a text: "", "null", "none"."""
+    return value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING)
 
 
 def _text_of(value: object) -> str | None:

@@ -158,6 +158,8 @@ class OpenAIModel:
         and the cache must serve a process that never reached the server.
         """
         settings = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
+        # Of a server's limits those that the user set: they decide how long a reply may be, and if there are sheets.
+        settings |= self.role.model_dump(include={"context_tokens", "images"}, exclude_none=True)
         messages = hash_pictures(wire_request.messages)
         content: dict[str, object] = {"messages": messages, "schema": wire_request.reply_schema}
         content |= {"temperature": wire_request.temperature, "form": wire_request.form}

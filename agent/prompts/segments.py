@@ -28,8 +28,12 @@ VIDEO_ID_LENGTH = 12
 def candidate_lines(
     candidates: Iterable[ScoredSegment], frames: Sequence[ShownFrame], videos: Sequence[Video], scores: str
 ) -> list[str]:
-    """The best-scored segments that can be explored, by number; `scores` are "fused", "reward" or "none"."""
-    live = sorted((each for each in candidates if each.explorable), key=lambda each: -_rank(each))[:LISTED]
+    """The best-scored segments that can be explored, by number; `scores` are "fused", "reward" or "none".
+
+    Without scores the latest ones are listed: those of the present round could not be chosen else.
+    """
+    live = [each for each in candidates if each.explorable]
+    live = sorted(reversed(live) if scores == "none" else live, key=lambda each: -_rank(each))[:LISTED]
     full = {each.segment.number for each in live[:IN_FULL]}
     lines = []
     for each in sorted(live, key=lambda each: each.segment.number):

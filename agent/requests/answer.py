@@ -24,7 +24,7 @@ from agent.core.answer_rules import Declining, allowed_actions
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers
 from agent.core.question import LATER, Note, Question, Video
 from agent.core.reply_schema import NULL, Bounds, one_of
-from agent.core.reply_values import Numbers
+from agent.core.reply_values import Numbers, says_nothing
 from agent.errors import InvalidReply
 
 WORDS = "\0"
@@ -77,14 +77,18 @@ class Conclusion(Answered, _Verdict):
 
 
 def read_decision(value: object) -> object:
-    """Complete a decision in any accepted shape: a text is an answer, and missing keys are empty."""
+    """Complete a decision in any accepted shape: a text is an answer, missing keys are empty, "none" is no segment."""
     if isinstance(value, str) and value.strip():
         value = {"answer": value.strip(), "option": value.strip()}
     if not isinstance(value, Mapping):
         return value
     found = {str(key).casefold(): each for key, each in value.items()}
+    if says_nothing(found.get("segment")):
+        found.pop("segment", None)
     if "action" not in found:
-        found["action"] = "explore" if found.get("segment") is not None else "answer"
+        found["action"] = "explore" if "segment" in found else "answer"
+    if isinstance(found["action"], str):
+        found["action"] = found["action"].strip().casefold()
     blank: dict[str, object] = {"segment": None, "option": None, "answer": None, "evidence": []}
     return blank | {key: each for key, each in found.items() if each is not None}
 

@@ -261,7 +261,8 @@ class Decide(Request[Decision]):
                 "segment": None,
                 **example_answer(self.question, citation_numbers(self.frames)[0]),
             }
-        best = max(open_ones, key=lambda each: each.score or 0.0)
+        shown = open_ones[-1:] if self.scores == "none" else open_ones  # of those without a score the latest are listed
+        best = max(shown, key=lambda each: each.score or 0.0)
         why = "The ball is in play in the earlier frames and gone in the later ones; what happened lies in between."
         return {"reasoning": why, "action": "explore", "segment": best.segment.number, "evidence": []}
 

@@ -10,7 +10,7 @@ import pytest
 
 from agent.ask_questions import ask
 from agent.core.budget import Budget
-from agent.core.protocol import Exchange, Usage
+from agent.core.protocol import Exchange, Usage, request_key
 from agent.core.question import Question
 from agent.errors import BadSettings, ModelUnreachable
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, Queries, ScoreSegments
@@ -132,6 +132,19 @@ def test_one_slip_costs_one_more_call(environment):
 
     answer, _ = run(environment, slips, Budget(rounds=1))
     assert (answer.status, answer.option, answer.ledger.invalid_replies) == ("budget_exhausted", 0, 1)
+
+
+def test_no_two_attempts_at_a_step_are_the_same_request(environment):
+    """A reply that may not give up, then nonsense: a cache must not answer with the reply to an attempt before."""
+
+    def script(request):
+        said = "nonsense" if request.attempt in (0, 2) else {"action": "insufficient_evidence"}
+        return said if isinstance(request, Decide) and not request.must_answer else explorer(request)
+
+    _, model = run(environment, script, Budget(rounds=2), agent="vca")
+    asked = [request for request in model.asked(Decide) if not request.must_answer]
+    assert [request.attempt for request in asked] == [0, 1, 2, 3]
+    assert len({request_key(request) for request in asked}) == 4
 
 
 def test_without_rewards_the_queries_alone_lead(environment):

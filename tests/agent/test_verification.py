@@ -153,6 +153,21 @@ def test_the_same_answer_on_the_same_evidence_is_doubted_once(library: Library) 
     assert len(model.asked(Verify)) == 1
 
 
+def test_an_answer_in_doubt_is_kept_if_no_other_comes(library: Library) -> None:
+    said = {"action": "answer", "option": "B", "evidence": [1]}
+
+    def script(request: Any) -> Any:
+        if isinstance(request, Verify):
+            return NOT_SHOWN
+        if isinstance(request, Decide):
+            return "nonsense" if request.must_answer or request.complaint else said
+        return explorer(request)
+
+    answer, _, _ = run(library, script, "vca", budget=Budget(rounds=2))
+    assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "rounds", "B")
+    assert answer.supported is False
+
+
 def test_videoagent2_in_doubt_plans_on(kites: Library) -> None:
     script = Script([{**SURE, "option": "B", "evidence": [1]}, {**SURE, "evidence": [16]}])
     looks = [NOT_SHOWN, {"option": "A", "evidence": [1]}]

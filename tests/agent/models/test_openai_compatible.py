@@ -211,6 +211,15 @@ def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Enviro
     assert free.ledger.cached_calls == free.ledger.calls == paid.ledger.calls
 
 
+@pytest.mark.parametrize("limit", [{"context_tokens": 2000}, {"images": 1}])
+def test_a_reply_under_a_limit_that_the_user_set_is_not_one_without_it(limit: dict[str, int], tmp_path: Path) -> None:
+    """A reply that a short context cut off would else come from the cache for ever, and one to a contact sheet too."""
+    with ResponseCache(tmp_path / "replies.sqlite") as cache, ChatServer(lambda _: QUERIES) as server:
+        for settings in ({}, limit, {}, limit):
+            ask_model(server, discover(), cache=cache, **settings)
+    assert len(server.seen) == 2
+
+
 @pytest.mark.parametrize(
     ("said", "invalid"),
     [

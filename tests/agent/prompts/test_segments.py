@@ -50,6 +50,13 @@ def test_the_best_candidates_are_in_full_the_others_short_and_few() -> None:
     assert max(map(len, lines)) < REASON_CHARACTERS + 60
 
 
+def test_without_scores_the_latest_candidates_are_listed() -> None:
+    many = [scored(number, None, explanation="matches") for number in range(40)]
+    lines = candidate_lines(many, (), (FILM,), "none")
+    assert [line.partition(":")[0] for line in lines] == [f"Segment {number}" for number in range(40 - LISTED, 40)]
+    assert [line for line in lines if "matches" in line] == lines[-IN_FULL:]
+
+
 def test_what_was_never_rated_says_so_beside_the_score_of_its_matches() -> None:
     (line,) = candidate_lines([scored(1, 0.37, rated=False)], (), (FILM,), "fused")
     assert line == "Segment 1: 10 s to 20 s, score 0.37, not rated"

@@ -118,6 +118,20 @@ def test_impossible_decisions(decision, must_answer, said):
         two_parts(must_answer).check(Decision.model_validate(decision))
 
 
+@pytest.mark.parametrize("nothing", [None, "", "null", "None", "n/a"])
+def test_null_may_be_written_as_a_word_and_an_action_in_capitals(nothing):
+    said = {"action": "Answer", "segment": nothing, "option": "B", "answer": None, "evidence": nothing}
+    assert Decision.model_validate(said) == Decision(
+        action="answer", segment=None, option="B", answer=None, evidence=[]
+    )
+
+
+def test_without_scores_the_example_explores_a_segment_that_is_listed():
+    many = tuple(ScoredSegment(Segment(number, FILM.video_id, number, number + 1.0), None) for number in range(40))
+    request = deciding(candidates=many, scores="none")
+    assert f"- Segment {request.example()['segment']}:" in render(request)
+
+
 def test_an_open_ended_answer_needs_words():
     with pytest.raises(InvalidReply, match="answer is empty"):
         two_parts(question=Question("What?")).check(Decision.model_validate({"action": "answer", "option": "A"}))

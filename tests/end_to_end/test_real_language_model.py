@@ -6,6 +6,8 @@ Its answers are poor, near chance; what is measured is that its replies can be u
 from __future__ import annotations
 
 import asyncio
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,15 @@ from agent.core.question import Question
 from agent.environment import Environment
 from agent.models.local import LocalModel, load_local_model
 from agent.trace.events import Event, Exchanged
+from jobs.synthetic.world.questions import write_questions
+from jobs.synthetic.world.script import write_script
 from tests.support.libraries.agent_library import environment_of
 from tests.support.libraries.text_library import text_library
 from tests.support.models.real_models import real_model
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
 
-TEXT_AGENTS = ("blind", "longvideoagent", "videoagent", "videoagent2", "videotree")
+TEXT_AGENTS = ("blind", "longvideoagent", "videoagent", "videotree", "videoagent2")
 QUESTION = Question("What colour is the kite?", ("blue", "red", "green"))
 SCENES = ("a dog runs on a beach", "a red kite flies in the sky", "a boat in a harbour", "a woman paints a fence")
 MAX_TOKENS = 224
@@ -32,7 +36,7 @@ VALID_SHARE = 0.9
 
 @pytest.fixture(scope="module")
 def model() -> LocalModel:
-    return load_local_model(str(real_model("language")), max_new_tokens=MAX_TOKENS, constrained=True)
+    return load_local_model(str(real_model("language")), temperature=0.0, max_new_tokens=MAX_TOKENS, constrained=True)
 
 
 @pytest.fixture(scope="module")
@@ -63,22 +67,23 @@ def test_every_agent_of_text_gets_valid_replies_from_a_real_model_that_is_bound(
     assert sum(total) / len(total) >= VALID_SHARE, (shares, {agent: len(valid) for agent, valid in replies.items()})
 
 
-if __name__ == "__main__":  # measures with and without the bound, for docs/measured.md
-    import sys
-    import tempfile
+def measure(folder: str, *, constrained: bool) -> None:
+    """Print for each agent and question about a sketch film how many replies were valid, for docs/measured.md.
 
-    folder = Path(tempfile.mkdtemp()) / "library"
-    film = [(15.0 * at, 15.0 * at + 15.0, text) for at, text in enumerate(SCENES)]
-    scenes = environment_of(text_library(folder, {"film": film}, {"film": film}))
-    colours = [QUESTION, Question("What does the woman do?", ("she swims", "she paints a fence", "she cooks"))]
-    for bound in (True, False):
-        loaded = load_local_model(sys.argv[1], max_new_tokens=MAX_TOKENS, constrained=bound)
-        for name in TEXT_AGENTS:
-            calls: list[Exchanged] = []
-            right = []
-            for query, key in zip(colours, (1, 1), strict=True):
-                said, came = run(scenes, loaded, name, query)
-                calls += came
-                right.append(said.option == key)
-            used = sum(event.exchange.reply is not None for event in calls)
-            print(f"{'bound' if bound else 'free':6} {name:15} {used:3} of {len(calls):3} valid", right, flush=True)
+    The film's captions are its script's: python -m tests.end_to_end.test_real_language_model FOLDER [free]
+    """
+    script = write_script("harbour", 45.0, 5, spoken=True)
+    captions = {"harbour": [(shot.start_s, shot.end_s, shot.description) for shot in script.shots]}
+    said = {"harbour": [(line.start_s, line.end_s, line.text) for line in script.lines]}
+    scenes = environment_of(text_library(Path(tempfile.mkdtemp()) / "library", captions, said))
+    loaded = load_local_model(folder, temperature=0.0, max_new_tokens=MAX_TOKENS, constrained=constrained)
+    for known in write_questions(script, "harbour", 5, 3):
+        for agent in TEXT_AGENTS:
+            answer, exchanges = run(scenes, loaded, agent, Question(known.question, known.options))
+            valid = sum(event.exchange.reply is not None for event in exchanges)
+            right = "right" if answer.option == known.answer else "wrong"
+            print(agent, f"{valid} of {len(exchanges)} valid", answer.status, right, flush=True)
+
+
+if __name__ == "__main__":
+    measure(sys.argv[1], constrained="free" not in sys.argv)

@@ -97,4 +97,4 @@ def _await_health(process: subprocess.Popen[bytes], health: str) -> None:
                 return
         except OSError:
             time.sleep(0.3)
-    raise AssertionError(f"{process.args} does not start")
+    raise AssertionError(f"{process.args!r} does not start")

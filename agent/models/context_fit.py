@@ -19,9 +19,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from agent.core.protocol import R, Request
+from agent.core.protocol import Request
+
+Q = TypeVar("Q", bound=Request[Any])
+"""A class of requests."""
 
 QUOTED = ("clips.seen", "clips.text", "subtitles.text", "notes.text", "known.text", "turns.text")
 """Fields of requests and the attribute of their items that is quoted, what is shortened first first."""
@@ -33,7 +36,7 @@ LATER_SHARE = 1 / 4
 MOST_PASSES = 32
 
 
-def fit_request(request: Request[R], tokens: int, count: Callable[[Request[R]], int]) -> Request[R]:
+def fit_request(request: Q, tokens: int, count: Callable[[Q], int]) -> Q:
     """Shorten a request until `count` gives it no more than `tokens`; as far as it goes if it never does."""
     over, characters_a_token = count(request) - tokens, 1.0
     for _ in range(MOST_PASSES):
@@ -50,9 +53,7 @@ def fit_request(request: Request[R], tokens: int, count: Callable[[Request[R]], 
     return request
 
 
-def fit_context(
-    request: Request[R], context_tokens: int, reply_tokens: int, count: Callable[[Request[R]], int]
-) -> Request[R]:
+def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Callable[[Q], int]) -> Q:
     """Shorten a request until it and a reply of `reply_tokens` are no more than a model's `context_tokens`.
 
     A conversation leaves a quarter of the context to its later messages from the beginning: so its first message
@@ -60,12 +61,12 @@ def fit_context(
     """
     free = 0
     if any(field.name == "turns" for field in fields(cast(Any, request))):
-        first = cast(Request[R], replace(cast(Any, request), turns=()))
+        first = cast(Q, replace(cast(Any, request), turns=()))
         free = max(0, int(LATER_SHARE * context_tokens) - (count(request) - count(first)))
     return fit_request(request, context_tokens - reply_tokens - free, count)
 
 
-def shorten_request(request: Request[R], characters: int) -> Request[R]:
+def shorten_request(request: Q, characters: int) -> Q:
     """Take about so many characters off the quoted words of a request; the same request if it quotes none."""
     for name in QUOTED:
         field, _, attribute = name.partition(".")
@@ -124,7 +125,7 @@ def _requoted(item: Any, text: str, attribute: str) -> Any:
     return replace(item, **{attribute: text}) if _quoted(item, attribute) != text else item
 
 
-def _with(request: Request[R], field: str, items: Sequence[Any]) -> Request[R]:
+def _with(request: Q, field: str, items: Sequence[Any]) -> Q:
     changed: Any = request
-    shorter: Request[R] = replace(changed, **{field: tuple(items)})
+    shorter: Q = replace(changed, **{field: tuple(items)})
     return shorter

@@ -170,7 +170,7 @@ def _decision(prompt: str) -> dict[str, object]:
     if not left or "Exploring is over" in prompt or _number(prompt, ROUNDS) == 0:
         return _conclusion(prompt)
     chosen = left[_number(prompt, len(left))]
-    blank = {"option": None, "answer": None, "evidence": []}
+    blank: dict[str, object] = {"option": None, "answer": None, "evidence": []}
     return {"reasoning": "", "action": "explore", "segment": chosen, **blank}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.answer import Evidence
+from agent.core.protocol import ShownFrame
 from agent.core.question import Note
 from agent.environment import Environment
 from agent.evidence import cited_items, evidence_ranges, shown_numbers
@@ -22,7 +23,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def test_frames_then_notes_are_cited_by_their_numbers_and_neighbours_are_joined(environment: Environment) -> None:
     video_id = environment.videos[0].video_id
     frames = environment.frames(video_id, [3.0, 4.0, 9.0])
-    shown = (*frames, Note(video_id, 10.0, 12.0, "caption", "a kite"))
+    shown: tuple[ShownFrame | Note, ...] = (*frames, Note(video_id, 10.0, 12.0, "caption", "a kite"))
     assert shown_numbers(shown) == [1, 2, 3, 4]
     assert evidence_ranges(environment, shown, [1, 2]) == (Evidence(video_id, 3.0, 5.0),)
     assert evidence_ranges(environment, shown, [4, 3, 99]) == (Evidence(video_id, 9.0, 12.0),)

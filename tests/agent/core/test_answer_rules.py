@@ -114,7 +114,7 @@ def test_force_choice_leaves_giving_up_out_of_every_request(environment: Environ
     assert (answer.status, answer.option) == ("budget_exhausted", 1)
     answering = [each for each in model.requests if isinstance(each, (*STEPS, AnswerRequest))]
     assert {each.declining for each in answering} == {"never"}
-    first = [replace(each, complaint="", bad_reply="") for each in answering]
+    first: list[Request[Any]] = [replace(each, complaint="", bad_reply="") for each in answering]
     assert not any("insufficient" in render(each) for each in first)
 
 

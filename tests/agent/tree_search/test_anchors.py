@@ -61,7 +61,8 @@ def test_new_queries_add_anchors_on_a_short_video(environment: Environment) -> N
     """180 s: with chains three anchors of the first query became one after two updates."""
     video_id = environment.videos[0].video_id
     gaps_s, lengths_s = ({video_id: value} for value in (4.0, 8.0))
-    matches, counts = [], {"clusters": [], "chains": []}
+    matches: list[Anchor] = []
+    counts: dict[str, list[int]] = {"clusters": [], "chains": []}
     for queries in ([KITE], ["white cat snow", "boat sea"], ["green ball grass", "blue car street"]):
         matches += find_matches(environment, queries, 16, gaps_s)
         counts["clusters"].append(len(anchors(clusters(matches, lengths_s))))

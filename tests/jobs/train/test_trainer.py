@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ RIGHT = (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0)
 
 
 def settings(**changes) -> MasterSettings:
+    small: dict[str, Any]
     small = {"questions": QUESTIONS, "rollouts": ROLLOUTS, "steps": 1, "learning_rate": 0.01, "turn_tokens": 4}
     return MasterSettings.read(**small, **changes)
 

@@ -35,7 +35,7 @@ class Master:
                 said = next(self.turns)
                 return Exchange(request.Reply.from_text(said), None, raw=said)
             case LocateClips():
-                return Exchange(request.Reply(clips=[1], reason=""), None)
+                return Exchange(request.Reply(clips=[1], reasoning=""), None)
             case ReadFrames():
                 return Exchange(request.Reply(observation="a crow in the air"), None)
         raise TypeError(type(request).__name__)

@@ -29,7 +29,7 @@ def skimmed(*numbers: int) -> str:
 def test_frames_are_known_by_the_numbers_that_are_shown(frames, numbers):
     request = replace(SKIMMING, frames=frames)
     reply, invalid = parse_reply(skimmed(*numbers), request)
-    assert invalid is None and request.missing(reply) is None
+    assert reply and invalid is None and request.missing(reply) is None
     assert parse_reply(skimmed(5), request)[0] is None
     assert [each["frame"] for each in request.example()["frames"]] == numbers
 
@@ -38,10 +38,11 @@ def test_frames_are_known_by_the_numbers_that_are_shown(frames, numbers):
 def test_frames_that_are_left_out_are_asked_for_alone(frames, numbers):
     request = replace(SKIMMING, frames=frames)
     first, _ = parse_reply(skimmed(numbers[1]), request)
+    assert first
     rest = request.missing(first)
-    assert rest.frames == (frames[0], frames[2])
+    assert rest and rest.frames == (frames[0], frames[2])
     second, invalid = parse_reply(json.dumps(rest.example()), rest)
-    assert invalid is None
+    assert second and invalid is None
     assert [each.frame for each in request.join(first, second).frames] == numbers
 
 
@@ -54,7 +55,7 @@ def test_descriptions_that_say_nothing_are_no_reply():
 def test_reasons_come_before_the_finding_and_its_frames_are_read_leniently():
     assert list(FOCUSING.schema()["properties"]) == ["reasoning", "found", "answer", "frames"]
     reply, _ = parse_reply('{"found": true, "answer": "red", "frames": "1 and 3"}', FOCUSING)
-    assert reply.frames == [1, 3]
+    assert reply and reply.frames == [1, 3]
     with pytest.raises(InvalidReply, match="there is no frame 9; the numbers are 1 to 3"):
         FOCUSING.check(reply.model_copy(update={"frames": [9]}))
     with pytest.raises(InvalidReply, match="the answer is empty"):

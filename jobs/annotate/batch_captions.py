@@ -24,7 +24,7 @@ from agent.errors import ModelRejected
 from agent.models.response_cache import ResponseCache
 from index.library import Library
 from index.rows import VideoRow
-from jobs.annotate.batch_jobs import UNCHANGED, JobFolder, Limits, NotInBatch, Replies
+from jobs.annotate.batch_jobs import UNCHANGED, BatchFailed, JobFolder, Limits, NotInBatch, Replies
 from jobs.annotate.endpoint_captions import describe_all
 from jobs.errors import UsageError
 from jobs.model_choice import cache_file
@@ -116,8 +116,7 @@ def work_off(
     report: Callable[[str], object],
 ) -> BatchSender:
     """Have all requests for captions of these videos answered by jobs; gives the sender that knows their replies."""
-    client = _client(role)
-    with client:
+    with _client(role) as client, _explained(role, folder):
         folder.work(client, report)  # those of a run that was killed
         for _ in range(ROUNDS):
             sender = BatchSender(folder.replies())
@@ -174,3 +173,24 @@ def _client(role: Role) -> openai.OpenAI:
     from agent.models.role_config import api_key
 
     return openai.OpenAI(base_url=role.base_url, api_key=api_key(role), timeout=role.timeout_s)
+
+
+@contextmanager
+def _explained(role: Role, folder: JobFolder) -> Iterator[None]:
+    """Turn errors of the client into errors for the user."""
+    import openai
+
+    from agent.models.provider_errors import connection_error, status_error
+    from agent.models.refusals import server_message
+
+    try:
+        yield
+    except openai.NotFoundError as error:
+        raise BatchFailed(
+            f"{role.base_url} has no Batch API, or does not know a batch any more ({server_message(error)}); leave out "
+            f"--batch-api, or delete {folder.path} to have all requests sent and paid again"
+        ) from error
+    except openai.APIStatusError as error:
+        raise status_error(role, error, None) from error
+    except openai.APIConnectionError as error:
+        raise connection_error(role, error) from error

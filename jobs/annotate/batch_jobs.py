@@ -23,12 +23,15 @@ from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     import openai
+    from openai.types import Batch
 
 ENDPOINT: Final = "/v1/chat/completions"
 WINDOW: Final = "24h"
 NAME = "kinodex"
 """The key of a job's own name in the metadata of a batch."""
-ENDED = ("completed", "expired", "cancelled")
+ENDED = ("completed", "expired", "cancelled", "failed")
+AT_WORK = ("validating", "in_progress", "finalizing", "cancelling", "queued", "pending", "created", "running")
+"""Statuses of a batch that is still to be waited for; the last four are of servers other than OpenAI's."""
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 POLL_S = 30.0
 STATE = "jobs.json"
@@ -102,30 +105,37 @@ class JobFolder:
         replies = Replies()
         for job in self.jobs:
             for path in (self._replies(job.name), self._errors(job.name)):
-                for line in path.read_bytes().splitlines() if path.exists() else ():
-                    _read_line(json.loads(line), replies)
+                for line in path.read_bytes().split(b"\n") if path.exists() else ():
+                    if line.strip():
+                        _read_line(json.loads(line), replies)
         return replies
 
     def _send(self, job: Job, client: openai.OpenAI) -> None:
         if job.batch_id:
             return
-        known = next((each for each in client.batches.list() if (each.metadata or {}).get(NAME) == job.name), None)
+        known = _named(job, client)
         if known is None:
             with self._requests(job.name).open("rb") as file:
                 job = replace(job, file_id=client.files.create(file=file, purpose="batch").id)
-            known = client.batches.create(
-                input_file_id=job.file_id, endpoint=ENDPOINT, completion_window=WINDOW, metadata={NAME: job.name}
-            )
+            known = _create(job, client)
         self._keep(replace(job, batch_id=known.id))
 
     def _finish(self, job: Job, client: openai.OpenAI, report: Callable[[str], object]) -> None:
-        """Wait for the end of a job and fetch its replies. Raises `BatchFailed` if the server took none of it."""
+        """Wait for the end of a job and fetch its replies.
+
+        Raises `BatchFailed` if the server took none of it, somebody cancelled it, or its status means nothing here.
+        """
         batch = client.batches.retrieve(job.batch_id)
-        while batch.status not in (*ENDED, "failed"):
+        while batch.status in AT_WORK:
             time.sleep(self.limits.poll_s)
             batch = client.batches.retrieve(job.batch_id)
             done = batch.request_counts
             report(f"{batch.id}: {batch.status}" + (f", {done.completed} of {done.total}" if done else ""))
+        if batch.status not in ENDED:
+            known = ", ".join((*AT_WORK, *ENDED))
+            raise BatchFailed(
+                f"{batch.id} has the status {batch.status!r}, which is none of {known}; look at the server"
+            )
         files = (batch.output_file_id, self._replies(job.name)), (batch.error_file_id, self._errors(job.name))
         for file_id, path in files:
             if file_id:
@@ -134,6 +144,10 @@ class JobFolder:
         if batch.status == "failed":
             reasons = "; ".join(str(each.message) for each in (batch.errors.data if batch.errors else None) or ())
             raise BatchFailed(f"the server took nothing of {batch.id}: {reasons or 'no reason given'}")
+        if batch.status == "cancelled":
+            raise BatchFailed(
+                f"{batch.id} was cancelled; the same command goes on with its replies, and sends the others again"
+            )
 
     def _keep(self, job: Job) -> None:
         self._write([job if each.name == job.name else each for each in self.jobs])
@@ -159,6 +173,26 @@ class NotInBatch(ModelRejected):
     """A request that no job has answered yet."""
 
 
+def _named(job: Job, client: openai.OpenAI) -> Batch | None:
+    """Find the batch of a job in the server's list by the name that it carries."""
+    return next((each for each in client.batches.list() if (each.metadata or {}).get(NAME) == job.name), None)
+
+
+def _create(job: Job, client: openai.OpenAI) -> Batch:
+    """Make the batch of a job, at most once: it is not tried again, as the client would, if only its reply was lost."""
+    import openai
+
+    try:
+        return client.with_options(max_retries=0).batches.create(
+            input_file_id=job.file_id, endpoint=ENDPOINT, completion_window=WINDOW, metadata={NAME: job.name}
+        )
+    except (openai.APIConnectionError, openai.InternalServerError):
+        known = _named(job, client)
+        if known is None:
+            raise
+        return known
+
+
 def _portions(requests: Iterable[tuple[str, dict[str, Any]]], limits: Limits) -> Iterator[list[bytes]]:
     """Lines of requests, in portions that one file may hold."""
     lines: list[bytes] = []
@@ -178,12 +212,13 @@ def _portions(requests: Iterable[tuple[str, dict[str, Any]]], limits: Limits) ->
 def _read_line(line: dict[str, Any], replies: Replies) -> None:
     """Sort one line of a job's files: a completion, a refusal, or nothing, if the request may be sent again."""
     response, error = line.get("response") or {}, line.get("error")
-    status = response.get("status_code", 0)
-    if status == 200:
-        replies.completions[line["custom_id"]] = response["body"]
-    elif status and status not in AGAIN:
-        said = (response.get("body") or {}).get("error") or error or {}
-        replies.refusals[line["custom_id"]] = str(said.get("message") or f"status {status}")
+    status, body = response.get("status_code", 0), response.get("body")
+    if status == 200 and isinstance(body, dict):
+        replies.completions[line["custom_id"]] = body
+    elif status and status != 200 and status not in AGAIN:
+        said = (body.get("error") if isinstance(body, dict) else body) or error or f"status {status}"
+        reason = (said.get("message") if isinstance(said, dict) else said) or f"status {status}"
+        replies.refusals[line["custom_id"]] = str(reason)
 
 
 def _write_whole(path: Path, content: bytes) -> None:

@@ -105,3 +105,12 @@ def test_what_it_would_cost_is_printed_first(kinodex: Kinodex, library: Library)
         assert server.batches == {} and server.online == 0
     assert kinodex("add", "captions", library.uri, "--model", "x", "--dry-run").code == 2
     assert library.additions.counts("captions") == {}
+
+
+def test_no_server_and_no_batch_api_are_said_in_a_line(kinodex: Kinodex, library: Library) -> None:
+    with serving(BatchServer(boat)) as server:
+        nowhere = BatchServer(boat, base_url=server.base_url.replace("/v1", "/v2"))
+        ran = kinodex(*options(library, nowhere))
+        assert ran.code == 3 and "has no Batch API" in ran.err and "leave out --batch-api" in ran.err
+    ran = kinodex(*options(library, server))
+    assert ran.code == 5 and "nobody answers at" in ran.err

@@ -91,3 +91,60 @@ def test_a_batch_that_the_server_refuses_as_a_whole(tmp_path: Path) -> None:
         assert folder.jobs[0].status == "failed"
         folder.work(asking, silent)  # it is over
     assert len(server.batches) == 1
+
+
+def test_a_cancelled_batch_is_not_sent_again_in_the_same_run(tmp_path: Path) -> None:
+    with serving(BatchServer(reply)) as server, client(server) as asking:
+        folder = JobFolder(tmp_path, QUICK)
+        folder.add_requests(REQUESTS)
+        server.end_as = "cancelled"
+        server.gate.set()
+        with pytest.raises(BatchFailed, match="batch_1 was cancelled; the same command goes on"):
+            folder.work(asking, silent)
+        assert folder.jobs[0].status == "cancelled" and len(folder.replies().completions) == 5
+    assert len(server.batches) == 1
+
+
+def test_a_status_that_is_not_known_ends_the_waiting_and_not_the_job(tmp_path: Path) -> None:
+    with serving(BatchServer(reply)) as server, client(server) as asking:
+        folder = JobFolder(tmp_path, QUICK)
+        folder.add_requests(REQUESTS)
+        server.end_as = "archived"
+        server.gate.set()
+        with pytest.raises(BatchFailed, match="batch_1 has the status 'archived', which is none of validating"):
+            folder.work(asking, silent)
+        server.batches["batch_1"]["status"] = "completed"
+        JobFolder(tmp_path, QUICK).work(asking, silent)
+        assert len(JobFolder(tmp_path).replies().completions) == 5
+    assert len(server.batches) == 1
+
+
+def test_a_batch_whose_making_was_answered_with_an_error_is_made_once(tmp_path: Path) -> None:
+    """As a gateway answers that gave up waiting for a server which made the batch; the client alone would try again."""
+    with serving(BatchServer(reply, lost_replies=2)) as server:
+        server.gate.set()
+        folder = JobFolder(tmp_path, QUICK)
+        folder.add_requests(REQUESTS)
+        with openai.OpenAI(base_url=server.base_url, api_key="none", max_retries=2) as asking:
+            folder.work(asking, silent)
+    assert len(server.batches) == 1 and len(server.answered) == 5
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ({"status_code": 400, "body": "no such picture"}, "no such picture"),
+        ({"status_code": 400, "body": {"error": "too long"}}, "too long"),
+        ({"status_code": 400, "body": {"error": {"code": 7}}}, "status 400"),
+        ({"status_code": 400, "body": None}, "status 400"),
+        ({"status_code": 200, "body": None}, None),
+        ({"status_code": 503, "body": "busy"}, None),
+    ],
+)
+def test_refusals_of_other_servers_are_read(tmp_path: Path, response: dict, reason: str | None) -> None:
+    folder = JobFolder(tmp_path)
+    folder.add_requests(REQUESTS[:1])
+    line = {"custom_id": "id-0", "response": response, "error": None}
+    (tmp_path / f"{folder.jobs[0].name}.errors.jsonl").write_text(json.dumps(line) + "\n\n")
+    replies = folder.replies()
+    assert replies.completions == {} and replies.refusals == ({"id-0": reason} if reason else {})

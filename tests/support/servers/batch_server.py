@@ -21,7 +21,8 @@ class BatchServer:
     """Batches stay in progress until `gate` is set; then each request is answered once, and counted.
 
     `refuse` gives an error's message for a request that the server does not take; of the first batch, the requests
-    beyond `expire_after` expire. `invalid` refuses whole batches.
+    beyond `expire_after` expire. `invalid` refuses whole batches; `end_as` is the status of others at their end, and of
+    `lost_replies` batches the making is answered with an error, though they are made.
     """
 
     reply: Reply
@@ -29,6 +30,8 @@ class BatchServer:
     refuse: Callable[[dict], str | None] = lambda body: None
     expire_after: int | None = None
     invalid: str = ""
+    end_as: str = "completed"
+    lost_replies: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, dict[str, Any]] = field(default_factory=dict)
     answered: list[str] = field(default_factory=list)
@@ -96,7 +99,7 @@ class BatchServer:
                 batch[name] = self.new_file(b"".join(json.dumps(each).encode() + b"\n" for each in reversed(found)))[
                     "id"
                 ]
-        batch["status"] = "expired" if limit is not None and len(lines) > limit else "completed"
+        batch["status"] = "expired" if limit is not None and len(lines) > limit else self.end_as
         batch["request_counts"] = {"total": len(lines), "completed": len(good), "failed": len(bad)}
 
 
@@ -166,7 +169,10 @@ class _Handler(BaseHTTPRequestHandler):
             if self.path == "/v1/files":
                 return self._send(server.new_file(_uploaded(self.headers["Content-Type"], body)))
             if self.path == "/v1/batches":
-                return self._send(server.new_batch(json.loads(body)))
+                batch = server.new_batch(json.loads(body))
+                if server.lost_replies >= len(server.batches):
+                    return self._send({"error": {"message": "gateway timeout"}}, 504)
+                return self._send(batch)
             server.online += 1
         return self._send({"error": {"message": "only batches here"}}, 400)
 

@@ -189,9 +189,10 @@ def _in_words(plan: RunPlan, name: str) -> str:
         units = {"cost": "in cost"}
         return ", ".join(f"{value} {units.get(name, name)}" for name, value in limits if value is not None) or "none"
     if name == "rules":
-        ending = "early" if value.early_insufficient else "usual"
-        ending = "an answer has to be chosen" if value.force_choice else ending
-        return f"{ending}, verified" if value.verify else ending
+        rules = comparable(plan, name)
+        ending = "early" if rules.early_insufficient else "usual"
+        ending = "an answer has to be chosen" if rules.force_choice else ending
+        return f"{ending}, verified" if rules.verify else ending
     if name == "prices":
         return "; ".join(f"{role}: {price}" for role, price in plan.prices.items()) or "none"
     if name == "items":

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from agent.core.answer_rules import USUAL, AnswerRules
+from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget
 from jobs.benchmarks.samples import MissingVideo, Problem, Sample, Scoring
 from jobs.benchmarks.select_samples import WHOLE
@@ -29,6 +29,8 @@ PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl
 IMPORTED = "imported"
 REPORT, PAGE, FIGURES = "report.json", "report.html", "figures"
 SLUG_CHARACTERS = 60
+RULES_OF_OLDER_RUNS = AnswerRules(early_insufficient=True)
+"""The rules by which answers were given before a plan said so: a model could give up at any time."""
 
 T = TypeVar("T")
 Line = SampleResult | Judgement
@@ -53,7 +55,7 @@ class RunPlan:
     subset in words. `contenders` are the systems, `models` the models by role (with endpoint, without any key). With
     `keep_captions` captions that agents make are kept for later samples, so that their cost depends on the order.
     `rules` say when a model may find the evidence insufficient. `at_once` is the number of requests of a role under way
-    together, and `prices` are those of the models by role; plans of older runs say neither.
+    together, and `prices` are those of the models by role; plans of older runs say none of the three.
     """
 
     benchmark: str
@@ -77,7 +79,7 @@ class RunPlan:
     index_cost: IndexCost
     version: str
     part: str = WHOLE
-    rules: AnswerRules = USUAL
+    rules: AnswerRules | None = None
     at_once: int | None = None
     prices: Mapping[str, str] = field(default_factory=dict)
 
@@ -207,8 +209,14 @@ def trace_file(run: Path, system: str, item_id: str) -> Path:
 
 
 def comparable(plan: RunPlan, name: str) -> Any:
-    """Value of a plan's field as two runs are compared by it: a library's folder by its real path, not by a link."""
+    """Value of a plan's field as two runs are compared by it.
+
+    A library's folder counts by its real path, not by a link, and rules that an older plan does not say by those of
+    its time.
+    """
     value = getattr(plan, name)
+    if name == "rules":
+        return value or RULES_OF_OLDER_RUNS
     return str(Path(value).resolve()) if name == "library" and "://" not in value else value
 
 

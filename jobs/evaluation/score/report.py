@@ -336,7 +336,9 @@ def _sources(run: Run) -> dict[str, str]:
     }
 
 
-def _rules(rules: AnswerRules) -> str:
+def _rules(rules: AnswerRules | None) -> str:
+    if rules is None:
+        return "not recorded (an earlier kinodex: accepted at any time)"
     if rules.force_choice:
         return "never accepted: an answer had to be chosen (--force-choice)"
     if rules.early_insufficient:

@@ -153,6 +153,7 @@ def test_a_row_that_was_kept_is_not_said_to_be_left_out(kinodex: Kinodex, tmp_pa
         (AnswerRules(force_choice=True), "never accepted: an answer had to be chosen (--force-choice)"),
         (AnswerRules(early_insufficient=True), "accepted at any time (--early-insufficient)"),
         (AnswerRules(), "accepted when nothing was left to look at or a budget ended the search"),
+        (None, "not recorded (an earlier kinodex: accepted at any time)"),
     ],
 )
 def test_a_report_says_by_which_rules_answers_were_given(kinodex: Kinodex, tmp_path: Path, rules, says) -> None:

@@ -12,7 +12,7 @@ from agent.core.answer_rules import AnswerRules
 from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
-from jobs.evaluation.run.run_folder import read_items, read_plan, read_results, trace_file
+from jobs.evaluation.run.run_folder import PLAN, read_items, read_plan, read_results, trace_file
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.text_library import text_library
 from tests.support.models.stage_models import library_of, tiny_film
@@ -96,7 +96,7 @@ def test_a_run_is_of_one_price_and_plans_without_prices_go_on(
     assert (begun["at_once"], begun["prices"]) == (32, {"default": "input 2, output 0"})
     says = "list of prices was default: input 2, output 0 and is now default: input 3, output 0"
     bad(kinodex, *priced, "--input-price", "3", code=2, says=says)
-    old = {name: value for name, value in begun.items() if name not in ("at_once", "prices", "rules")}
+    old = {name: value for name, value in begun.items() if name not in ("at_once", "prices")}
     plan.write_text(json.dumps(old))
     assert kinodex(*priced, "--input-price", "3").code == 0
 
@@ -138,6 +138,18 @@ def test_a_library_reached_by_a_link_is_the_same_library(place, kinodex, tmp_pat
     there = [tmp_path / "there" if each == out else each for each in linked]
     assert kinodex(*there).code == 0
     assert "the plans agree in all except their agents" in kinodex("eval", "compare", out, tmp_path / "there").out
+
+
+def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_time(place, kinodex, tmp_path):
+    out = tmp_path / "run"
+    options = command(place, out, "--agent", "random", "--no-controls")
+    assert kinodex(*options).code == 0
+    plan = json.loads((out / PLAN).read_text())
+    del plan["rules"]
+    (out / PLAN).write_text(json.dumps(plan))
+    assert read_plan(out).rules is None
+    bad(kinodex, *options, code=2, says="rules of answers was early and is now usual")
+    assert kinodex(*options, "--early-insufficient").code == 0
 
 
 def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):

@@ -45,7 +45,7 @@ def bound_model(letters: Path) -> LocalModel:
 
 @pytest.fixture(scope="module")
 def exchanges(bound_model: LocalModel) -> dict[str, list[Exchange[Any]]]:
-    """What came of each request, asked a few times; requests of one temperature make one batch."""
+    """The exchanges of each request, sent a few times; requests of one temperature make one batch."""
 
     async def run() -> list[Exchange[Any]]:
         return await asyncio.gather(*(bound_model.ask(each) for each in REQUESTS.values() for _ in range(TIMES)))

@@ -28,13 +28,13 @@ NO_MODEL_WORDS = ("not found", "not exist", "unknown model", "invalid model", "n
 NO_IMAGE_WORDS = ("image input", "multimodal model", "unknown variant", "any variant", "be a string", "a string at")
 """Said of a request with pictures by a server or model that takes none."""
 FEWER_IMAGES_WORDS = ("too many images", "at most", "single image")
-CONTEXT_WORDS = ("context length", "context size", "prompt is too long")
+CONTEXT_WORDS = ("context length", "context size", "prompt is too long", "number of tokens allowed")
 FILTER_WORDS = ("content_filter", "content management policy")
 QUOTED = frozenset({"input", "ctx", "url", "failed_generation", "user_id"})
 """Keys of values that are the request's own, or beside the point."""
 SAYS_NOTHING = "provider returned error"
 _COUNT = re.compile(r"(?:at most|max is|up to)\s+(\d+)")
-_LIMIT = re.compile(r'context (?:length|size)[^0-9]{0,20}(\d+)|> (\d+) maximum|"n_ctx": (\d+)')
+_LIMIT = re.compile(r'(?:context (?:length|size)|tokens allowed)[^0-9]{0,20}(\d+)|> (\d+) maximum|"n_ctx": (\d+)')
 _DEPTH = 6
 
 

@@ -11,6 +11,8 @@ from agent.errors import BadQuestion, InvalidReply
 MAX_OPTIONS = 26
 LEAST_PREFIX = 4
 VIDEOS_NAMED = 5
+VIDEO_ID_LENGTH = 12
+"""The number of characters of a video's id that name it to a model."""
 LATER = {"later": True}
 """Metadata of a field that older traces do not have: while it has its default, requests keep their keys."""
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.protocol import Detail, R, Request, ShownFrame, Turn, citation_numbers
-from agent.core.question import Note, Segment, Video
-from agent.prompts import segments
+from agent.core.question import VIDEO_ID_LENGTH, Note, Segment, Video
 from agent.prompts.reply_line import reply_line
 from agent.prompts.segments import candidate_lines, history_lines, parent_score, segment_line
 from agent.prompts.times import beside, beside_range
@@ -30,7 +29,6 @@ Part = dict[str, object]
 Message = dict[str, object]
 
 FOLDER = Path(__file__).parent / "templates"
-VIDEO_ID_LENGTH = segments.VIDEO_ID_LENGTH
 JPEG_QUALITY = 85
 LOW_SIDE_PX = 512
 """The longer side of a picture at low detail, in which OpenAI reads one for 85 tokens; at 336 rules lost answers."""

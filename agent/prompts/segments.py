@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from agent.core.protocol import ShownFrame, citation_numbers
-from agent.core.question import ScoredSegment, Segment, Video
+from agent.core.question import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video
 from agent.prompts.times import beside_range, seconds
 
 IN_FULL = 6
@@ -21,8 +21,6 @@ LISTED = 20
 COMPARED = 3
 """Scores of earlier rounds that a rater sees beside that of the parent."""
 REASON_CHARACTERS = 100
-VIDEO_ID_LENGTH = 12
-"""The number of characters of a video's id that name it to a model."""
 
 
 def candidate_lines(

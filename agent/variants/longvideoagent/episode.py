@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 
 from agent.core.answer_rules import Declining
 from agent.core.protocol import Exchange, Turn
-from agent.core.question import Note, Question, Video
+from agent.core.question import VIDEO_ID_LENGTH, Note, Question, Video
 from agent.environment import Environment
-from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.session import Session
 from agent.trace.events import Acted
 from agent.variants.longvideoagent.action_parser import thought, until_action

@@ -10,11 +10,10 @@ from pydantic import Field, model_validator
 
 from agent.core.answer_rules import Declining, allowed_actions
 from agent.core.protocol import Reasoned, Request, ShownFrame
-from agent.core.question import LATER, Question, Video, named_video
+from agent.core.question import LATER, VIDEO_ID_LENGTH, Question, Video, named_video
 from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.core.reply_values import Seconds
 from agent.errors import InvalidReply
-from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, check_answer, cited_frames, letters
 
 ACTIONS = ("look", "answer", "insufficient_evidence")

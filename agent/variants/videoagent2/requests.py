@@ -15,12 +15,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from agent.core.protocol import R, Reasoned, Reply, Request, ShownFrame, citation_numbers, described
-from agent.core.question import LATER, Note, Question, Video, named_video
+from agent.core.question import LATER, VIDEO_ID_LENGTH, Note, Question, Video, named_video
 from agent.core.reply_schema import NULL, Bounds, Schema, exactly, one_of, without_reasoning
 from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale
 from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
-from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, AnswerNotes, check_answer, example_answer, letters
 from agent.requests.parts import check_numbers, join_parts, missing_frames
 from agent.requests.refusals import check_not_refused

@@ -10,11 +10,10 @@ from pydantic import BaseModel, model_validator
 
 from agent.core.answer_rules import Declining
 from agent.core.protocol import Reply, Request, Turn, after_thought, described
-from agent.core.question import LATER, Note, Question, Video
+from agent.core.question import LATER, VIDEO_ID_LENGTH, Note, Question, Video
 from agent.core.reply_schema import Bounds, Schema, bound_schema, strict_schema
 from agent.core.reply_values import Numbers, Seconds
 from agent.errors import InvalidReply
-from agent.prompts.render import VIDEO_ID_LENGTH
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, example_answer, letters
 
 STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"

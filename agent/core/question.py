@@ -6,6 +6,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from agent.core.reply_values import says_nothing
 from agent.errors import BadQuestion, InvalidReply
 
 MAX_OPTIONS = 26
@@ -93,7 +94,7 @@ def named_video(videos: Sequence[Video], name: str | None) -> Video:
 
     Raises `InvalidReply` if there is none, or several.
     """
-    if name is None and len(videos) == 1:
+    if len(videos) == 1 and says_nothing(name):
         return videos[0]
     text = (name or "").strip()
     named = [video for video in videos if text in (video.video_id, video.title)]

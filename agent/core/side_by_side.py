@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TypeVar
 
 from agent.core.work_clock import counted
@@ -29,3 +29,6 @@ async def gather_all(calls: Sequence[Awaitable[A]]) -> list[A]:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        for call in calls:  # one that was cancelled before it began would warn that it was never awaited
+            if isinstance(call, Coroutine):
+                call.close()

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 from agent.core.protocol import R, Reasoned, Reply, Request, ShownFrame, citation_numbers, described
 from agent.core.question import LATER, VIDEO_ID_LENGTH, Note, Question, Video, named_video
 from agent.core.reply_schema import NULL, Bounds, Schema, exactly, one_of, without_reasoning
-from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale
+from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale, says_nothing
 from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, check_answer, example_answer, letters
@@ -71,7 +71,9 @@ class ToolCall(Reply):
     def _complete(cls, value: object) -> object:
         blank: dict[str, object] = {"video": None, "end_s": None, "box": None, "label": None}
         call = flat_call(value)
-        return blank | _given(call) if isinstance(call, Mapping) else call
+        if not isinstance(call, Mapping):
+            return call
+        return blank | {key: each for key, each in _given(call).items() if not says_nothing(each)}
 
 
 class Plan(Reasoned):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 
 import pytest
 
@@ -39,3 +40,17 @@ def test_an_error_cancels_the_others_before_it_goes_on() -> None:
     with pytest.raises(KeyError):
         asyncio.run(gather_pair(waits(), fails()))
     assert ended == ["cancelled"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_calls_that_are_cancelled_before_they_begin_warn_of_nothing() -> None:
+    calls = [after(1, "a"), after(1, "b")]
+
+    async def run() -> None:
+        together = asyncio.ensure_future(gather_all(calls))
+        asyncio.get_running_loop().call_soon(together.cancel)  # after it began, before its calls do
+        await together
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
+    assert [inspect.getcoroutinestate(call) for call in calls] == [inspect.CORO_CLOSED] * 2

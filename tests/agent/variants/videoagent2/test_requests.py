@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from agent.core.protocol import Request, ShownFrame
-from agent.core.question import Note, Question, Video
+from agent.core.question import Note, Question, Video, named_video
 from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
 from agent.prompts.render import render
@@ -27,6 +27,7 @@ from agent.variants.videoagent2.requests import (
     FrameCaptions,
     Plan,
     Toolbox,
+    ToolCall,
 )
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
@@ -163,6 +164,15 @@ def test_calls_are_read_leniently() -> None:
     for impossible in ({"start_s": float("nan")}, {"end_s": float("inf")}, {"box": [float("nan"), 0, 1, 1]}):
         with pytest.raises(ValidationError, match="finite"):
             plan(tool="caption", **impossible)
+
+
+@pytest.mark.parametrize("nothing", [None, "", "null", "None"])
+def test_null_may_be_written_as_a_word(nothing: str | None) -> None:
+    """No thing is looked for that is called "null", and of one video there is no doubt which is meant."""
+    blank = dict.fromkeys(("video", "end_s", "box", "label"), nothing)
+    call = ToolCall.model_validate({"tool": "detect", "start_s": 1, **blank})
+    assert call == ToolCall(tool="detect", video=None, start_s=1, end_s=None, box=None, label=None)
+    assert named_video(CREATING.videos, nothing) == CREATING.videos[0]
 
 
 def test_an_answer_needs_a_confidence_and_a_confidence_an_answer() -> None:

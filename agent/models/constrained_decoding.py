@@ -53,7 +53,7 @@ def bound(schema: Any) -> Any:
 
 
 class TokenMasks:
-    """Masks of the tokens that may follow, for the tokenizer of one model with `vocabulary` scores and the end tokens `ends`."""
+    """Masks of the tokens that may follow, for one tokenizer; a model with `vocabulary` scores; end tokens `ends`."""
 
     def __init__(self, tokenizer: Any, vocabulary: int, ends: Sequence[int]) -> None:
         self._tokenizer, self._vocabulary, self._ends = tokenizer, vocabulary, list(ends)

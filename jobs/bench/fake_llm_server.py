@@ -156,9 +156,7 @@ def _queries(prompt: str) -> dict[str, object]:
 def _scores(prompt: str) -> dict[str, object]:
     numbers = _SEGMENT.findall(prompt.rpartition("to be scored:")[2].partition("\n\n")[0])
     why = "The frames at its borders suggest little of it."
-    return {
-        "segments": [{"segment": each, "reasoning": why, "score": _number(prompt + each, 101)} for each in numbers]
-    }
+    return {"segments": [{"segment": each, "reasoning": why, "score": _number(prompt + each, 101)} for each in numbers]}
 
 
 def _scores_and_queries(prompt: str) -> dict[str, object]:

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from jobs.model_choice import ModelChoice
 
 ModelOption = Annotated[
-    str, typer.Option(
+    str,
+    typer.Option(
         help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, constrained:FOLDER, or replay:TRACE."
-    )
+    ),
 ]
 BaseUrlOption = Annotated[
     str | None,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent.prompts.render import JPEG_QUALITY, Message, Part, data_url
 
 if TYPE_CHECKING:
-    from PIL import Image
+    from PIL import Image, ImageFont
 
 MAX_TILES = 16
 SHEET_SIDE_PX = 1536
@@ -147,11 +147,18 @@ def draw_sheet(jpegs: Sequence[bytes], labels: Sequence[str]) -> bytes:
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(FONT_PX)
     for number, (tile, label) in enumerate(zip(tiles, labels, strict=True)):
         left, top = number % columns * width, number // columns * height
-        draw.text((left + 4, top + 2), f"{number + 1}: {label}", "white", font)
+        draw.text((left + 4, top + 2), _fitting(f"{number + 1}: {label}", width - 2 * GAP_PX, font), "white", font)
         sheet.paste(tile, (left, top + STRIP_PX))
     encoded = io.BytesIO()
     sheet.save(encoded, "JPEG", quality=JPEG_QUALITY)
     return encoded.getvalue()
+
+
+def _fitting(text: str, width_px: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
+    """As much of a text's beginning as fits above a tile; the message says the whole label."""
+    while font.getlength(text) > width_px and text:
+        text = text[:-1]
+    return text
 
 
 def _tile(jpeg: bytes, width_px: int, height_px: int) -> Image.Image:

@@ -84,6 +84,14 @@ def test_tall_frames_fit_too() -> None:
     assert max(Image.open(io.BytesIO(draw_sheet(jpegs, ["a"] * 5))).size) <= SHEET_SIDE_PX
 
 
+def test_a_label_that_is_too_long_for_its_tile_does_not_run_into_the_next_one() -> None:
+    jpegs = [frame(number, size=(160, 90)).jpeg for number in range(2)]
+    long = "frame 12 at 3600.00 s (1:00:00) of video abcdef012345"
+    sheets = [Image.open(io.BytesIO(draw_sheet(jpegs, [label, "b"]))) for label in ("a", long)]
+    strips = [np.asarray(sheet.crop((sheet.width // 2 + 8, 0, sheet.width, STRIP_PX - 8)), float) for sheet in sheets]
+    assert np.abs(strips[0] - strips[1]).max() < 40  # the noise of JPEG
+
+
 def test_a_picture_without_a_label_is_numbered_and_other_texts_stay() -> None:
     content = parts(shown(2))
     content[1] = {"type": "text", "text": "A long text\nof two lines, which is no label"}

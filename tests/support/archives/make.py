@@ -41,7 +41,18 @@ def make(folder: Path) -> None:
         for agent in AGENTS:
             ask(folder, questions[1], agent, *AT_SERVER, "--trace", f"{trace_name(agent)}.jsonl")
     agents = ("--agent", "eea", "--agent", "uniform")
-    kinodex(folder, "eval", "sketch", "library", "--annotations", "films/questions.jsonl", *agents, "--out", "run")
+    kinodex(
+        folder,
+        "eval",
+        "sketch",
+        "library",
+        "--annotations",
+        "films/questions.jsonl",
+        *agents,
+        "--out",
+        "run",
+        "--no-page",
+    )
     (folder / "cache" / CACHE_FILE).rename(folder / CACHE_FILE)
 
 

@@ -1,0 +1,79 @@
+"""Traces, cached replies and a run of the prompts whose replies begin with the reasoning (tests/data/README.md).
+
+Whoever changes a prompt, a schema or the steps of an agent on purpose says in this test what is no longer replayed, as
+`test_before_the_move.py` does for the archive before, and adds an archive of the new ones.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.archives.read import (
+    AGENTS,
+    SERVER,
+    TRACES,
+    ask,
+    assert_all_cached,
+    assert_same_answer,
+    assert_same_ledger,
+    copy_cache,
+    trace_name,
+    unpack,
+)
+from tests.support.command import Kinodex
+from tests.support.servers.rule_server import MODEL
+
+SETTLED = tuple(agent for agent in AGENTS if agent != "eea")
+"""Agents that still ask what they asked; the query scores of EEA were changed after the archive was made."""
+
+
+@pytest.fixture(scope="module")
+def archive(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the unpacked archive; tests that write take a copy."""
+    return unpack(root / "tests" / "data" / "reasoning_first.tar.xz", tmp_path_factory.mktemp("archive"))
+
+
+@pytest.fixture
+def library(archive: Path, tmp_path: Path) -> Path:
+    """A copy of the library."""
+    return Path(shutil.copytree(archive / "library", tmp_path / "library"))
+
+
+@pytest.mark.parametrize("name", [trace_name(agent) for agent in SETTLED])
+def test_a_trace_is_replayed_to_the_same_answer(kinodex: Kinodex, archive: Path, library: Path, name: str) -> None:
+    trace = archive / f"{name}.jsonl"
+    answer = ask(kinodex, library, trace, "--model", f"replay:{trace}")
+    assert_same_answer(answer, trace)
+    assert_same_ledger(answer, trace)
+
+
+@pytest.mark.parametrize("agent", SETTLED)
+def test_cached_replies_are_found_and_no_request_is_sent(
+    kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path, agent: str
+) -> None:
+    copy_cache(archive, tmp_path / "cache")
+    trace = archive / f"{trace_name(agent)}.jsonl"
+    answer = ask(kinodex, library, trace, "--model", MODEL, "--base-url", SERVER)
+    assert_same_answer(answer, trace)
+    assert_all_cached(answer, trace)
+
+
+def test_the_report_of_a_run_is_made_again_with_the_same_figures(
+    kinodex: Kinodex, archive: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(archive / "run", tmp_path / "run")
+    ran = kinodex("eval", "report", run, "--no-page", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out) == json.loads((archive / "run" / "report.json").read_text(encoding="utf-8"))
+
+
+def test_all_of_it_is_shown_in_the_viewer(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    traces = [archive / f"{name}.jsonl" for name in TRACES]
+    ran = kinodex("view", library, archive / "run", *traces, "--out", page)
+    assert ran.code == 0, ran.err
+    assert "What appears right after the brown keys in the meadow?" in page.read_text(encoding="utf-8")

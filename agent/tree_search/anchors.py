@@ -7,10 +7,10 @@ against the distribution of that query over that video (`Environment.search`); a
 median is no match. A query keeps the scale that it was asked on, which is that of the question's own queries and it:
 with a scale for each batch, or each query, a weak match of one would beat a strong match of another.
 
-Two clusterings. By the paper's words (`chains`) clips that overlap hang together, however long the chain: on a video of
-three minutes all matches soon are one cluster, and each new query removes guidance. By default the best match takes in
-those whose clips overlap its own, the best of the others does the same, and so on: a cluster lasts two clips at most.
-It is then represented by its best *unseen* match, and not at all once all were seen.
+Clips that overlap hang together in a chain, as the paper has it. Without an end to that all matches of a video of three
+minutes soon are one cluster, and each new query removes guidance; so a chain has a greatest length (`longest_s`), by
+default a share of the video's. What a cluster stands for depends on what was seen: it draws frames by its best *unseen*
+match, and counts in query scores by its best match that was not seen and judged worthless.
 """
 
 from __future__ import annotations
@@ -50,36 +50,46 @@ def find_matches(
     ]
 
 
-def clusters(matches: Iterable[Anchor], length_s: Mapping[str, float]) -> list[Cluster]:
-    """Clusters around their best matches: the best takes in all whose clips, `length_s` long, overlap its own."""
-    found: dict[str, list[Cluster]] = {}
-    for match in sorted(matches, key=lambda each: (-each.similarity, each.video_id, each.time_s)):
-        here = found.setdefault(match.video_id, [])
-        reach_s = length_s[match.video_id]
-        near = next((each for each in here if abs(each[0].time_s - match.time_s) < reach_s), None)
-        if near is None:
-            here.append([match])
-        else:
-            near.append(match)
-    return [cluster for here in found.values() for cluster in here]
+def chains(
+    matches: Iterable[Anchor], length_s: Mapping[str, float], longest_s: Mapping[str, float] | None = None
+) -> list[Cluster]:
+    """Clusters of clips that overlap, `length_s` long and centred on the matches.
 
-
-def chains(matches: Iterable[Anchor], length_s: Mapping[str, float]) -> list[Cluster]:
-    """Clusters of clips that overlap, `length_s` long and centred on the matches, as the paper has them."""
+    A chain's matches lie within `longest_s` of its first one; without it a chain may be as long as the video.
+    """
     chained: list[Cluster] = []
     for match in sorted(matches, key=lambda each: (each.video_id, each.time_s, -each.similarity)):
-        last = chained[-1][-1] if chained else None
-        if last and last.video_id == match.video_id and match.time_s - last.time_s < length_s[match.video_id]:
-            chained[-1].append(match)
+        last = chained[-1] if chained else None
+        if last and _hangs_on(match, last, length_s, longest_s):
+            last.append(match)
         else:
             chained.append([match])
     return [sorted(cluster, key=lambda match: -match.similarity) for cluster in chained]
 
 
-def anchors(found: Iterable[Cluster], seen: Collection[tuple[str, int]] = ()) -> list[Anchor]:
-    """The best match of each cluster whose video and frame number are not among those `seen`, by video and time."""
-    unseen = ([each for each in cluster if (each.video_id, each.frame_no) not in seen] for cluster in found)
-    return sorted((each[0] for each in unseen if each), key=lambda match: (match.video_id, match.time_s))
+def _hangs_on(
+    match: Anchor, chain: Cluster, length_s: Mapping[str, float], longest_s: Mapping[str, float] | None
+) -> bool:
+    """True if a match belongs to a chain of earlier ones, in time order."""
+    video_id = match.video_id
+    if chain[-1].video_id != video_id or match.time_s - chain[-1].time_s >= length_s[video_id]:
+        return False
+    return longest_s is None or match.time_s - chain[0].time_s < longest_s[video_id]
+
+
+def anchors(found: Iterable[Cluster], without: Collection[tuple[str, int]] = ()) -> list[Anchor]:
+    """The best match of each cluster whose video and frame number are not in `without`, by video and time."""
+    rest = ([each for each in cluster if (each.video_id, each.frame_no) not in without] for cluster in found)
+    return sorted((each[0] for each in rest if each), key=lambda match: (match.video_id, match.time_s))
+
+
+def drawing_order(clusters: Sequence[Cluster], seen: Collection[tuple[str, int]]) -> list[Anchor]:
+    """The best unseen match of each cluster, places never looked at first, then by similarity.
+
+    A second match of a place that was looked at would keep the search there while others have not been looked at once.
+    """
+    best = anchors(clusters)
+    return sorted(anchors(clusters, seen), key=lambda match: (match not in best, -match.similarity))
 
 
 def per_video(environment: Environment, value: Callable[[Video], float]) -> dict[str, float]:

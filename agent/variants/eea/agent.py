@@ -18,9 +18,9 @@ What differs from the paper, each with a setting for its form:
 - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
   does and a prefix cache serves both (`shared_frames`). Pictures are small (`pictures`). The memory lets frames go in
   batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
-- Anchors (`paper_anchors`): see `tree_search.anchors`; those already seen neither draw frames nor count in the query
-  score, and a segment that no model has rated is scored by its query score and shown as "not rated", where else its
-  reward would count as 0. Times in the question, and subtitles, are anchors too (`time_anchors`).
+- Anchors (`paper_anchors`): see `tree_search.anchors`; those already seen draw no frames, those seen and judged
+  worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
+  rated", where else its reward would count as 0. Times in the question, and subtitles, are anchors (`time_anchors`).
 - A video of no more frames than the memory holds is shown whole, in one call.
 
 Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
@@ -29,7 +29,7 @@ Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,7 @@ from agent.errors import BadSettings
 from agent.requests.tree import Decide, ProposeQueries, ScoreKind, ScoreSegments, SegmentScores
 from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
-from agent.tree_search.anchors import Cluster, anchors, chains, clip_length_s, clusters, find_matches, per_video
+from agent.tree_search.anchors import Cluster, anchors, chains, clip_length_s, drawing_order, find_matches, per_video
 from agent.tree_search.frame_choice import (
     MOST_QUERIES,
     Times,
@@ -86,6 +86,10 @@ from agent.variants.eea.requests import ScoreAndPropose, ScoresAndQueries
 SHORT_VIDEO_S = 300.0
 KNOWN_QUERIES = 6
 """Of the queries so far, as many of the latest are named when new ones are asked for."""
+
+
+WORTHLESS_BELOW = 25.0
+"""Rewards, from 0 to 100, below which both segments beside a frame promise nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,7 @@ class _Search:
         self.queries: list[str] = []
         self.matches: list[Anchor] = []
         self.clusters: list[Cluster] = []
+        self.worthless: set[tuple[str, int]] = set()
         self.scores: ScoreKind = "fused" if parameters.uncertainty_aware_fusion else "reward"
         session.last_resort = lambda: self._last_word() if self.memory.frames else None
 
@@ -170,8 +175,10 @@ class _Search:
             evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
             frames, parts = self._expand(selected)  # lines 9 and 10
             await self._evaluate(selected, frames, parts)  # line 12, with 22 and 23
+            rewards = border_rewards(frames, parts)
+            self._judge(frames, rewards)
             self._fuse()  # lines 13 to 17
-            remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)  # lines 19 and 20
+            remember(self.session, self.memory, frames, rewards, evicted)  # lines 19 and 20
             shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
             decision = await self.session.decide(self._candidates(), shown, self.scores)  # line 25
             if isinstance(decision, Answer):
@@ -196,7 +203,7 @@ class _Search:
         if self.parameters.time_anchors:
             self.matches += question_anchors(self.environment, self.question)
         self._search(discovered)
-        return add_video_roots(self.session, self.tree, self._anchors())
+        return add_video_roots(self.session, self.tree, self._unseen_anchors())
 
     def _expand(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at its best anchors and at the frames that cover the rest of it best."""
@@ -217,8 +224,8 @@ class _Search:
         return frames, parts
 
     def _best_anchors(self, video_id: str, unseen_s: Times, count: int) -> Times:
-        inside = [each for each in self._anchors() if each.video_id == video_id and each.time_s in unseen_s]
-        inside.sort(key=lambda each: -each.similarity)
+        drawing = drawing_order(self.clusters, self._seen())
+        inside = [each for each in drawing if each.video_id == video_id and each.time_s in unseen_s]
         most = min(self.parameters.anchor_frames, count) if self.parameters.semantic_guided_expansion else 0
         return np.asarray(sorted(each.time_s for each in inside[:most]), dtype=np.float64)
 
@@ -270,14 +277,30 @@ class _Search:
             self.queries += queries
             self.matches += find_matches(self.environment, queries, count, gaps_s, beside)
             self.matches += spoken_anchors(self.environment, queries) if self.parameters.time_anchors else ()
-        self.clusters = (chains if literal else clusters)(self.matches, lengths_s)
+        longest_s = per_video(self.environment, lambda video: max(clip_s, video.duration_s / count))
+        self.clusters = chains(self.matches, lengths_s, None if literal else longest_s)
         if queries:
-            self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self._anchors())))
+            self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self._unseen_anchors())))
 
-    def _anchors(self) -> list[Anchor]:
-        """The anchors that count: those not seen yet, by the paper's form all of them."""
-        seen = () if self.parameters.paper_anchors else seen_frames(self.tree, self.environment, self.account)
-        return anchors(self.clusters, seen)
+    def _unseen_anchors(self) -> list[Anchor]:
+        return anchors(self.clusters, self._seen())
+
+    def _seen(self) -> Collection[tuple[str, int]]:
+        """Frames that draw no more as anchors: those seen; in the paper's form seen ones stand for their clusters."""
+        return () if self.parameters.paper_anchors else seen_frames(self.tree, self.environment, self.account)
+
+    def _telling_anchors(self) -> list[Anchor]:
+        """The anchors that count in query scores: not those seen and judged worthless, by the paper's form all."""
+        return anchors(self.clusters, () if self.parameters.paper_anchors else self.worthless)
+
+    def _judge(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
+        """Note the frames beside which nothing is expected: as anchors they draw the search no more."""
+        worth = zip(frames, rewards, strict=True)
+        self.worthless |= {
+            (frame.video_id, frame.frame_no)
+            for frame, reward in worth
+            if reward is not None and reward < WORTHLESS_BELOW
+        }
 
     def _query_score(self, part: Segment, found: Sequence[Anchor]) -> float:
         inside = [
@@ -289,7 +312,7 @@ class _Search:
 
     def _fuse(self) -> None:
         """Weigh rewards against query scores by the entropy of the rewards, over all candidates (section 3.2)."""
-        candidates, found = list(self.tree.candidates.values()), self._anchors()
+        candidates, found = list(self.tree.candidates.values()), self._telling_anchors()
         zeros = self.parameters.paper_anchors and any(each.reward is not None for each in candidates)
         rewards = [0.0 if each.reward is None and zeros else each.reward for each in candidates]
         entropy = reward_entropy(rewards, self.parameters.reward_temperature)

@@ -203,16 +203,23 @@ def test_in_the_papers_form_the_reward_model_sees_the_new_frames_alone(library):
     assert shown == [frame_nos(event.frames) for event in of(Expanded, events)]
 
 
-def test_seen_anchors_draw_no_more_and_count_no_more(tmp_path):
+@pytest.mark.parametrize(("reward", "counts"), [(10, False), (60, True)])
+def test_anchors_seen_and_judged_worthless_count_no_more(tmp_path, reward, counts):
     """A frame that was seen and rated worthless kept the query score of the segments beside it for good."""
+
+    def judging(request):
+        if isinstance(request, ScoreSegments):
+            return {f"Segment {each.number}": {"score": reward} for each in request.segments}
+        return explorer(request)
+
     moment = make_library(tmp_path / "moment", {"film": film(6, 600, {300: ("red kite desert", 1)})})
     best = {}
     for literal in (False, True):
-        _, events, _ = run(moment, budget=Budget(rounds=1), paper_anchors=literal, pooling="best")
+        _, events, _ = run(moment, judging, Budget(rounds=1), paper_anchors=literal, pooling="best")
         assert 300 in of(Expanded, events)[0].anchor_frame_nos
         near = [each.number for each in of(Expanded, events)[0].children if 300 in (each.start_s, each.end_s)]
         best[literal] = max(each.query_score for each in of(Scored, events)[0].candidates if each.number in near)
-    assert best[True] > best[False] + 0.05
+    assert (best[True] > best[False] + 0.05) is not counts
 
 
 def test_a_segment_that_was_not_rated_is_scored_by_its_matches_and_shown_as_not_rated(library):

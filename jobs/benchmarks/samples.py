@@ -161,7 +161,7 @@ def json_file(path: Path) -> Any:
     try:
         return json.loads(_text(path))
     except ValueError as error:
-        raise UsageError(f"{path} is not JSON: {error}; give the annotation file as it is published") from error
+        raise UsageError(f"{path} is not JSON: {error}; give the file as it is published") from error
 
 
 def json_rows(path: Path) -> Iterator[Raw]:

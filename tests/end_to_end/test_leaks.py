@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Exchange, Model, R, Request, request_key
 from agent.core.question import Question
@@ -29,12 +30,13 @@ from agent.models.role_config import Role
 from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.requests.verify import Verify
 from agent.session import Session
 from agent.variants.longvideoagent import requests as longvideoagent
 from agent.variants.registry import VARIANTS
 from agent.variants.vca.requests import ChooseFrames
 from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
-from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from agent.variants.videoagent2.requests import AdjustPlan, AnswerBank, Assess, CallTool, CaptionFrames, CreatePlan
 from agent.variants.videoseek import look_requests as looks
 from agent.variants.videoseek import requests as videoseek
 from agent.variants.videotree.requests import JudgeRelevance
@@ -116,6 +118,8 @@ FILMS = (
 SHORT = {"videoagent2": "videoagent2:rounds=6,segment_s=15", "videotree": "videotree:max_breadth=4,breadth=4"}
 SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
 EVERYONE = parse_systems(SPECS)
+VERIFIED = parse_systems(["eea:separate_queries=true", "videoagent2:rounds=2,segment_s=15"])
+VERIFYING = AnswerRules(verify=True)
 CALLS: list[dict[str, Any]] = [
     {"tool": "detect", "start_s": 8.0, "label": "kite"},
     {"tool": "track", "start_s": 5.0, "end_s": 12.0, "label": "kite"},
@@ -177,7 +181,7 @@ def leading_by_words(request: Request[Any]) -> Any:
             return {"clips": [1], "reason": ""}
         case longvideoagent.ReadFrames():
             return {"observation": "a kite"}
-        case Decide() | ChooseFrames() | AnswerFrames() | AnswerNotes() | Guess():
+        case Decide() | ChooseFrames() | AnswerFrames() | AnswerNotes() | Guess() | AnswerBank() | Verify():
             return {"option": "A", "answer": "one", "evidence": [1]}
     raise TypeError(type(request).__name__)
 
@@ -244,6 +248,8 @@ class Watched:
     """The record of a run: the truth that agents could reach, the inputs they got, and the requests they made."""
 
     looking: bool
+    unsure: bool = False
+    """True for a model that is never sure enough to answer before it must."""
     agent: str = ""
     reached: list[object] = field(default_factory=list)
     looked: set[tuple[str, str]] = field(default_factory=set)
@@ -259,6 +265,8 @@ class Watched:
             beheld = reachable(*(frame.f_locals for frame in beneath(inspect.currentframe())))
             assert {Session, Environment, Library} <= {type(each) for each in beheld}
             self.reached += true_ones(beheld)
+        if self.unsure and isinstance(request, Assess):
+            return {"reasoning": "", "option": None, "answer": None, "confidence": 0, "evidence": []}
         return leading(request)
 
 
@@ -295,17 +303,22 @@ def put(
     everyone: Sequence[System] = EVERYONE,
     server: ChatServer | None = None,
     looking: bool = True,
+    rules: AnswerRules = USUAL,
+    unsure: bool = False,
 ) -> Watched:
     """Put the question of a published row to contenders, as a run does; over the wire if there is a server."""
     folder.mkdir()
     setting = RunContext(library.uri, ModelChoice("scripted", "http://127.0.0.1:9/v1"), Budget())
     plan, items = make_plan(RunRequest(name, published(folder, name, row), tuple(everyone)), setting)
     rows = {each.video_id: each for each in library.videos()}
-    watched = Watched(looking, crossed=[setting])
+    watched = Watched(looking, unsure=unsure, crossed=[setting])
 
     @cache
     def shared(video_ids: tuple[str, ...]) -> Environment:
         return Environment.of(library, [rows[each] for each in video_ids], lambda texts: embed_words(texts))
+
+    def unshared(video_ids: tuple[str, ...]) -> Environment:
+        return shared(video_ids).without_shared_captions()
 
     @asynccontextmanager
     async def who_asks() -> AsyncIterator[Solve]:
@@ -315,7 +328,11 @@ def put(
                 wired = await stack.enter_async_context(OpenAIModel(Role(base_url=server.base_url, model="tester")))
                 model = OverTheWire(wired, server, watched)
             ask = make_solver(
-                lambda ids: shared(ids).without_shared_captions(), lambda environment: model, Budget(), traces=looking
+                lambda ids: shared(ids).without_shared_captions(),
+                lambda environment: model,
+                Budget(),
+                rules,
+                traces=looking,
             )
 
             async def asked(contender: System, question: SampleInput) -> SolvedSample:
@@ -367,9 +384,12 @@ def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_noth
 
 
 def test_ablations_and_every_tool_say_nothing_of_it_either(library: Library, tmp_path: Path) -> None:
-    watched = put(library, "longtvqa", TRUTHS["longtvqa"][0], tmp_path / "run", parse_systems(SPECS, ablations=True))
-    assert watched.reached == found(*watched.crossed, *watched.requests) == []
-    assert {type(each).__name__ for each in watched.requests} == {kind.__name__ for kind in KINDS} - NOT_OF_A_RUN
+    truth = TRUTHS["longtvqa"][0]
+    watched = put(library, "longtvqa", truth, tmp_path / "run", parse_systems(SPECS, ablations=True))
+    verified = put(library, "longtvqa", truth, tmp_path / "verified", VERIFIED, rules=VERIFYING, unsure=True)
+    requests = [*watched.requests, *verified.requests]
+    assert watched.reached == verified.reached == found(*watched.crossed, *verified.crossed, *requests) == []
+    assert {type(each).__name__ for each in requests} == {kind.__name__ for kind in KINDS} - NOT_OF_A_RUN
     traces = "".join(kept(tmp_path / "run"))
     assert not secret(traces)
     assert all(f'"{tool}"' in traces for tool in ("overview", "skim", "focus", *(call["tool"] for call in CALLS)))

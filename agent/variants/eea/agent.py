@@ -116,7 +116,7 @@ class EEAParameters:
     uncertainty_aware_fusion: bool = True
     query_update: bool = True
     rounds: int = 10
-    slack: int = 14
+    slack: int = 20
     """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""

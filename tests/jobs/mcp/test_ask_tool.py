@@ -45,7 +45,8 @@ def test_ask_answers_as_the_library_does(mcp_library: Library) -> None:
         asked = {"question": QUESTION, "options": OPTIONS, "videos": ["harbour"]}
         result = await client.call_tool("ask", asked, progress_callback=progressed)
         reply = result.structured_content or {}
-        assert (reply["status"], reply["answer"], reply["letter"]) == (answer.status, answer.text, answer.letter)
+        found = (reply["status"], reply.get("answer"), reply.get("letter"))  # what is null is left out
+        assert found == (answer.status, answer.text, answer.letter)
         assert [(each["start_s"], each["end_s"]) for each in reply["evidence"]] == [
             (each.start_s, each.end_s) for each in answer.evidence
         ]

@@ -27,19 +27,9 @@ from agent.core.question import Question
 from agent.environment import Environment
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import Role
-from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
-from agent.requests.describe import DescribeSegment, Summarize
-from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.requests.verify import Verify
 from agent.session import Session
-from agent.variants.longvideoagent import requests as longvideoagent
 from agent.variants.registry import VARIANTS
-from agent.variants.vca.requests import ChooseFrames
-from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
-from agent.variants.videoagent2.requests import AdjustPlan, AnswerBank, Assess, CallTool, CaptionFrames, CreatePlan
-from agent.variants.videoseek import look_requests as looks
-from agent.variants.videoseek import requests as videoseek
-from agent.variants.videotree.requests import JudgeRelevance
+from agent.variants.videoagent2.requests import Assess
 from index.library import Library
 from index.rows import TranscriptRow
 from jobs.benchmarks.registry import BENCHMARKS, read_benchmark
@@ -57,6 +47,7 @@ from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
 from tests.support.libraries.benchmark_files import published
 from tests.support.libraries.videoagent2_film import picture, sighting
+from tests.support.models.leading_model import CALLS, leading
 from tests.support.servers.chat_server import ChatServer, calling
 
 WORD, START_S, END_S = "sesame", 31.4159, 42.4242
@@ -120,94 +111,9 @@ SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
 EVERYONE = parse_systems(SPECS)
 VERIFIED = parse_systems(["eea:separate_queries=true", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
-CALLS: list[dict[str, Any]] = [
-    {"tool": "detect", "start_s": 8.0, "label": "kite"},
-    {"tool": "track", "start_s": 5.0, "end_s": 12.0, "label": "kite"},
-    {"tool": "zoom_detect", "start_s": 9.0, "box": [0.0, 0.0, 0.5, 0.5], "label": "boat"},
-    {"tool": "zoom_caption", "start_s": 9.0, "box": [0.0, 0.0, 0.5, 0.5]},
-    {"tool": "caption", "start_s": 20.0, "end_s": 24.0},
-]
-
-
-def leading(request: Request[Any]) -> Any:
-    """Leads every agent through all its tools, and answers in the end."""
-    match request:
-        case DiscoverQueries() | ProposeQueries():
-            return {"queries": ["red kite desert"]}
-        case ScoreSegments():
-            return {f"Segment {each.number}": 50 for each in request.segments}
-        case Decide(must_answer=False) if len(request.candidates) < 12:
-            return {"Segment": next(each.segment.number for each in request.candidates if each.explorable)}
-        case ChooseFrames() if len(request.seen) < 12:
-            return {"action": "look", "video": request.videos[0].video_id, "times_s": [10.0, 20.0], **NO_ANSWER}
-        case Assess():
-            return {"thought": "", "option": "A", "answer": "one", "confidence": 2, "evidence": [1]}
-        case CreatePlan() | AdjustPlan():
-            return {"thought": "", "steps": ["look", "look again"], "action": called(request)}
-        case CallTool():
-            return {"action": called(request)}
-        case CaptionFrames():
-            clauses = [{"text": "a kite", "confidence": 0.5}]
-            return [{"frame": number, "clauses": clauses} for number, _ in enumerate(request.frames, start=1)]
-    return leading_by_words(request)
-
-
-def leading_by_words(request: Request[Any]) -> Any:
-    frames = [{"frame": number, "description": "a kite"} for number, _ in enumerate(request.frames, start=1)]
-    match request:
-        case DescribeSegment():
-            return {"caption": "a kite", "confidence": 50}
-        case Summarize():
-            return {"summary": "kites"}
-        case JudgeRelevance():
-            return {"clusters": [{"cluster": note, "relevance": 2} for note, _ in enumerate(request.notes, start=1)]}
-        case ReflectOnAnswer():
-            return {"thought": "", "confidence": 1}
-        case FindMissing():
-            return {"frames": [{"segment": request.segments[0].number, "description": "a kite"}]}
-        case videoseek.Think():
-            return {"text": "A kite, perhaps."}
-        case videoseek.Act():
-            return {"video": request.videos[0].video_id, **SEEKING[said_before(request) // 2]}
-        case looks.OverviewVideo() | looks.SkimRange():
-            return {"frames": frames}
-        case looks.FocusClip():
-            return {"found": True, "answer": "a kite", "frames": [1]}
-        case longvideoagent.ChooseAction():
-            return MASTERING[min(said_before(request), 2)]
-        case longvideoagent.AnswerNow():
-            return MASTERING[-1]
-        case longvideoagent.LocateClips():
-            return {"clips": [1], "reason": ""}
-        case longvideoagent.ReadFrames():
-            return {"observation": "a kite"}
-        case Decide() | ChooseFrames() | AnswerFrames() | AnswerNotes() | Guess() | AnswerBank() | Verify():
-            return {"option": "A", "answer": "one", "evidence": [1]}
-    raise TypeError(type(request).__name__)
-
 
 NOT_OF_A_RUN = {"Recall", "JudgeAnswer"}
 """Requests of follow-up questions, and of the judge, who is given what is true."""
-NO_ANSWER: Mapping[str, Any] = {"option": None, "answer": None, "evidence": []}
-SEEKING: list[dict[str, Any]] = [
-    {"tool": "overview"},
-    {"tool": "skim", "start_s": 5.0, "end_s": 25.0, "query": "a kite"},
-    {"tool": "focus", "start_s": 10.0, "end_s": 14.0, "query": "a kite"},
-    {"tool": "answer", "sufficient": True, "option": "A", "answer": "one", "evidence": [1]},
-]
-MASTERING = (
-    "<request_grounding>a kite</request_grounding>",
-    "<visual_query>a kite</visual_query>",
-    "<answer>A</answer>",
-)
-
-
-def said_before(request: Request[Any]) -> int:
-    return sum(turn.speaker == "assistant" for turn in request.turns)
-
-
-def called(request: CreatePlan | AdjustPlan | CallTool) -> dict[str, Any]:
-    return {**CALLS[request.toolbox.calls_left % len(CALLS)], "video": request.videos[0].video_id}
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Traces, cached replies and a run of the prompts whose replies begin with the reasoning (tests/data/README.md).
 
-Whoever changes a prompt, a schema or the steps of an agent on purpose says in this test what is no longer replayed, as
-`test_before_the_move.py` does for the archive before, and adds an archive of the new ones.
+A change of a prompt, a schema or the steps of an agent on purpose is stated in this test, as `test_before_the_move.py`
+does for the archive before, and comes with an archive of the new ones.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from tests.support.archives.read import (
 from tests.support.command import Kinodex
 from tests.support.servers.rule_server import MODEL
 
-SETTLED = tuple(agent for agent in AGENTS if agent != "eea")
-"""Agents that still ask what they asked; the query scores of EEA were changed after the archive was made."""
-
 
 @pytest.fixture(scope="module")
 def archive(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -43,7 +40,7 @@ def library(archive: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(archive / "library", tmp_path / "library"))
 
 
-@pytest.mark.parametrize("name", [trace_name(agent) for agent in SETTLED])
+@pytest.mark.parametrize("name", TRACES)
 def test_a_trace_is_replayed_to_the_same_answer(kinodex: Kinodex, archive: Path, library: Path, name: str) -> None:
     trace = archive / f"{name}.jsonl"
     answer = ask(kinodex, library, trace, "--model", f"replay:{trace}")
@@ -51,7 +48,14 @@ def test_a_trace_is_replayed_to_the_same_answer(kinodex: Kinodex, archive: Path,
     assert_same_ledger(answer, trace)
 
 
-@pytest.mark.parametrize("agent", SETTLED)
+def test_the_built_in_model_gives_the_same_answer(kinodex: Kinodex, archive: Path, library: Path) -> None:
+    trace = archive / "eea-builtin.jsonl"
+    answer = ask(kinodex, library, trace)
+    assert_same_answer(answer, trace)
+    assert_same_ledger(answer, trace)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
 def test_cached_replies_are_found_and_no_request_is_sent(
     kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path, agent: str
 ) -> None:

@@ -73,13 +73,29 @@ def obliging(body: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(body["messages"])
     if schema == "Queries":
         return {"queries": ["a close look at the scene"]}
-    if schema == "SegmentScores":
-        numbers = sorted({int(n) for n in re.findall(r"Segment (\d+): ", text.split("to be scored")[-1])})
-        return {"segments": [{"segment": n, "explanation": "it borders the frames", "score": 10 + n} for n in numbers]}
+    if schema in ("SegmentScores", "ScoresAndQueries"):
+        listed = text.split("The segments to be scored:")[-1].split("To compare")[0]
+        numbers = sorted({int(n) for n in re.findall(r"Segment (\d+): ", listed)})
+        scores = [{"segment": n, "reasoning": "it borders the frames", "score": 10 + n} for n in numbers]
+        return {"segments": scores, "queries": ["a close look at the scene"]}
     open_ones = [int(n) for n in re.findall(r"- Segment (\d+): [^\\]*score [\d.]+(?![\d.]|, nothing)", text)]
     if open_ones and max(open_ones) < 6 and "last step" not in text:
-        return {"action": "explore", "segment": max(open_ones), "option": None, "answer": None, "evidence": []}
-    return {"action": "answer", "segment": None, "option": "A", "answer": "the first one", "evidence": [1]}
+        return {
+            "reasoning": "not seen yet",
+            "action": "explore",
+            "segment": max(open_ones),
+            "option": None,
+            "answer": None,
+            "evidence": [],
+        }
+    return {
+        "reasoning": "it is seen",
+        "action": "answer",
+        "segment": None,
+        "option": "A",
+        "answer": "the first one",
+        "evidence": [1],
+    }
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ def obliging(body: dict[str, Any]) -> dict[str, Any]:
         return {"segments": scores, "queries": ["a close look at the scene"]}
     listed = text.split("The segments to choose from")[-1] if "choose what to do next" in text else ""
     open_ones = [int(n) for n in re.findall(r"- Segment (\d+): (?![^\\]*nothing)", listed)]
-    nothing = {"option": None, "answer": None, "evidence": []}
+    nothing: dict[str, Any] = {"option": None, "answer": None, "evidence": []}
     if open_ones and max(open_ones) < 6:
         return {"reasoning": "not yet", "action": "explore", "segment": max(open_ones), **nothing}
     return {"reasoning": "there", "action": "answer", "segment": None, "option": "A", "answer": "it", "evidence": [1]}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.core.budget import Ledger
+from agent.core.question import LATER
 
 Status = Literal["answered", "insufficient_evidence", "budget_exhausted", "invalid"]
 
@@ -44,6 +45,8 @@ class Answer:
 
     supported: bool | None = None
     """With the gate (`AnswerRules.verify`): True if a second look at `evidence` alone came to it; None without one."""
+    unverified: str = field(default="", metadata=LATER)
+    """With the gate: the reason why no second look came to anything, in one line; "" if one did."""
 
     @property
     def letter(self) -> str | None:

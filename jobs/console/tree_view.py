@@ -163,6 +163,8 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
     if answer.supported is not None:
         found = "comes" if answer.supported else "does not come"
         out.print(f"[bold]verified[/]  a second look at the evidence alone {found} to this answer", highlight=False)
+    elif answer.unverified:
+        out.print(f"[bold]verified[/]  no: {escape(visible(answer.unverified))}", soft_wrap=True, highlight=False)
     bill = answer.ledger
     parts = [
         f"{bill.frames} frames of {bill.index_frames}{_kept(bill)}",

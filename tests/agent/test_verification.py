@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Usage
 from agent.core.question import Question
-from agent.prompts.render import render
+from agent.errors import AllRejected, ContextSpent, ModelRejected
+from agent.prompts.render import render, request_message
 from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from agent.requests.tree import Decide
 from agent.requests.verify import Verify, VerifyNotes
@@ -95,6 +97,57 @@ def test_the_second_look_sees_the_cited_frames_and_neither_the_answer_nor_the_re
     assert [(each.arguments["second_look"], each.problem) for each in checks(events)] == [("A. red", "")]
 
 
+def test_frames_that_the_search_showed_small_are_looked_at_in_full(library: Library) -> None:
+    def script(request: Any) -> Any:
+        if isinstance(request, Verify):
+            return {"option": "A", "evidence": [1]}
+        if isinstance(request, Decide) and len(request.frames) > 4:
+            small = [frame.label for frame in request.frames if frame.detail == "low"]
+            return {"action": "answer", "option": "A", "evidence": small[:2]}
+        if type(request).__name__ == "ScoreAndPropose":
+            return {"segments": [{"segment": each.number, "score": 50} for each in request.segments], "queries": []}
+        return explorer(request)
+
+    _, model, _ = run(library, script, "eea")
+    second = model.asked(Verify)[0]
+    assert [frame.label for frame in second.frames] == [
+        frame.label for frame in model.asked(Decide)[-1].frames if frame.detail == "low"
+    ][:2]
+    assert [frame.detail for frame in second.frames] == ["auto", "auto"]
+    sent = json.dumps(request_message(second, None))
+    assert sent.count('"image_url": {') == 2
+    assert '"detail"' not in sent
+
+
+@pytest.mark.parametrize("refusal", [ModelRejected("a filter refuses this"), ContextSpent("a filter refuses this")])
+@pytest.mark.parametrize("agent", ["uniform", "vca"])
+def test_a_refused_second_look_leaves_the_answer_and_says_so(
+    library: Library, agent: str, refusal: ModelRejected
+) -> None:
+    def script(request: Any) -> Any:
+        if isinstance(request, Verify):
+            raise refusal
+        if isinstance(request, Decide | AnswerFrames):
+            return {"action": "answer", "option": "A", "evidence": [1]}
+        return explorer(request)
+
+    answer, model, events = run(library, script, agent)
+    assert (answer.status, answer.letter, answer.supported) == ("answered", "A", None)
+    assert answer.unverified == "the second look was refused: a filter refuses this"
+    assert len(model.asked(Verify)) == 1
+    assert [each.problem for each in checks(events)] == [f"not verified, {answer.unverified}"]
+
+
+def test_an_endpoint_that_refuses_everything_still_ends_the_run(library: Library) -> None:
+    def script(request: Any) -> Any:
+        if isinstance(request, Verify):
+            raise AllRejected("the key is refused")
+        return {"action": "answer", "option": "A", "evidence": [1]}
+
+    with pytest.raises(AllRejected):
+        run(library, script, "uniform")
+
+
 @pytest.mark.parametrize("second", [{"option": "B", "evidence": [1]}, NOT_SHOWN])
 def test_an_answer_that_nothing_can_follow_is_marked(library: Library, second: Any) -> None:
     answer, _, events = run(library, looking(second, lambda request: {"option": "A", "evidence": [1]}), "uniform")
@@ -111,6 +164,7 @@ def test_without_the_gate_nothing_is_looked_at_again(library: Library) -> None:
 def test_an_invalid_second_look_says_nothing(library: Library) -> None:
     answer, model, _ = run(library, looking("mumble", lambda request: {"option": "A", "evidence": [1]}), "uniform")
     assert (answer.supported, answer.letter, len(model.asked(Verify))) == (None, "A", 2)
+    assert answer.unverified == "no reply of the second look was valid"
 
 
 def test_an_answer_from_nothing_is_not_supported_and_costs_no_look(library: Library) -> None:

@@ -61,3 +61,10 @@ def test_a_verified_answer_says_if_its_evidence_shows_it(
     out = io.StringIO()
     show_answer(replace(printed[1], supported=supported), environment.videos, Console(file=out, width=200))
     assert f"a second look at the evidence alone {said} this answer" in out.getvalue()
+
+
+def test_an_answer_that_could_not_be_verified_says_why(environment: Environment, printed: tuple[str, Answer]) -> None:
+    out = io.StringIO()
+    answer = replace(printed[1], unverified="the second look was refused: a [filter]")
+    show_answer(answer, environment.videos, Console(file=out, width=200))
+    assert "verified  no: the second look was refused: a [filter]\n" in out.getvalue()

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from types import TracebackType
+from typing import Generic
 
 from pydantic import TypeAdapter
 
@@ -32,6 +33,16 @@ LONG_CHARACTERS = 12_000
 SHORTER = 0.8
 
 
+@dataclass(frozen=True, slots=True)
+class Received(Generic[R]):
+    """A completion with the checked reply in it, or None and one line with the problem."""
+
+    completion: Completion
+    reply: R | None
+    invalid: str | None
+    cached: bool
+
+
 class OpenAIModel:
     """The model of one role; `async with` closes its connections.
 
@@ -39,7 +50,8 @@ class OpenAIModel:
     request with that as `complaint` and the reply as `bad_reply`, and the model is shown both. `sample` keeps
     repetitions of a whole run apart in the cache, since equal requests may have different replies. A reply from
     the cache costs nothing, or with `charge_cached` as much as a new one: for figures that must not depend on
-    earlier runs. `send` takes the place of the HTTP request.
+    earlier runs. An invalid reply is never taken from the cache: a server may have been mended since. `send` takes
+    the place of the HTTP request.
 
     Raises `KeyMissing` when it is made; `ask` raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
     """
@@ -67,12 +79,13 @@ class OpenAIModel:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
-        sent, completion, cached = await self._fitted_completion(request)
-        reply, invalid = self._parse(completion, request)
+        sent, received = await self._receive_fitted(request)
+        completion, cached = received.completion, received.cached
         usage = self._usage(completion, sent)
         if cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
-        return Exchange(reply, invalid, usage, cached, completion.text, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return Exchange(received.reply, received.invalid, usage, cached, completion.text, seconds)
 
     async def close(self) -> None:
         await self._endpoint.close()
@@ -86,7 +99,7 @@ class OpenAIModel:
     ) -> None:
         await self.close()
 
-    async def _fitted_completion(self, request: Request[R]) -> tuple[Request[R], Completion, bool]:
+    async def _receive_fitted(self, request: Request[R]) -> tuple[Request[R], Received[R]]:
         """The request as it was sent, with its quotations shortened to the model's context, and what came of it.
 
         A refusal for length tells how long the context is; then it is sent again, as often as that shortens it.
@@ -94,7 +107,7 @@ class OpenAIModel:
         sent = await self._fit(request)
         while True:
             try:
-                return sent, *await self._completion(sent)
+                return sent, await self._receive(sent, request)
             except ContextSpent as error:
                 if not self._learn_context(sent, error.limit_tokens):
                     raise
@@ -127,8 +140,11 @@ class OpenAIModel:
     def _count(self, request: Request[R]) -> int:
         return estimate_tokens(self._messages(request))
 
-    async def _completion(self, request: Request[R]) -> tuple[Completion, bool]:
-        """The completion, and True if it came from the cache."""
+    async def _receive(self, request: Request[R], whole: Request[R]) -> Received[R]:
+        """Receive a reply, from the cache or the endpoint; it is checked against the `whole` request.
+
+        Valid replies alone are stored, and an invalid one that an earlier version stored is replaced.
+        """
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
         reasoning = self.role.reasoning
         wire_request = CompletionRequest(
@@ -141,15 +157,21 @@ class OpenAIModel:
             request.tool_choice,
         )
         if self._cache is None:
-            return await self._endpoint.complete(wire_request), False
+            return self._read(await self._endpoint.complete(wire_request), whole)
         key = self._key(wire_request, request.attempt)
         async with held(self._cache.lock(key)):
             stored = self._cache.get(key)
             if stored is not None:
-                return TypeAdapter(Completion).validate_python(stored), True
-            completion = await self._endpoint.complete(wire_request)
-            self._cache.put(key, asdict(completion))
-            return completion, False
+                known = self._read(TypeAdapter(Completion).validate_python(stored), whole, cached=True)
+                if known.reply is not None:
+                    return known
+            received = self._read(await self._endpoint.complete(wire_request), whole)
+            if received.reply is not None:
+                self._cache.put(key, asdict(received.completion), instead=stored)
+            return received
+
+    def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
+        return Received(completion, *self._parse(completion, request), cached)
 
     def _key(self, wire_request: CompletionRequest, attempt: int) -> str:
         """Content key of a request.

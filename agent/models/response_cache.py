@@ -1,4 +1,4 @@
-"""Replies of language models on disk: no reply is paid for twice, and a run can be repeated.
+"""Replies of language models on disk: no usable reply is paid for twice, and a run can be repeated.
 
 Within one process, a request that is already on its way is waited for and not sent twice. Two processes that send the
 same request at the same moment both pay.
@@ -52,9 +52,16 @@ class ResponseCache:
             reply = None if row is None else json.loads(row[0])
         return reply if isinstance(reply, dict) else None
 
-    def put(self, key: str, reply: Mapping[str, object]) -> None:
-        """Store a reply; one that another process stored first under the same key stays."""
+    def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
+        """Store a reply; one that another process stored first under the same key stays.
+
+        With `instead`, the reply that the caller found and cannot use, the new one takes that one's place, and no
+        other's.
+        """
         with self._translated_errors():
+            if instead is not None:
+                rows = (key, json.dumps(dict(instead)))
+                self._db.execute("DELETE FROM replies WHERE key = ? AND reply = ?", rows)
             self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, json.dumps(dict(reply))))
 
     def lock(self, key: str) -> asyncio.Lock:

@@ -163,7 +163,7 @@ async def _open(role: Role, sender: BatchSender, cache: ResponseCache) -> OpenAI
 class _ReadCache(ResponseCache):
     """The cache of replies, into which the ordinary run alone writes: it counts what is new as paid."""
 
-    def put(self, key: str, reply: Mapping[str, object]) -> None:
+    def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
         """Store nothing."""
 
 

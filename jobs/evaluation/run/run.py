@@ -213,8 +213,8 @@ class _RunState:
         if self.tally.senseless[result.contender] >= self.options.max_senseless:
             raise NoUsableReply(
                 f"{result.contender} got no usable reply to {self.options.max_senseless} questions in a row; the last: "
-                f"{result.reason}; all answers are kept: correct that and run again with --retry-errors --no-cache "
-                "(the cache has these replies too), or raise --max-senseless"
+                f"{result.reason}; all answers are kept: correct that and run again with --retry-errors, or raise "
+                "--max-senseless"
             )
 
     @property

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -35,6 +37,15 @@ class OtherCall(BaseModel):
     """Listens."""
 
     tool: Literal["listen"]
+    at_s: float
+
+
+LOOK = {"tool": "look", "at_s": 1.0}
+CALLS = (Call, OtherCall)
+
+
+class Look(Reply):
+    tool: str
     at_s: float
 
 
@@ -69,11 +80,45 @@ def test_the_second_time_costs_nothing_and_needs_no_server(tmp_path: Path) -> No
     assert free.usage == replace(paid.usage, cost=0.0)
 
 
-def test_invalid_replies_are_kept_too_so_that_a_run_repeats_itself(tmp_path: Path) -> None:
+def test_an_invalid_reply_is_asked_for_again_and_the_good_one_kept(tmp_path: Path) -> None:
+    """A server that was mended must not be hidden behind the nonsense that it wrote before."""
     with ResponseCache(tmp_path / "c") as cache, ChatServer(in_turn(refusing("no"), QUERIES)) as server:
-        first, again = ask(server, discover(), discover(), cache=cache)
-    assert again.cached
-    assert first.invalid == again.invalid == "refused: no"
+        bad, good, kept = ask(server, discover(), discover(), discover(), cache=cache)
+    assert (bad.invalid, bad.cached) == ("refused: no", False)
+    assert (good.invalid, good.cached) == (None, False)
+    assert (kept.reply, kept.cached) == (good.reply, True)
+    assert len(server.seen) == 2
+
+
+def test_an_invalid_reply_that_was_stored_earlier_is_replaced(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "c") as cache:
+        with ChatServer(lambda _: QUERIES) as server:
+            ask(server, discover(), cache=cache)
+            nonsense = _store_nonsense(tmp_path / "c")
+            good, kept = ask(server, discover(), discover(), cache=cache)
+        assert nonsense == 1
+        assert (good.cached, kept.cached, kept.invalid) == (False, True, None)
+
+
+def _store_nonsense(file: Path) -> int:
+    """Write nonsense into every stored completion, as versions before stored it; gives their number."""
+    with closing(sqlite3.connect(file)) as database, database:
+        rows = database.execute("SELECT key, reply FROM replies").fetchall()
+        for key, reply in rows:
+            changed = json.dumps(json.loads(reply) | {"text": "Lorem ipsum."})
+            database.execute("UPDATE replies SET reply = ? WHERE key = ?", (changed, key))
+    return len(rows)
+
+
+def test_a_reply_takes_the_place_of_the_one_that_was_read_and_of_no_other(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "c") as cache:
+        cache.put("key", {"text": "first"})
+        cache.put("key", {"text": "second"})
+        assert cache.get("key") == {"text": "first"}
+        cache.put("key", {"text": "third"}, instead={"text": "second"})
+        assert cache.get("key") == {"text": "first"}
+        cache.put("key", {"text": "fourth"}, instead={"text": "first"})
+        assert cache.get("key") == {"text": "fourth"}
 
 
 def again(**differs: object) -> Any:
@@ -123,9 +168,9 @@ def test_what_does_not_matter_does_not(tmp_path: Path, other: dict) -> None:
 
 def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> None:
     as_json, as_text = again(**DESCRIBED), again(**DESCRIBED, form="text")
-    few, more = again(form="tools", tools=(Call,)), again(form="tools", tools=(Call, OtherCall))
+    few, more = (again(**DESCRIBED | {"Reply": Look}, form="tools", tools=tools) for tools in (CALLS[:1], CALLS))
     with (
-        ChatServer(lambda _: {"text": "a kite"}) as one,
+        ChatServer(lambda body: calling(LOOK) if body.get("tools") else {"text": "a kite"}) as one,
         ChatServer(lambda _: {"text": "a kite"}) as other,
         ResponseCache(tmp_path / "c") as cache,
     ):
@@ -257,8 +302,7 @@ def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
 def test_a_call_is_repeated_from_the_cache_whatever_the_server_learnt(tmp_path: Path) -> None:
     with ResponseCache(tmp_path / "c") as cache:
         with ChatServer(in_turn(calling(GO, GO), calling(GO))) as server:
-            ask(server, Walk(), replace(Walk(), attempt=1), cache=cache)
-        first, second = ask(server, Walk(), replace(Walk(), attempt=1), cache=cache, attempts=1)
-    assert (first.cached, second.cached) == (True, True)
-    assert first.invalid == "it holds 2 calls of tools; give one"
-    assert second.reply == HOME
+            bad, _ = ask(server, Walk(), replace(Walk(), attempt=1), cache=cache)
+        [again] = ask(server, replace(Walk(), attempt=1), cache=cache, attempts=1)
+    assert bad.invalid == "it holds 2 calls of tools; give one"
+    assert (again.cached, again.reply) == (True, HOME)

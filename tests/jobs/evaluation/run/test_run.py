@@ -135,6 +135,17 @@ def test_a_model_that_never_makes_sense_ends_the_run(place, kinodex, server, tmp
     assert not any(each.senseless for each in read_results(tmp_path / "run"))
 
 
+def test_a_mended_server_is_asked_again_and_the_cache_does_not_answer_for_it(place, kinodex, server, tmp_path):
+    model = "--model", "tester", "--base-url", server.base_url, "--cache"
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *model, "--at-once", "1")
+    server.reply = lambda body: "Lorem ipsum."
+    ran = kinodex(*options, "--max-senseless", "3")
+    assert "run again with --retry-errors, or raise --max-senseless" in ran.error_line
+    server.reply = lambda body: ANSWER
+    assert kinodex(*options, "--retry-errors").code == 0
+    assert {each.status for each in read_results(tmp_path / "run")} == {"answered"}
+
+
 def one_each(server: ChatServer) -> tuple[object, ...]:
     """Options that ask a server's model, of which each call costs 1."""
     usage = {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}

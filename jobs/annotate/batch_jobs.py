@@ -35,6 +35,8 @@ AT_WORK = ("validating", "in_progress", "finalizing", "cancelling", "queued", "p
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 POLL_S = 30.0
 STATE = "jobs.json"
+MOST_LISTED = 10_000
+"""Batches in a server's list, of which each is looked at."""
 AGAIN = (408, 409, 429, 500, 502, 503, 504)
 """Statuses of a request that may succeed in another job."""
 
@@ -174,8 +176,25 @@ class NotInBatch(ModelRejected):
 
 
 def _named(job: Job, client: openai.OpenAI) -> Batch | None:
-    """Find the batch of a job in the server's list by the name that it carries."""
-    return next((each for each in client.batches.list() if (each.metadata or {}).get(NAME) == job.name), None)
+    """Find the batch of a job in the server's list by the name that it carries.
+
+    A list that begins again is at its end: some servers do not know how to go on after a batch.
+
+    Raises `BatchFailed` for a list of more than `MOST_LISTED` batches.
+    """
+    passed: set[str] = set()
+    for each in client.batches.list():
+        if (each.metadata or {}).get(NAME) == job.name:
+            return each
+        if each.id in passed:
+            return None
+        passed.add(each.id)
+        if len(passed) > MOST_LISTED:
+            raise BatchFailed(
+                f"{client.base_url} lists more than {MOST_LISTED:,} batches, and none of them is the one to go on with; "
+                "if its list does not end, leave out --batch-api"
+            )
+    return None
 
 
 def _create(job: Job, client: openai.OpenAI) -> Batch:

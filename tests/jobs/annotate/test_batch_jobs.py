@@ -68,6 +68,26 @@ def test_a_job_whose_id_was_not_heard_is_found_by_its_name(tmp_path: Path) -> No
     assert len(again.replies().completions) == 5 and again.jobs[0].batch_id == "batch_1"
 
 
+def test_a_list_that_begins_again_is_read_once(tmp_path: Path) -> None:
+    """A server that does not know the parameter `after` sends the same page for ever."""
+    with serving(BatchServer(reply, endless="same")) as server, client(server) as asking:
+        server.gate.set()
+        folder = JobFolder(tmp_path, QUICK)
+        folder.add_requests(REQUESTS)
+        folder.work(asking, silent)
+    assert len(folder.replies().completions) == 5
+    assert server.pages == 2
+
+
+def test_a_list_that_does_not_end_is_an_error_before_anything_is_sent(tmp_path: Path) -> None:
+    with serving(BatchServer(reply, endless="new")) as server, client(server) as asking:
+        folder = JobFolder(tmp_path, QUICK)
+        folder.add_requests(REQUESTS)
+        with pytest.raises(BatchFailed, match=r"lists more than 10,000 batches.*leave out --batch-api"):
+            folder.work(asking, silent)
+    assert server.batches == {} and server.files == {}
+
+
 def test_expired_requests_have_no_reply_and_refused_ones_a_reason(tmp_path: Path) -> None:
     refuse = BatchServer(reply, refuse=lambda body: "picture 1 is not allowed" if body["n"] == 1 else None)
     refuse.expire_after = 3

@@ -9,11 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 Reply = Callable[[dict], dict]
 """A chat completion's content, as JSON values, for a request's body."""
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
+OTHERS = 1000
+"""Batches of others on a page of an endless list."""
+OTHER = {"object": "batch", "endpoint": "/v1/responses", "completion_window": "24h", "created_at": 0} | {
+    "input_file_id": "file-other",
+    "status": "completed",
+}
 
 
 @dataclass
@@ -22,7 +28,8 @@ class BatchServer:
 
     `refuse` gives an error's message for a request that the server does not take; of the first batch, the requests
     beyond `expire_after` expire. `invalid` refuses whole batches; `end_as` is the status of others at their end, and of
-    `lost_replies` batches the making is answered with an error, though they are made.
+    `lost_replies` batches the making is answered with an error, though they are made. `endless` lists say that there is
+    more after every page: the "same" page again, or "new" batches for ever.
     """
 
     reply: Reply
@@ -32,6 +39,9 @@ class BatchServer:
     invalid: str = ""
     end_as: str = "completed"
     lost_replies: int = 0
+    endless: Literal["", "same", "new"] = ""
+    pages: int = 0
+    """Pages of the list that were sent."""
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, dict[str, Any]] = field(default_factory=dict)
     answered: list[str] = field(default_factory=list)
@@ -72,6 +82,15 @@ class BatchServer:
         self.batches[str(batch["id"])] = batch
         self.created.set()
         return batch
+
+    def list_batches(self) -> dict[str, Any]:
+        """One page of the list of batches, all of them, and beside them others as `endless` says."""
+        self.pages += 1
+        others = [
+            {"id": f"other_{self.pages if self.endless == 'new' else 1}_{number}", **OTHER} for number in range(OTHERS)
+        ]
+        found = [*self.batches.values(), *(others if self.endless else ())]
+        return {"object": "list", "data": found, "has_more": bool(self.endless)}
 
     def batch(self, batch_id: str) -> dict[str, Any]:
         """The batch as it is now: at the first look after the gate was opened it is worked on."""
@@ -155,8 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         with server.lock:
             match path.split("/"):
                 case ["batches"]:
-                    found = list(server.batches.values())
-                    return self._send({"object": "list", "data": found, "has_more": False})
+                    return self._send(server.list_batches())
                 case ["batches", batch_id]:
                     return self._send(server.batch(batch_id))
                 case ["files", file_id, "content"]:

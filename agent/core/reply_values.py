@@ -17,8 +17,10 @@ NUMBER_WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
 )
-NOTHING = ("", "null", "none", "n/a")
-"""Texts that stand for null."""
+BLANK = ("", "null", "n/a")
+"""Texts that stand for a text that is missing. "None" and "unknown" do not: how many boats there are, who wrote it."""
+NOTHING = (*BLANK, "none")
+"""Texts that stand for a number, a name or a list that is missing."""
 MOST_CHARACTERS = 200
 """Of a text that may say a number."""
 UNIT_S = {"h": 3600, "m": 60, "s": 1}
@@ -100,6 +102,11 @@ def whole_numbers(value: object) -> object:
 def says_nothing(value: object) -> bool:
     """True for null, also where it is written as a text: "", "null", "none"."""
     return value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING)
+
+
+def is_blank(text: str | None) -> bool:
+    """True for a text in which nothing is said: null, also where it is written as a text, in quotes or with a stop."""
+    return text is None or text.strip(" \t\r\n.\"'`<>[]()").casefold() in BLANK
 
 
 def _text_of(value: object) -> str | None:

@@ -24,7 +24,7 @@ from agent.core.answer_rules import Declining, allowed_actions
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers
 from agent.core.question import LATER, Note, Question, Video
 from agent.core.reply_schema import NULL, Bounds, one_of
-from agent.core.reply_values import Numbers, says_nothing
+from agent.core.reply_values import Numbers, is_blank, says_nothing
 from agent.errors import InvalidReply
 
 WORDS = "\0"
@@ -192,13 +192,17 @@ def example_answer(question: Question, numbers: Sequence[int]) -> Mapping[str, A
 
 
 def check_answer(question: Question, reply: Answered) -> None:
-    """Raise `InvalidReply` unless the reply names one of the options, or has a text if there are none."""
+    """Raise `InvalidReply` unless the reply names one of the options, or says something if there are none.
+
+    Models that are held to a schema write "null" or "N/A" where they have no answer but have to give a text.
+    """
     if question.options and chosen_option(question, reply) is None:
         letters = [letter for letter, _ in question.lettered]
         named = reply.option or reply.answer
         raise InvalidReply(f"{named!r} names no option; give a letter from {letters[0]} to {letters[-1]}")
-    if not question.options and not (reply.answer or "").strip():
-        raise InvalidReply("the answer is empty; say it in a few words")
+    if not question.options and is_blank(reply.answer):
+        said = f"{reply.answer!r} is no answer" if (reply.answer or "").strip() else "the answer is empty"
+        raise InvalidReply(f"{said}; say it in a few words")
 
 
 def answer_in_words(question: Question, text: str) -> dict[str, object] | None:

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers, described
 from agent.core.question import Note, Segment, Video
 from agent.core.reply_schema import Bounds, exactly
-from agent.core.reply_values import Numbers, WholeNumber
+from agent.core.reply_values import Numbers, WholeNumber, is_blank
 from agent.errors import InvalidReply
 from agent.requests.parts import check_numbers, join_parts, missing_frames
 from agent.requests.refusals import check_not_refused
@@ -158,7 +158,7 @@ class FocusClip(Request[Finding]):
         }
 
     def check(self, reply: Finding) -> None:
-        if reply.found and not reply.answer.strip():
+        if reply.found and is_blank(reply.answer):
             raise InvalidReply("the answer is empty; say what was found, or that nothing was")
         check_not_refused(reply.answer)
         if reply.frames:

@@ -15,6 +15,8 @@ from agent.models.structured_output import parse_reply
 from agent.prompts.render import render
 from agent.requests.answer import AnswerNotes, Conclusion, Guess, answer_in_words, chosen_option, named_option
 from agent.requests.tree import Decide
+from agent.variants.longvideoagent.requests import ChooseAction
+from agent.variants.videoseek.requests import Act, Limits
 
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)
 CHOICE = Question("What colour is the kite?", ("red", "dark blue"))
@@ -51,11 +53,45 @@ def test_an_option_is_named_by_its_letter_or_its_words(values: dict, index: int)
         (CHOICE, {"answer": "green"}, "'green' names no option"),
         (OPEN, {"answer": "  "}, "the answer is empty; say it in a few words"),
         (OPEN, {"option": "A"}, "the answer is empty"),
+        (OPEN, {"answer": "null"}, "'null' is no answer; say it in a few words"),
     ],
 )
 def test_an_answer_that_cannot_be_one_is_refused(question: Question, values: dict, problem: str) -> None:
     with pytest.raises(InvalidReply, match=problem):
         guess(question).check(answer(**values))
+
+
+BLANK_REPLIES = [
+    '{"reasoning": "Nothing shows it.", "action": "answer", "option": null, "answer": %s, "evidence": []}',
+    'The frames show no kite.\n```json\n{"action": "answer", "answer": %s}\n```',
+    '{"answer": %s, "evidence": [1]}',
+]
+
+
+@pytest.mark.parametrize("reply", BLANK_REPLIES)
+@pytest.mark.parametrize("said", ['"null"', '"N/A"', '"n/a."', '"(null)"', '" "', "null"])
+def test_a_word_for_nothing_is_no_answer_to_an_open_question(reply: str, said: str) -> None:
+    parsed, problem = parse_reply(reply % said, guess(OPEN))
+    assert parsed is None
+    assert problem and problem.endswith("say it in a few words")
+
+
+@pytest.mark.parametrize("reply", BLANK_REPLIES)
+@pytest.mark.parametrize("said", ["None", "none of them", "Unknown", "Nothing.", "null and void", "0"])
+def test_a_word_that_may_be_true_is_an_answer(reply: str, said: str) -> None:
+    parsed, problem = parse_reply(reply % json.dumps(said), guess(OPEN))
+    assert problem is None
+    assert parsed and parsed.answer == said
+
+
+def test_the_other_ends_of_a_search_take_no_word_for_nothing_either() -> None:
+    task = {"question": OPEN, "videos": (VIDEO,), "known": (), "limits": Limits(2), "steps": 3}
+    acting = Act(**task, turns=())
+    assert parse_reply('{"tool": "answer", "sufficient": true, "answer": "N/A"}', acting)[0] is None
+    clips = {"question": OPEN, "videos": (VIDEO,), "clips": (), "steps": 3, "vision": True}
+    turn = ChooseAction(**clips, turns=())
+    assert parse_reply("<think>Hm.</think><answer>null</answer>", turn)[0] is None
+    assert parse_reply("<think>Hm.</think><answer>None</answer>", turn)[0] is not None
 
 
 def test_that_the_evidence_is_insufficient_needs_no_answer() -> None:

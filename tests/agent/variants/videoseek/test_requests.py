@@ -179,3 +179,14 @@ def test_numbered_notes_look_as_in_the_prompts():
     assert videoseek.numbered(SAID, 1, (FILM,)) == in_prompt
     of_several = next(line for line in render(thinking(videos=(FILM, OTHER))).splitlines() if line.startswith("1. "))
     assert videoseek.numbered(SAID, 1, (FILM, OTHER)) == of_several
+
+
+@pytest.mark.parametrize("kind", [thinking, acting])
+def test_an_answer_that_has_to_be_chosen_is_not_called_a_guess(kind):
+    free, forced = render(kind(declining="later")), render(kind(declining="never"))
+    assert "do not guess" in free
+    assert "guess" not in forced
+    assert "Before the last step, answer only if the notes show the answer and rule the other options out" in forced
+    assert "In the last step choose the answer that the notes make most likely." in forced
+    ended = render(AnswerNow(**vars(kind(declining="never")) | {"notes": SAID, "turns": TURNS}))
+    assert ended == forced

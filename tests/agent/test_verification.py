@@ -23,6 +23,7 @@ from agent.requests.verify import Verify, VerifyNotes
 from agent.trace.events import Acted, Event
 from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
+from agent.variants.videoagent.requests import FindMissing
 from agent.variants.videoagent2.requests import Assess
 from index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -236,7 +237,7 @@ def test_videoagent2_in_doubt_plans_on(kites: Library) -> None:
     assert [note.source for note in model.asked(VerifyNotes)[1].notes] == ["caption tool"]
 
 
-def test_videoagent_in_doubt_looks_for_more(library: Library) -> None:
+def test_videoagent_in_doubt_looks_for_more_and_is_told_why(library: Library) -> None:
     looks = [NOT_SHOWN, {"option": "B", "evidence": [1]}]
 
     def script(request: Any) -> Any:
@@ -256,6 +257,9 @@ def test_videoagent_in_doubt_looks_for_more(library: Library) -> None:
     answer, model, _ = run(library, script, "videoagent")
     assert (answer.letter, answer.rounds, answer.supported) == ("B", 2, True)
     assert len(model.asked(VerifyNotes)) == 2
+    (missing,) = model.asked(FindMissing)
+    assert "a second look at the evidence of that answer alone does not find it there" in missing.doubt
+    assert f"The notes do not settle the question. An answer was given, and {missing.doubt}." in render(missing)
 
 
 def test_an_answer_in_words_is_the_claim_that_is_checked(library: Library) -> None:

@@ -90,17 +90,17 @@ class _Rounds:
             over = self.session.over()
             if over:
                 return await self.session.conclude(self._answering(), over)
-            predicted = None
+            predicted, doubt = None, ""
             if self.parameters.self_evaluation:
                 request = replace(self._answering(), declining=self.session.rules.at_the_end)
                 predicted = await self.session.ask(request)  # line 3
                 if predicted and predicted.action == "answer":
                     self.session.tentative = predicted, self.notes
                 if predicted and await self._confidence(predicted) >= self.parameters.sure:  # lines 4 to 6
-                    sufficient = predicted.action == "answer"
-                    if not sufficient or not await self.session.doubt(predicted, self.notes):
+                    doubt = await self.session.doubt(predicted, self.notes) if predicted.action == "answer" else ""
+                    if not doubt:
                         return self._answer(predicted)
-            found = await self._retrieve()  # lines 8 and 9
+            found = await self._retrieve(doubt)  # lines 8 and 9
             frames = found or []
             if found is not None and not found:
                 if predicted:
@@ -141,9 +141,10 @@ class _Rounds:
         self.session.emit(Assessed(self.session.account.rounds, reflection.confidence, SURE, reflection.reasoning))
         return reflection.confidence
 
-    async def _retrieve(self) -> list[FrameTime] | None:
+    async def _retrieve(self, doubt: str) -> list[FrameTime] | None:
         """Find the unseen frames of segments that descriptions match best (FindMissingInfo and RetrieveFrames).
 
+        `doubt` is the reason of the gate, if it opened the search again.
         None if there was no valid description in two attempts, which does not say that nothing is left to look for.
         """
         segments = {segment.number: segment for segment in self._segments()}
@@ -156,6 +157,7 @@ class _Rounds:
                 notes=self.notes,
                 segments=tuple(segments.values()),
                 most=self.parameters.retrieved,
+                doubt=doubt,
             )
         )
         if missing is None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from agent.core.protocol import Reasoned, Reply, Request, described
-from agent.core.question import Note, Question, Segment, Video
+from agent.core.question import LATER, Note, Question, Segment, Video
 from agent.core.reply_schema import Bounds
 from agent.core.reply_values import WholeNumber, whole_number
 from agent.errors import InvalidReply
@@ -80,6 +80,8 @@ class FindMissing(Request[Missing]):
     notes: tuple[Note, ...]
     segments: tuple[Segment, ...]
     most: int
+    doubt: str = field(default="", metadata=LATER)
+    """Why the answer that the notes led to was not confirmed."""
 
     def bounds(self) -> Bounds:
         return {"frames": {"minItems": 1, "maxItems": self.most}}

@@ -1,4 +1,4 @@
-"""The public names of `agent`: each is there, none costs anything before its use."""
+"""The public names of `agent` and of `agent.models`: each is there, none costs anything before its use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import agent
+import agent.models
 from agent.ask_questions import ask, ask_many
 from agent.environment import Environment
 
@@ -41,3 +42,22 @@ def test_importing_it_loads_nothing_heavy() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "agent" in loaded
     assert not HEAVY & set(loaded)
+
+
+def test_a_name_of_the_models_is_there_once_and_comes_from_its_own_module() -> None:
+    assert agent.models.__all__ == sorted(set(agent.models.__all__))
+    for name in agent.models.__all__:
+        value = getattr(agent.models, name)
+        assert (value.__name__, value.__module__) == (name, agent.models._MODULES[name])
+    assert dir(agent.models) == agent.models.__all__
+
+
+def test_an_unknown_name_of_the_models_is_refused_too() -> None:
+    unknown = "GPT"
+    with pytest.raises(AttributeError, match=r"no attribute 'GPT'; its names are OpenAIModel, Price"):
+        getattr(agent.models, unknown)
+
+
+def test_importing_the_models_package_loads_no_model() -> None:
+    code = "import sys, agent.models; print([name for name in sys.modules if name.startswith('agent.models.')])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

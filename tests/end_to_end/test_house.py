@@ -35,7 +35,7 @@ TESTED_ELSEWHERE = {
 """Modules with logic and without a test file of their own, each with the reason and the place of its tests."""
 BESIDE_THE_MIRROR = {"end_to_end", "docs", "support"}
 """Folders of tests that mirror no folder of the project."""
-NO_MODULE = {"test_exported_names", "test_init"}
+NO_MODULE = {"test_exported_names"}
 """Test files of a folder, not of one of its modules."""
 NOT_PLAIN = re.compile(r"(What|Whatever|Whether|Whoever|Who|How)\b")
 
@@ -96,9 +96,9 @@ def test_files_and_functions_are_short(every_source: list[Source]) -> None:
     assert not long, "\n".join(long)
 
 
-def test_folders_are_small(modules: list[Source]) -> None:
-    counts = Counter(source.path.parent for source in modules)
-    limits = {folder: ROOM_MODULES if len(folder.parts) == 1 else FOLDER_MODULES for folder in counts}
+def test_folders_are_small(every_source: list[Source]) -> None:
+    counts = Counter(source.path.parent for source in every_source if not source.is_init)
+    limits = {folder: ROOM_MODULES if str(folder) in ROOMS else FOLDER_MODULES for folder in counts}
     assert {str(folder): count for folder, count in counts.items() if count > limits[folder]} == {}
 
 

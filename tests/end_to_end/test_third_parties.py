@@ -21,7 +21,7 @@ from tests.support.house.once import made_for_all_runs
 from tests.support.models.real_models import real_model
 from tests.support.runs.check_results import by_name
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
-from tests.support.servers.third_parties import litellm_proxy, transformers_serve
+from tests.support.servers.third_parties.processes import litellm_proxy, transformers_serve
 from tests.support.servers.wire import discover, score
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -46,3 +46,11 @@ def small_library(small_films: list[Path], tmp_path_factory: pytest.TempPathFact
     place = tmp_path_factory.mktemp("small") / "library"
     library_of(place, small_films)
     return place
+
+
+@pytest.fixture(scope="session")
+def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of drawn films with captions, detections and a second space; tests only read it."""
+    from tests.support.libraries.described_library import make_described
+
+    return make_described(library, tmp_path_factory.mktemp("described"))

@@ -83,3 +83,26 @@ def assert_all_cached(answer: dict[str, Any], trace: Path) -> None:
     """Check that no request was sent, and no fewer were made than in the trace."""
     calls = answer["ledger"]["calls"]
     assert answer["ledger"]["cached_calls"] == calls >= answer_of(trace)["ledger"]["calls"] > 0
+
+
+def assert_replayed(kinodex: Kinodex, library: Path, trace: Path) -> None:
+    """Check that a trace, as the model, leads its agent to the same answer at the same costs."""
+    answer = ask(kinodex, library, trace, "--model", f"replay:{trace}")
+    assert_same_answer(answer, trace)
+    assert_same_ledger(answer, trace)
+
+
+def reports_of(kinodex: Kinodex, archive: Path, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Make the report of the run again, in a copy under `folder`; the new one, and that of the archive."""
+    run = shutil.copytree(archive / "run", folder / "run")
+    ran = kinodex("eval", "report", run, "--no-page", "--json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out), json.loads((archive / "run" / "report.json").read_text(encoding="utf-8"))
+
+
+def assert_shown(kinodex: Kinodex, archive: Path, library: Path, page: Path) -> None:
+    """Check that the viewer makes a page of the library, the run and all traces."""
+    traces = [archive / f"{name}.jsonl" for name in TRACES]
+    ran = kinodex("view", library, archive / "run", *traces, "--out", page)
+    assert ran.code == 0, ran.err
+    assert "What appears right after the brown keys in the meadow?" in page.read_text(encoding="utf-8")

@@ -6,8 +6,6 @@ does for the archive before, and comes with an archive of the new ones.
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,34 +16,23 @@ from tests.support.archives.read import (
     TRACES,
     ask,
     assert_all_cached,
+    assert_replayed,
     assert_same_answer,
     assert_same_ledger,
+    assert_shown,
     copy_cache,
+    reports_of,
     trace_name,
-    unpack,
 )
 from tests.support.command import Kinodex
 from tests.support.servers.rule_server import MODEL
 
-
-@pytest.fixture(scope="module")
-def archive(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the unpacked archive; tests that write take a copy."""
-    return unpack(root / "tests" / "data" / "reasoning_first.tar.xz", tmp_path_factory.mktemp("archive"))
-
-
-@pytest.fixture
-def library(archive: Path, tmp_path: Path) -> Path:
-    """A copy of the library."""
-    return Path(shutil.copytree(archive / "library", tmp_path / "library"))
+ARCHIVE = "reasoning_first.tar.xz"
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_a_trace_is_replayed_to_the_same_answer(kinodex: Kinodex, archive: Path, library: Path, name: str) -> None:
-    trace = archive / f"{name}.jsonl"
-    answer = ask(kinodex, library, trace, "--model", f"replay:{trace}")
-    assert_same_answer(answer, trace)
-    assert_same_ledger(answer, trace)
+    assert_replayed(kinodex, library, archive / f"{name}.jsonl")
 
 
 def test_the_built_in_model_gives_the_same_answer(kinodex: Kinodex, archive: Path, library: Path) -> None:
@@ -69,15 +56,9 @@ def test_cached_replies_are_found_and_no_request_is_sent(
 def test_the_report_of_a_run_is_made_again_with_the_same_figures(
     kinodex: Kinodex, archive: Path, tmp_path: Path
 ) -> None:
-    run = shutil.copytree(archive / "run", tmp_path / "run")
-    ran = kinodex("eval", "report", run, "--no-page", "--json")
-    assert ran.code == 0, ran.err
-    assert json.loads(ran.out) == json.loads((archive / "run" / "report.json").read_text(encoding="utf-8"))
+    report, earlier = reports_of(kinodex, archive, tmp_path)
+    assert report == earlier
 
 
 def test_all_of_it_is_shown_in_the_viewer(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    traces = [archive / f"{name}.jsonl" for name in TRACES]
-    ran = kinodex("view", library, archive / "run", *traces, "--out", page)
-    assert ran.code == 0, ran.err
-    assert "What appears right after the brown keys in the meadow?" in page.read_text(encoding="utf-8")
+    assert_shown(kinodex, archive, library, tmp_path / "page.html")

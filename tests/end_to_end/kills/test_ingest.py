@@ -1,7 +1,7 @@
 """Killed at any instant and run again, an ingest leaves the library that an undisturbed one leaves, row for row.
 
 The default is short. Longer, as before a release:
-    KINODEX_KILL_VIDEOS=200 KINODEX_KILL_ROUNDS=20 python -m pytest tests/end_to_end/test_ingest_kills.py -s
+    KINODEX_KILL_VIDEOS=200 KINODEX_KILL_ROUNDS=20 python -m pytest tests/end_to_end/kills/test_ingest.py -s
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A library with everything that commands search."""
+"""A library with everything that commands search: captions, detections and a second space."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from index.embedding.space import load_space
 from index.library import Library
@@ -15,10 +14,9 @@ from tests.support.libraries.random_library import caption, detection
 from tests.support.models.tiny_models import TINY, write_model
 
 
-@pytest.fixture(scope="session")
-def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library with captions, detections and a second space; what is in them is chosen, not seen."""
-    place = tmp_path_factory.mktemp("described") / "library"
+def make_described(library: Path, folder: Path) -> Path:
+    """A copy of the library of drawn films with what is added; what is in it is chosen, not seen."""
+    place = folder / "library"
     shutil.copytree(library, place)
     made = Library.open(str(place))
     film = made.video("film-02")

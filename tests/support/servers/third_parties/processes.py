@@ -19,7 +19,7 @@ from tests.support.house.once import KEPT, made_for_all_runs
 
 LITELLM = "litellm[proxy]==1.106.2"
 """It pins an older client than kinodex's own, so that it has an environment of its own."""
-PROGRAM = "tests.support.servers.transformers_program"
+PROGRAM = "tests.support.servers.third_parties.transformers_program"
 START_S = 240.0
 
 

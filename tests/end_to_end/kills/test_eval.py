@@ -68,9 +68,9 @@ def evaluate(folder: Path, out: Path) -> None:
 
 
 def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
-    code = "from pathlib import Path; from tests.end_to_end.test_eval_kills import evaluate; "
+    code = "from pathlib import Path; from tests.end_to_end.kills.test_eval import evaluate; "
     code += f"evaluate(Path({str(folder)!r}), Path({str(out)!r}))"
-    return subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
+    return subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[3])
 
 
 def without_times(out: Path) -> dict[tuple[str, str], SampleResult]:

@@ -7,7 +7,6 @@ most of its traces can be looked at and not be replayed, and cached replies to i
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,34 +15,23 @@ from tests.support.archives.read import (
     TRACES,
     answer_of,
     ask,
-    assert_same_answer,
-    assert_same_ledger,
+    assert_replayed,
+    assert_shown,
     copy_cache,
+    reports_of,
     run_ask,
-    unpack,
 )
 from tests.support.command import Kinodex
 from tests.support.models.stage_models import tiny_film
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.rule_server import MODEL, Rules
 
+ARCHIVE = "before_the_move.tar.xz"
 ASK_AS_BEFORE = ("videoagent-rules", "videotree-rules")
 """Traces of agents whose requests hold the same today, though in other words."""
 ASK_OTHERWISE = tuple(name for name in TRACES if name not in ASK_AS_BEFORE)
 NEW_FACTS = {"insufficient evidence", "requests at once", "prices for a million tokens"}
 """What the report of a run says today that the plan of that time does not hold."""
-
-
-@pytest.fixture(scope="module")
-def before(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of what the earlier version wrote; tests that write take a copy."""
-    return unpack(root / "tests" / "data" / "before_the_move.tar.xz", tmp_path_factory.mktemp("before"))
-
-
-@pytest.fixture
-def library(before: Path, tmp_path: Path) -> Path:
-    """A copy of the library."""
-    return Path(shutil.copytree(before / "library", tmp_path / "library"))
 
 
 def test_the_library_is_opened_and_searched(kinodex: Kinodex, library: Path) -> None:
@@ -70,9 +58,9 @@ def test_a_video_and_captions_are_added_to_it(kinodex: Kinodex, library: Path, t
 
 @pytest.mark.parametrize("name", ASK_OTHERWISE)
 def test_a_trace_of_other_requests_is_not_replayed_but_pointed_to(
-    kinodex: Kinodex, before: Path, library: Path, name: str
+    kinodex: Kinodex, archive: Path, library: Path, name: str
 ) -> None:
-    trace = before / f"{name}.jsonl"
+    trace = archive / f"{name}.jsonl"
     ran = run_ask(kinodex, library, trace, "--model", f"replay:{trace}")
     assert (ran.code, ran.out) == (2, "")
     assert f"{trace} holds no " in ran.error_line
@@ -81,25 +69,22 @@ def test_a_trace_of_other_requests_is_not_replayed_but_pointed_to(
 
 @pytest.mark.parametrize("name", ASK_AS_BEFORE)
 def test_a_trace_of_the_same_requests_is_replayed_to_the_same_answer(
-    kinodex: Kinodex, before: Path, library: Path, name: str
+    kinodex: Kinodex, archive: Path, library: Path, name: str
 ) -> None:
-    trace = before / f"{name}.jsonl"
-    answer = ask(kinodex, library, trace, "--model", f"replay:{trace}")
-    assert_same_answer(answer, trace)
-    assert_same_ledger(answer, trace)
+    assert_replayed(kinodex, library, archive / f"{name}.jsonl")
 
 
-def test_the_built_in_model_chooses_the_same_option(kinodex: Kinodex, before: Path, library: Path) -> None:
-    trace = before / "eea-builtin.jsonl"
+def test_the_built_in_model_chooses_the_same_option(kinodex: Kinodex, archive: Path, library: Path) -> None:
+    trace = archive / "eea-builtin.jsonl"
     answer = ask(kinodex, library, trace)
     earlier = answer_of(trace)
     assert [answer[name] for name in ("status", "text", "option")] == ["answered", "a brown key", 3]
     assert [earlier[name] for name in ("status", "text", "option")] == ["answered", "a brown key", 3]
 
 
-def test_the_cache_of_before_takes_new_replies(kinodex: Kinodex, before: Path, library: Path, tmp_path: Path) -> None:
-    copy_cache(before, tmp_path / "cache")
-    trace = before / "eea-rules.jsonl"
+def test_the_cache_of_before_takes_new_replies(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
+    copy_cache(archive, tmp_path / "cache")
+    trace = archive / "eea-rules.jsonl"
     with ChatServer(Rules(), models=[MODEL]) as server:
         at_server = ("--model", MODEL, "--base-url", server.base_url)
         answer, again = (ask(kinodex, library, trace, *at_server) for _ in range(2))
@@ -108,13 +93,9 @@ def test_the_cache_of_before_takes_new_replies(kinodex: Kinodex, before: Path, l
 
 
 def test_the_report_of_a_run_is_made_again_with_the_same_figures(
-    kinodex: Kinodex, before: Path, tmp_path: Path
+    kinodex: Kinodex, archive: Path, tmp_path: Path
 ) -> None:
-    run = shutil.copytree(before / "run", tmp_path / "run")
-    ran = kinodex("eval", "report", run, "--no-page", "--json")
-    assert ran.code == 0, ran.err
-    report = json.loads(ran.out)
-    earlier = json.loads((before / "run" / "report.json").read_text(encoding="utf-8"))
+    report, earlier = reports_of(kinodex, archive, tmp_path)
     assert_holds(report, earlier)
     assert report["facts"].keys() - earlier["facts"].keys() == NEW_FACTS
     assert report["facts"]["insufficient evidence"] == "not recorded (an earlier kinodex: accepted at any time)"
@@ -134,9 +115,5 @@ def assert_holds(now: object, earlier: object) -> None:
         assert now == earlier
 
 
-def test_all_of_it_is_shown_in_the_viewer(kinodex: Kinodex, before: Path, library: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    traces = [before / f"{name}.jsonl" for name in TRACES]
-    ran = kinodex("view", library, before / "run", *traces, "--out", page)
-    assert ran.code == 0, ran.err
-    assert "What appears right after the brown keys in the meadow?" in page.read_text(encoding="utf-8")
+def test_all_of_it_is_shown_in_the_viewer(kinodex: Kinodex, archive: Path, library: Path, tmp_path: Path) -> None:
+    assert_shown(kinodex, archive, library, tmp_path / "page.html")

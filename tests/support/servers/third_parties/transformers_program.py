@@ -1,6 +1,6 @@
 """The program `transformers`, where torchvision may be of another build than torch: Pillow then decodes pictures.
 
-python -m tests.support.servers.transformers_program serve MODEL --port 8322
+python -m tests.support.servers.third_parties.transformers_program serve MODEL --port 8322
 """
 
 from __future__ import annotations

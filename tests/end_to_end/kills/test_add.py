@@ -101,8 +101,8 @@ def run(uri: str, die_at: str = "") -> None:
 @contextmanager
 def begun(library: Library, die_at: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """A process that has opened the library and adds to it; it is waited for at the end."""
-    code = f"from tests.end_to_end.test_add_kills import run; run({library.uri!r}, {die_at!r})"
-    root = Path(__file__).parents[2]
+    code = f"from tests.end_to_end.kills.test_add import run; run({library.uri!r}, {die_at!r})"
+    root = Path(__file__).parents[3]
     with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"

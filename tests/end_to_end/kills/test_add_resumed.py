@@ -84,8 +84,8 @@ def run(uri: str, name: str, model: str) -> None:
 
 def kill_when_it_has_written(library: Library, name: str, model: str) -> None:
     """Add a stage in another process, and kill that as soon as it has written rows, before readers see them."""
-    code = f"from tests.end_to_end.test_add_resumed import run; run({library.uri!r}, {name!r}, {model!r})"
-    root, pipe = Path(__file__).parents[2], subprocess.PIPE
+    code = f"from tests.end_to_end.kills.test_add_resumed import run; run({library.uri!r}, {name!r}, {model!r})"
+    root, pipe = Path(__file__).parents[3], subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdin=pipe, stdout=pipe) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"written\n"

@@ -12,7 +12,7 @@ longer file with its timestamps kept, and is counted from its beginning too.
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 ARBITRARY_SUFFIXES = frozenset({".ts", ".m2ts", ".mts", ".m2t", ".mpg", ".mpeg", ".vob", ".m2p", ".tod", ".mod"})
@@ -30,17 +30,27 @@ class Timed(Protocol):
     def start_s(self) -> float: ...
 
 
-def zero_s(video: Timed) -> float:
+@runtime_checkable
+class Zeroed(Protocol):
+    """A video that carries its zero, such as an agent's `Video`, which has no place."""
+
+    @property
+    def zero_s(self) -> float: ...
+
+
+def zero_s(video: Timed | Zeroed) -> float:
     """Presentation time in seconds of what a player shows as 0:00."""
+    if isinstance(video, Zeroed):
+        return video.zero_s
     suffix = PurePosixPath(urlsplit(video.uri).path).suffix.lower()
     return video.start_s if suffix in ARBITRARY_SUFFIXES or video.start_s >= LATE_START_S else 0.0
 
 
-def presentation_s(video: Timed, player_s: float) -> float:
+def presentation_s(video: Timed | Zeroed, player_s: float) -> float:
     """Presentation time in seconds of a time that a player shows."""
     return zero_s(video) + player_s
 
 
-def player_s(video: Timed, presentation_s: float) -> float:
+def player_s(video: Timed | Zeroed, presentation_s: float) -> float:
     """Time in seconds that a player shows at a presentation time."""
     return presentation_s - zero_s(video)

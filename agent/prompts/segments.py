@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.core.protocol import ShownFrame, citation_numbers
 from agent.core.question import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video
-from agent.prompts.times import beside_range, seconds
+from agent.prompts.times import beside_range, seconds, zero_of
 
 IN_FULL = 6
 """Candidates with clock times, frames at the borders and the reason of their score."""
@@ -50,8 +50,7 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
     """
     if found := _borders(segment, frames, videos):
         return f"{_short_line(segment, videos)}, {found}"
-    zero_s = next((video.zero_s for video in videos if video.video_id == segment.video_id), 0.0)
-    return f"{_short_line(segment, videos)}{beside_range(segment, zero_s)}"
+    return f"{_short_line(segment, videos)}{beside_range(segment, zero_of(segment.video_id, videos))}"
 
 
 def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:

@@ -5,7 +5,10 @@ Models read "1:23" in a picture, a question or a subtitle, and seconds in a prom
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
+
+from agent.core.question import Video
 
 CLOCK_FROM_S = 60.0
 """Times from here on are shown as clock time too."""
@@ -18,6 +21,11 @@ class Ranged(Protocol):
     def start_s(self) -> float: ...
     @property
     def end_s(self) -> float: ...
+
+
+def zero_of(video_id: str, videos: Iterable[Video]) -> float:
+    """The `Video.zero_s` of one of some videos; 0 for a video that is not among them."""
+    return next((video.zero_s for video in videos if video.video_id == video_id), 0.0)
 
 
 def clock(time_s: float) -> str:

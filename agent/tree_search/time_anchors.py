@@ -1,7 +1,7 @@
 """Anchors that need no picture to match: times that the question names, and subtitles that match a query.
 
 "What happens at 01:23?" says where to look, and no likeness of pictures finds it. Times are those that a player shows
-(`Video.zero_s`). A clock time of the question is certain; one of an option is one of several possibilities. A number
+(`index.clock`). A clock time of the question is certain; one of an option is one of several possibilities. A number
 with a unit counts only after a word that makes it a point in time ("at 90 seconds", "after 5 minutes"): "for 5 minutes"
 is a length.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from agent.core.question import Anchor, Question
 from agent.environment import Environment
+from index.clock import presentation_s
 
 IN_QUESTION, IN_OPTION = 1.0, 0.5
 """Similarities of the frame at a time that the question, or an option of it, names."""
@@ -53,10 +54,10 @@ def question_anchors(environment: Environment, question: Question) -> list[Ancho
     named = dict.fromkeys((time_s for text in question.options for time_s in named_times_s(text)), IN_OPTION)
     named |= dict.fromkeys(named_times_s(question.text), IN_QUESTION)
     return [
-        _anchor(environment, video.video_id, video.zero_s + player_s, similarity, f"at {player_s:g} s")
+        _anchor(environment, video.video_id, time_s, similarity, f"at {player_s:g} s")
         for video in environment.videos
         for player_s, similarity in named.items()
-        if video.start_s <= video.zero_s + player_s < video.end_s
+        if video.start_s <= (time_s := presentation_s(video, player_s)) < video.end_s
     ]
 
 

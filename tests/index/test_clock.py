@@ -15,6 +15,13 @@ class Film:
     start_s: float
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A video without its place, as agents have it."""
+
+    zero_s: float
+
+
 @pytest.mark.parametrize(
     ("uri", "start_s", "zero"),
     [
@@ -34,3 +41,10 @@ def test_a_player_shows_zero_where_a_stream_begins_and_where_a_file_counts_from(
     assert zero_s(film) == zero
     assert presentation_s(film, 12.5) == zero + 12.5
     assert player_s(film, zero + 12.5) == 12.5
+
+
+def test_a_video_may_carry_its_zero() -> None:
+    video = Shown(754.2)
+    assert zero_s(video) == 754.2
+    assert presentation_s(video, 12.5) == 754.2 + 12.5
+    assert player_s(video, 754.2) == 0.0

@@ -71,14 +71,15 @@ def make_library(folder: Path, films: Mapping[str, Sequence[str]], jpeg: bytes =
     return library
 
 
-def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes = JPEG) -> None:
+def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes = JPEG, start_s: float = 0.0) -> None:
+    """Add a film with a frame a second, the first at `start_s`."""
     video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
-    library.writer.add_frames({video_id: _rows(captions, jpeg)})
+    library.writer.add_frames({video_id: _rows(captions, jpeg, start_s)})
     row = VideoRow(
         video_id=video_id,
         uri=title,
         title=title,
-        start_s=0.0,
+        start_s=start_s,
         duration_s=float(len(captions)),
         fps=25.0,
         width_px=8,
@@ -96,11 +97,11 @@ def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes 
     assert library.writer.complete([row]) == ()
 
 
-def _rows(captions: Sequence[str], jpeg: bytes) -> list[FrameRow]:
+def _rows(captions: Sequence[str], jpeg: bytes, start_s: float) -> list[FrameRow]:
     random = np.random.default_rng(7)
     vectors = embed_words(captions) + random.normal(scale=NOISE, size=(len(captions), DIM))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-    return [FrameRow(number, float(number), 8, 8, jpeg, vector) for number, vector in enumerate(vectors)]
+    return [FrameRow(number, start_s + number, 8, 8, jpeg, vector) for number, vector in enumerate(vectors)]
 
 
 def environment_of(library: Library, *titles: str, subtitles: bool = True) -> Environment:

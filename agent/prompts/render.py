@@ -20,7 +20,7 @@ from agent.core.protocol import Detail, R, Request, ShownFrame, Turn, citation_n
 from agent.core.question import VIDEO_ID_LENGTH, Note, Segment, Video
 from agent.prompts.reply_line import reply_line
 from agent.prompts.segments import candidate_lines, history_lines, parent_score, segment_line
-from agent.prompts.times import beside, beside_range
+from agent.prompts.times import beside, beside_range, zero_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -75,8 +75,7 @@ def _labels(request: Request[R]) -> list[str]:
 
 def _clock_range(request: Request[R], part: Segment | Note) -> str:
     """The clock times of a range of one of the request's videos, to write after its seconds."""
-    zero_s = next((each.zero_s for each in getattr(request, "videos", ()) if each.video_id == part.video_id), 0.0)
-    return beside_range(part, zero_s)
+    return beside_range(part, zero_of(part.video_id, getattr(request, "videos", ())))
 
 
 @cache
@@ -141,12 +140,11 @@ def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> 
     `videos` are those that a request is about: a label then stays the same whichever frames stand beside it.
     """
     numbers, _ = citation_numbers(frames)
-    zeros_s = {video.video_id: video.zero_s for video in videos}
     labels = [
-        f"frame {number} at {frame.time_s:.2f} s{beside(frame.time_s, zeros_s.get(frame.video_id, 0.0))}"
+        f"frame {number} at {frame.time_s:.2f} s{beside(frame.time_s, zero_of(frame.video_id, videos))}"
         for number, frame in zip(numbers, frames, strict=True)
     ]
-    if len(zeros_s.keys() | {frame.video_id for frame in frames}) <= 1:
+    if len({each.video_id for each in (*videos, *frames)}) <= 1:
         return labels
     ids = [frame.video_id[:VIDEO_ID_LENGTH] for frame in frames]
     return [f"{label} of video {video_id}" for label, video_id in zip(labels, ids, strict=True)]

@@ -21,7 +21,10 @@
         ├── UnknownModel        a name that open_clip does not know
         ├── WeightsMissing      a known model whose weights or tokenizer are missing here
         ├── BadCheckpoint       a file that does not hold this model
-        └── DeviceMissing       a device that this machine does not have
+        ├── DeviceMissing       a device that this machine does not have
+        ├── TorchMissing        a model that only torch can run, where torch is not installed
+        ├── ExportRefused       a tower that cannot be exported, or not closely enough
+        └── TowersDamaged       files of exported towers that are not what was written
 """
 
 from __future__ import annotations
@@ -105,3 +108,15 @@ class BadCheckpoint(SpaceError):
 
 class DeviceMissing(SpaceError):
     """A device that this machine does not have."""
+
+
+class TorchMissing(SpaceError):
+    """A model that only torch and open_clip can run here, where they are not installed."""
+
+
+class ExportRefused(SpaceError):
+    """A tower that cannot be exported, or whose export does not give the same vectors."""
+
+
+class TowersDamaged(SpaceError):
+    """Files of exported towers that are missing, cut off, or written by a later kinodex."""

@@ -23,13 +23,14 @@ import json
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from index.embedding.fingerprint import Fingerprint as Fingerprint
+from index.embedding.fingerprint import sha256_of_json
 from index.embedding.model_source import HUB, OR_BUILTIN, ModelName, model_name, quick_hub, silent_root_logger
 from index.embedding.precision import LONG_RUN_BATCHES, compiled_tower, features_of, quick_tower
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
@@ -74,31 +75,6 @@ def import_open_clip() -> ModuleType:
 
     module: ModuleType = open_clip
     return module
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """Identity of a space: its vectors are comparable. Two spaces are the same if all but the name is."""
-
-    name: str
-    """The argument of `load_space`."""
-    model: str
-    """12 hex digits of the sha256 of the architecture's configuration."""
-    weights_sha256: str
-    preprocess: str
-    """open_clip's preprocessing settings as JSON with sorted keys."""
-    dim: int
-    normalised: bool = True
-
-    @property
-    def digest(self) -> str:
-        """12 hex digits over everything but the name: the same model from another path is the same space."""
-        facts = asdict(self)
-        del facts["name"]
-        return _sha256(facts)[:12]
-
-    def __str__(self) -> str:
-        return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
 
 
 class Space:
@@ -281,7 +257,9 @@ def _fingerprint(open_clip: ModuleType, named: ModelName, model: Any) -> Fingerp
     if named.quick_gelu:
         config["quick_gelu"] = True
     preprocess = json.dumps(model.visual.preprocess_cfg, sort_keys=True)
-    return Fingerprint(named.given, _sha256(config)[:12], _weights_sha256(model), preprocess, config["embed_dim"])
+    return Fingerprint(
+        named.given, sha256_of_json(config)[:12], _weights_sha256(model), preprocess, config["embed_dim"]
+    )
 
 
 def _weights_sha256(model: Any) -> str:
@@ -309,10 +287,6 @@ def _unit(features: torch.Tensor) -> torch.Tensor:
     import torch
 
     return torch.nn.functional.normalize(features.float(), dim=-1)
-
-
-def _sha256(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _first_line(error: Exception) -> str:

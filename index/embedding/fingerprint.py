@@ -1,0 +1,38 @@
+"""Identity of an embedding space."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Identity of a space: its vectors are comparable. Two spaces are the same if all but the name is."""
+
+    name: str
+    """The argument of `load_space`."""
+    model: str
+    """12 hex digits of the sha256 of the architecture's configuration."""
+    weights_sha256: str
+    preprocess: str
+    """open_clip's preprocessing settings as JSON with sorted keys."""
+    dim: int
+    normalised: bool = True
+
+    @property
+    def digest(self) -> str:
+        """12 hex digits over everything but the name: the same model from another path is the same space."""
+        facts = asdict(self)
+        del facts["name"]
+        return sha256_of_json(facts)[:12]
+
+    def __str__(self) -> str:
+        return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
+
+
+def sha256_of_json(value: Any) -> str:
+    """Hash a value of JSON, keys sorted, as hex digits."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,168 @@
+"""Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
+
+::
+
+    tower.json          the space, and of each tower its settings, files and check
+    text.safetensors    weights of the text tower
+    tokenizer.json      its tokenizer
+    image.onnx          the image tower, where it was exported
+
+Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none. The
+same folder lies with a library (see `index.store.carried_towers`), in the user's cache, and beside the weights of the
+built-in space.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from index.embedding.fingerprint import Fingerprint
+from index.embedding.model_source import BUILTIN
+from index.errors import TowersDamaged
+
+FORMAT_VERSION = 1
+TOWER_JSON = "tower.json"
+BUILTIN_TOWERS = BUILTIN / "towers"
+"""Exported towers of the built-in space."""
+CHUNK_BYTES = 1 << 20
+
+TowerKind = Literal["text", "image"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """Hash and size of a file."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TowerFacts:
+    """One exported tower: what its code needs to run it, its files, and how near it comes to the original."""
+
+    settings: Mapping[str, Any]
+    """JSON values, of the exporter's own."""
+    files: Mapping[str, FileFacts]
+    """By name in the folder."""
+    samples: int
+    """Texts or pictures that both towers embedded."""
+    least_cosine: float
+    """The least cosine between the two vectors of a sample."""
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files together."""
+        return sum(each.bytes for each in self.files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceTowers:
+    """Content of `tower.json`: the towers of one space that were exported."""
+
+    space: Fingerprint
+    text: TowerFacts | None = None
+    image: TowerFacts | None = None
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """Why a tower ("text", "image") could not be exported."""
+    version: int = FORMAT_VERSION
+
+    @property
+    def files(self) -> dict[str, FileFacts]:
+        """Files of both towers by name."""
+        return {name: facts for tower in (self.text, self.image) if tower for name, facts in tower.files.items()}
+
+    def tower(self, kind: TowerKind) -> TowerFacts | None:
+        """Return the tower of this kind, or None if it is not there."""
+        return self.text if kind == "text" else self.image
+
+
+def tower_facts(folder: Path, names: Iterable[str], settings: Any, samples: int, least_cosine: float) -> TowerFacts:
+    """Describe a tower whose files an exporter has just written into `folder`; `settings` are JSON values."""
+    files = {name: file_facts(folder / name) for name in sorted(names)}
+    return TowerFacts(json.loads(json.dumps(settings)), files, samples, least_cosine)
+
+
+def file_facts(file: Path) -> FileFacts:
+    """Hash and measure a file."""
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            digest.update(chunk)
+    return FileFacts(digest.hexdigest(), file.stat().st_size)
+
+
+def write_towers(folder: Path, towers: SpaceTowers) -> None:
+    """Write `tower.json`, which makes the folder's files count; at once or not at all."""
+    partial = folder / f".{TOWER_JSON}.{os.getpid()}"
+    partial.write_text(as_json(towers), encoding="utf-8")
+    os.replace(partial, folder / TOWER_JSON)
+
+
+def read_towers(folder: Path) -> SpaceTowers | None:
+    """Read the `tower.json` of a folder; None if there is none. Raises TowersDamaged."""
+    try:
+        text = (folder / TOWER_JSON).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise TowersDamaged(f"cannot read {folder / TOWER_JSON}: {error}") from error
+    return parse_towers(text, str(folder / TOWER_JSON))
+
+
+def as_json(towers: SpaceTowers) -> str:
+    """Write towers as the text of a `tower.json`."""
+    return json.dumps(asdict(towers), indent=1, sort_keys=True) + "\n"
+
+
+def parse_towers(text: str, place: str) -> SpaceTowers:
+    """Read the text of a `tower.json` that lies at `place`; raises TowersDamaged."""
+    try:
+        found = json.loads(text)
+        version = int(found["version"])
+        if version <= FORMAT_VERSION:
+            parts = {kind: _tower(found[kind]) for kind in ("text", "image")}
+            return SpaceTowers(Fingerprint(**found["space"]), **parts, refusals=dict(found["refusals"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
+    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
+
+
+def check_sizes(folder: Path, files: Mapping[str, FileFacts]) -> None:
+    """Raise TowersDamaged if a file is missing or not of its size; its content is not read."""
+    for name, facts in files.items():
+        file = folder / name
+        if not file.is_file():
+            raise TowersDamaged(f"{file} is missing")
+        if (size := file.stat().st_size) != facts.bytes:
+            raise TowersDamaged(f"{file} has {size:,} bytes, and {facts.bytes:,} were written")
+
+
+def check_content(folder: Path, files: Mapping[str, FileFacts]) -> None:
+    """Raise TowersDamaged if a file is missing or has another content; reads all."""
+    check_sizes(folder, files)
+    for name, facts in files.items():
+        if file_facts(folder / name) != facts:
+            raise TowersDamaged(f"{folder / name} is not what was written: its sha256 is another")
+
+
+def cache_folder(digest: str) -> Path:
+    """Folder in the user's cache for the towers of a space; `XDG_CACHE_HOME` counts."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
+    return root / "kinodex" / "towers" / digest
+
+
+def _tower(found: Mapping[str, Any] | None) -> TowerFacts | None:
+    if found is None:
+        return None
+    files = {str(name): FileFacts(str(facts["sha256"]), int(facts["bytes"])) for name, facts in found["files"].items()}
+    if any(Path(name).name != name for name in files):
+        raise ValueError("names of files have no folders")
+    return TowerFacts(dict(found["settings"]), files, int(found["samples"]), float(found["least_cosine"]))

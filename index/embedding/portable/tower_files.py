@@ -102,7 +102,7 @@ def write_towers(folder: Path, towers: SpaceTowers) -> None:
     """Write `tower.json`, which makes the folder's files count; at once or not at all."""
     partial = folder / f".{TOWER_JSON}.{os.getpid()}"
     partial.write_text(as_json(towers), encoding="utf-8")
-    os.replace(partial, folder / TOWER_JSON)
+    partial.replace(folder / TOWER_JSON)
 
 
 def read_towers(folder: Path) -> SpaceTowers | None:
@@ -127,8 +127,8 @@ def parse_towers(text: str, place: str) -> SpaceTowers:
         found = json.loads(text)
         version = int(found["version"])
         if version <= FORMAT_VERSION:
-            parts = {kind: _tower(found[kind]) for kind in ("text", "image")}
-            return SpaceTowers(Fingerprint(**found["space"]), **parts, refusals=dict(found["refusals"]))
+            space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
+            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, dict(found["refusals"]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
     raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from agent.core.reply_values import says_nothing
@@ -14,6 +14,8 @@ LEAST_PREFIX = 4
 VIDEOS_NAMED = 5
 VIDEO_ID_LENGTH = 12
 """The number of characters of a video's id that name it to a model."""
+LISTED = 20
+"""Candidates that a prompt lists at all."""
 LATER = {"later": True}
 """Metadata of a field that older traces do not have: while it has its default, requests keep their keys."""
 
@@ -163,3 +165,17 @@ class ScoredSegment:
     explorable: bool = True
     divided: bool = False
     rated: bool = field(default=True, metadata=LATER)
+
+    @property
+    def rank(self) -> float:
+        """The score by which candidates are ordered; those without one come last."""
+        return -1.0 if self.score is None else self.score
+
+
+def listed_candidates(candidates: Iterable[ScoredSegment], scores: str) -> list[ScoredSegment]:
+    """The candidates among which a model is asked to choose: those with the highest scores, the best first.
+
+    Where no scores are shown (`scores` is "none") the latest ones: those of the present round could not be chosen else.
+    """
+    live = [each for each in candidates if each.explorable]
+    return sorted(reversed(live) if scores == "none" else live, key=lambda each: -each.rank)[:LISTED]

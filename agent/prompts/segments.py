@@ -11,13 +11,11 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from agent.core.protocol import ShownFrame, citation_numbers
-from agent.core.question import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video
+from agent.core.question import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video, listed_candidates
 from agent.prompts.times import beside_range, seconds, zero_of
 
 IN_FULL = 6
 """Candidates with clock times, frames at the borders and the reason of their score."""
-LISTED = 20
-"""Candidates listed at all: those with the highest scores."""
 COMPARED = 3
 """Scores of earlier rounds that a rater sees beside that of the parent."""
 REASON_CHARACTERS = 100
@@ -28,10 +26,9 @@ def candidate_lines(
 ) -> list[str]:
     """The best-scored segments that can be explored, by number; `scores` are "fused", "reward" or "none".
 
-    Without scores the latest ones are listed: those of the present round could not be chosen else.
+    Which are listed is said by `agent.core.question.listed_candidates`.
     """
-    live = [each for each in candidates if each.explorable]
-    live = sorted(reversed(live) if scores == "none" else live, key=lambda each: -_rank(each))[:LISTED]
+    live = listed_candidates(candidates, scores)
     full = {each.segment.number for each in live[:IN_FULL]}
     lines = []
     for each in sorted(live, key=lambda each: each.segment.number):
@@ -56,7 +53,7 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
 def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:
     """The best-scored segments of earlier rounds that can still be explored, by number, without the parent."""
     others = [each for each in history if each.segment.number != parent and each.explorable]
-    best = sorted(others, key=lambda each: -_rank(each))[:COMPARED]
+    best = sorted(others, key=lambda each: -each.rank)[:COMPARED]
     return [
         f"{_short_line(each.segment, videos)}{_score(each, 'reward')}"
         for each in sorted(best, key=lambda each: each.segment.number)
@@ -106,7 +103,3 @@ def _score(each: ScoredSegment, scores: str) -> str:
 def _reason(each: ScoredSegment) -> str:
     text = textwrap.shorten(each.explanation, REASON_CHARACTERS, placeholder=" ...")
     return f": {text}" if text else ""
-
-
-def _rank(each: ScoredSegment) -> float:
-    return -1.0 if each.score is None else each.score

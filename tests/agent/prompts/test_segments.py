@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from agent.core.protocol import ShownFrame
-from agent.core.question import ScoredSegment, Segment, Video
+from agent.core.question import LISTED, ScoredSegment, Segment, Video
 from agent.prompts.segments import (
     COMPARED,
     IN_FULL,
-    LISTED,
     REASON_CHARACTERS,
     candidate_lines,
     history_lines,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pydantic import ValidationError
 
 from agent.core.protocol import ShownFrame
-from agent.core.question import Question, ScoredSegment, Segment, Video
+from agent.core.question import LISTED, Question, ScoredSegment, Segment, Video
 from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
 from agent.prompts.render import render
@@ -124,6 +126,20 @@ def test_null_may_be_written_as_a_word_and_an_action_in_capitals(nothing):
     assert Decision.model_validate(said) == Decision(
         action="answer", segment=None, option="B", answer=None, evidence=[]
     )
+
+
+@pytest.mark.parametrize("scores", ["fused", "none"])
+def test_the_complaint_about_a_segment_names_those_that_were_listed(scores):
+    many = tuple(
+        ScoredSegment(Segment(number, FILM.video_id, number, number + 1.0), None if scores == "none" else number / 100)
+        for number in range(40)
+    )
+    request = deciding(candidates=many, scores=scores)
+    shown = [int(number) for number in re.findall(r"^- Segment (\d+):", render(request), re.MULTILINE)]
+    assert len(shown) == LISTED
+    with pytest.raises(InvalidReply) as complaint:
+        request.check(Decision.model_validate({"Segment": 77}))
+    assert str(complaint.value) == f"segment 77 cannot be explored; choose one of {shown}, or answer"
 
 
 def test_without_scores_the_example_explores_a_segment_that_is_listed():

@@ -23,7 +23,7 @@ from agent.core.protocol import (
     described,
     with_reasoning,
 )
-from agent.core.question import LATER, Question, ScoredSegment, Segment, Video
+from agent.core.question import LATER, Question, ScoredSegment, Segment, Video, listed_candidates
 from agent.core.reply_schema import NULL, Bounds, exactly, one_of
 from agent.core.reply_values import Score, WholeNumber
 from agent.errors import InvalidReply
@@ -280,9 +280,9 @@ class Decide(Request[Decision]):
     def _check_segment(self, number: int | None) -> None:
         if self.must_answer:
             raise InvalidReply("exploring is over; answer, or say that the evidence is insufficient")
-        open_ones = sorted(each.segment.number for each in self.candidates if each.explorable)
-        if number not in open_ones:
-            raise InvalidReply(f"segment {number} cannot be explored; choose one of {open_ones}, or answer")
+        if number not in {each.segment.number for each in self.candidates if each.explorable}:
+            listed = sorted(each.segment.number for each in listed_candidates(self.candidates, self.scores))
+            raise InvalidReply(f"segment {number} cannot be explored; choose one of {listed}, or answer")
 
 
 def _numbers(reply: SegmentScores) -> list[int]:

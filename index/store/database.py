@@ -84,7 +84,7 @@ def check_vacant(uri: str) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name.startswith(".") or (name.endswith(".lance") and name.startswith(OUR_TABLES))
+    return name.startswith(".") or name == "towers" or (name.endswith(".lance") and name.startswith(OUR_TABLES))
 
 
 @contextmanager

@@ -101,19 +101,26 @@ def file_facts(file: Path) -> FileFacts:
 def write_towers(folder: Path, towers: SpaceTowers) -> None:
     """Write `tower.json`, which makes the folder's files count; at once or not at all."""
     partial = folder / f".{TOWER_JSON}.{os.getpid()}"
-    partial.write_text(as_json(towers), encoding="utf-8")
+    with partial.open("w", encoding="utf-8") as stream:
+        stream.write(as_json(towers))
+        stream.flush()
+        os.fsync(stream.fileno())
     partial.replace(folder / TOWER_JSON)
 
 
-def read_towers(folder: Path) -> SpaceTowers | None:
-    """Read the `tower.json` of a folder; None if there is none. Raises TowersDamaged."""
+def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
+    """Read the `tower.json` of a folder; None if there is none.
+
+    Raises TowersDamaged, which says that it lies at `place`: where the folder's files came from, if not from there.
+    """
+    place = place or str(folder)
     try:
         text = (folder / TOWER_JSON).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise TowersDamaged(f"cannot read {folder / TOWER_JSON}: {error}") from error
-    return parse_towers(text, str(folder / TOWER_JSON))
+        raise TowersDamaged(f"cannot read {place}/{TOWER_JSON}: {error}") from error
+    return parse_towers(text, f"{place}/{TOWER_JSON}")
 
 
 def as_json(towers: SpaceTowers) -> str:
@@ -131,7 +138,7 @@ def parse_towers(text: str, place: str) -> SpaceTowers:
             return SpaceTowers(Fingerprint(**space), text_tower, image_tower, dict(found["refusals"]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
-    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
+    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")
 
 
 def check_sizes(folder: Path, files: Mapping[str, FileFacts]) -> None:
@@ -144,12 +151,13 @@ def check_sizes(folder: Path, files: Mapping[str, FileFacts]) -> None:
             raise TowersDamaged(f"{file} has {size:,} bytes, and {facts.bytes:,} were written")
 
 
-def check_content(folder: Path, files: Mapping[str, FileFacts]) -> None:
-    """Raise TowersDamaged if a file is missing or has another content; reads all."""
-    check_sizes(folder, files)
+def check_content(folder: Path, files: Mapping[str, FileFacts], place: str) -> None:
+    """Raise TowersDamaged if a file that was fetched from `place` has another size or hash than was written there."""
     for name, facts in files.items():
-        if file_facts(folder / name) != facts:
-            raise TowersDamaged(f"{folder / name} is not what was written: its sha256 is another")
+        found = file_facts(folder / name)
+        if found != facts:
+            got, written = f"{found.bytes:,} bytes, sha256 {found.sha256[:12]}", f"{facts.bytes:,}, {facts.sha256[:12]}"
+            raise TowersDamaged(f"{place}/{name} is not what was written: it has {got}, and {written} was written")
 
 
 def cache_folder(digest: str) -> Path:

@@ -1,0 +1,138 @@
+"""Exported towers kept with a library, under `towers/<digest of their space>/` beside its tables.
+
+In a library on this machine they are read in place. From an object store a tower is fetched once, into the user's
+cache, by Lance's own client: so the credentials that open the library fetch its towers. `tower.json` is written last
+and, where files are written in place of others, taken away first: a write that is interrupted leaves no tower. Writers
+hold a lease of the library (`LEASE`); readers need none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from index.embedding.portable.tower_files import (
+    TOWER_JSON,
+    SpaceTowers,
+    TowerKind,
+    check_sizes,
+    read_towers,
+    write_towers,
+)
+from index.errors import TowersDamaged
+from index.store.database import is_local, storage_errors
+from index.store.tower_cache import TOWERS, cached_tower, fetch_description, open_session
+
+LEASE = "towers"
+"""Name of the lease under which towers are written."""
+
+
+def held_towers(uri: str, digest: str) -> SpaceTowers | None:
+    """Read the description of the towers that a library carries for a space; None if it has none.
+
+    Raises TowersDamaged or StorageError.
+    """
+    with _again_advice(uri):
+        if is_local(uri):
+            return read_towers(_local_folder(uri, digest))
+        with TemporaryDirectory() as scratch:
+            return fetch_description(open_session(uri), uri, digest, Path(scratch))
+
+
+def find_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
+    """Find the folder on this machine with a tower of a space that a library carries; None if it carries none.
+
+    A tower in an object store is fetched into the user's cache, once, and its content checked. Raises TowersDamaged
+    for files that are not as they were written, or StorageError.
+    """
+    if is_local(uri):
+        folder = _local_folder(uri, digest)
+        with _again_advice(uri):
+            towers = read_towers(folder)
+            tower = towers.tower(kind) if towers else None
+            if tower is None:
+                return None
+            check_sizes(folder, tower.files)
+        return folder
+    with _again_advice(uri):
+        return cached_tower(uri, digest, kind)
+
+
+def keep_towers(uri: str, made: Path) -> SpaceTowers:
+    """Keep the towers of a folder with a library, beside or in place of those that it carries for the same space.
+
+    Returns all that it carries now. The caller holds the lease `LEASE`. Raises ValueError for a folder without
+    `tower.json`, or StorageError or StorageFull.
+    """
+    new = read_towers(made)
+    if new is None:
+        raise ValueError(f"got {made}, which holds no {TOWER_JSON}")
+    digest = new.space.digest
+    try:
+        merged = _merged(held_towers(uri, digest), new)
+    except TowersDamaged:
+        merged = new
+    if is_local(uri):
+        with storage_errors(uri):
+            _write_here(_local_folder(uri, digest), made, merged, [*new.files])
+    else:
+        _upload(uri, digest, made, merged, [*new.files])
+    return merged
+
+
+def _merged(held: SpaceTowers | None, new: SpaceTowers) -> SpaceTowers:
+    """Combine descriptions; of each tower the new one counts, or its refusal."""
+    if held is None:
+        return new
+    both = replace(new, text=new.text or held.text, image=new.image or held.image)
+    refusals = {**held.refusals, **new.refusals}
+    return replace(both, refusals={kind: why for kind, why in refusals.items() if getattr(both, kind) is None})
+
+
+@contextmanager
+def _again_advice(uri: str) -> Iterator[None]:
+    """Say in errors about damaged towers how to write them again."""
+    try:
+        yield
+    except TowersDamaged as error:
+        raise TowersDamaged(f"{error}; `kinodex add text-tower {uri} --again` writes towers again") from error
+
+
+def _local_folder(uri: str, digest: str) -> Path:
+    return Path(uri) / TOWERS / digest
+
+
+def _write_here(folder: Path, made: Path, towers: SpaceTowers, names: list[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / TOWER_JSON).unlink(missing_ok=True)
+    for name in names:
+        partial = folder / f".{name}.{os.getpid()}"
+        try:
+            shutil.copyfile(made / name, partial)
+            _flush(partial)
+            partial.replace(folder / name)
+        finally:
+            partial.unlink(missing_ok=True)
+    write_towers(folder, towers)
+
+
+def _flush(file: Path) -> None:
+    """Have a file on the disk before anything names it."""
+    with file.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
+def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[str]) -> None:
+    session, folder = open_session(uri), f"{TOWERS}/{digest}"
+    with TemporaryDirectory() as scratch, storage_errors(uri):
+        write_towers(Path(scratch), towers)
+        if session.contains(f"{folder}/{TOWER_JSON}"):
+            session.delete_file(f"{folder}/{TOWER_JSON}")
+        for name in names:
+            session.upload_file(made / name, f"{folder}/{name}")
+        session.upload_file(Path(scratch) / TOWER_JSON, f"{folder}/{TOWER_JSON}")

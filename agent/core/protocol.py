@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agent.core.answer_rules import Declining
+from agent.core.joint_schema import Joint
 from agent.core.question import LATER
 from agent.core.reply_schema import (
     REASONING,
@@ -194,6 +195,10 @@ class Request(Attempt, Generic[R]):
         """The JSON schema of this request's reply in strict mode, in the order in which it is to be written."""
         schema = bound_schema(strict_schema(self.Reply), self.bounds())
         return schema if reasoning else without_reasoning(schema)
+
+    def joint(self) -> Joint | None:
+        """The schemas of the replies to all kinds of request of a run, equal for each; None: this one has its own."""
+        return None
 
     def bounds(self) -> Bounds:
         """Bounds of the reply's schema by these inputs; what would change with each request, `check` refuses."""

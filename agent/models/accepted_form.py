@@ -46,6 +46,8 @@ class CompletionRequest:
     """That of the reply, bound by a request's inputs; None: that of its class."""
 
     tool_choice: str = "required"
+    schema_name: str = ""
+    """That of the schema; "": that of the reply's class."""
 
     @property
     def reply_schema(self) -> Schema:
@@ -102,7 +104,8 @@ class AcceptedForm:
         if self._offers_tools(request):
             parameters |= tool_parameters(request.tools, request.tool_choice)
         elif request.form != "text":
-            parameters["response_format"] = response_format(self.rung, request.reply.__name__, request.reply_schema)
+            name = request.schema_name or request.reply.__name__
+            parameters["response_format"] = response_format(self.rung, name, request.reply_schema)
         dropped = self._dropped
         sent = {name: value for name, value in parameters.items() if value is not None and name not in dropped}
         return {**sent, **role.extra}

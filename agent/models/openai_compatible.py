@@ -15,6 +15,7 @@ from typing import Generic
 
 from pydantic import TypeAdapter
 
+from agent.core.joint_schema import TITLE as JOINT_NAME
 from agent.core.protocol import Detail, Exchange, R, Request, Usage
 from agent.core.work_clock import held
 from agent.errors import ContextSpent
@@ -24,7 +25,7 @@ from agent.models.context_fit import fit_context, quoted_characters
 from agent.models.endpoint import Endpoint, Send
 from agent.models.response_cache import ResponseCache, cache_key
 from agent.models.role_config import Role
-from agent.models.structured_output import parse_reply, repair_messages, tool_parameters
+from agent.models.structured_output import parse_reply, repair_messages, reply_schema, tool_parameters
 from agent.prompts.render import Message, hash_pictures, join_turns, request_message, turn_messages
 from agent.prompts.token_estimate import estimate_tokens, text_tokens
 
@@ -146,15 +147,16 @@ class OpenAIModel:
         Valid replies alone are stored, and an invalid one that an earlier version stored is replaced.
         """
         temperature = request.temperature if self.role.temperature is None else self.role.temperature
-        reasoning = self.role.reasoning
+        reasoning, joint = self.role.reasoning, self.role.joins_schemas
         wire_request = CompletionRequest(
             self._messages(request),
             request.Reply,
             temperature,
             request.form,
             request.tools,
-            request.schema(reasoning=reasoning),
+            reply_schema(request, reasoning=reasoning, joint=joint),
             request.tool_choice,
+            JOINT_NAME if joint and request.joint() else request.Reply.__name__,
         )
         if self._cache is None:
             return self._read(await self._endpoint.complete(wire_request), whole)
@@ -213,20 +215,25 @@ class OpenAIModel:
         return Usage(cost=guess.cost, unknown_calls=1, estimated_tokens=tokens, **shown)
 
     def _messages(self, request: Request[R]) -> list[Message]:
-        return wire_messages(request, self.role.image_side_px, self.role.reasoning, self.role.detail)
+        role = self.role
+        return wire_messages(request, role.image_side_px, role.reasoning, role.detail, joint=role.joins_schemas)
 
 
-def wire_messages(request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto") -> list[Message]:
+def wire_messages(
+    request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto", *, joint: bool = False
+) -> list[Message]:
     """Write a request as chat messages; after a reply that could not be used, also that reply and its problem.
 
     `side_px` is the role's limit of a frame's longest side, `reasoning` if the model is to write down its reasons,
-    `detail` is for frames where neither they nor the request say it.
+    `detail` is for frames where neither they nor the request say it. `joint`: the reply is asked for in the joint
+    schema of the run.
     """
     first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
     limit = None if request.full_size else min(side_px, request.image_side_px or side_px)
-    messages = [request_message(first, limit, detail, reasoning=reasoning), *turn_messages(request.turns)]
+    message = request_message(first, limit, detail, reasoning=reasoning, joint=joint)
+    messages = [message, *turn_messages(request.turns)]
     if request.bad_reply:
-        messages += repair_messages(request, reasoning)
+        messages += repair_messages(request, reasoning, joint)
     return join_turns(messages)
 
 

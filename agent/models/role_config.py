@@ -71,6 +71,9 @@ class Role(BaseModel):
     max_tokens: PositiveInt = 4096
     reasoning: bool = True
     """If a reply begins with its reasons, in a short field; models that think before they write do without."""
+    joint_schema: bool | None = None
+    """If all requests of a run are sent with one schema of their replies, so that a prefix cache that holds the schema
+    before the messages serves them all; None: for OpenAI's own API alone."""
     context_tokens: PositiveInt | None = None
     """The tokens of a request and its reply that the model can hold; None: as the server says, when it matters."""
     seed: int | None = None
@@ -104,6 +107,11 @@ class Role(BaseModel):
     def host(self) -> str:
         """The host name of the endpoint."""
         return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def joins_schemas(self) -> bool:
+        """True if requests are sent with the joint schema of their run (`agent.core.joint_schema`)."""
+        return self.host == urlsplit(OPENAI_URL).hostname if self.joint_schema is None else self.joint_schema
 
     @property
     def place(self) -> str:

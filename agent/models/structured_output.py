@@ -64,12 +64,18 @@ def schema_request(schema: Schema) -> str:
     return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{written}"
 
 
-def repair_messages(request: Request[R], reasoning: bool = True) -> list[Message]:
+def reply_schema(request: Request[R], *, reasoning: bool = True, joint: bool = False) -> Schema:
+    """The schema that a reply is written by; with `joint` that of all requests of a run, where they have one."""
+    shared = request.joint() if joint else None
+    return request.schema(reasoning=reasoning) if shared is None else shared.schema(reasoning=reasoning)
+
+
+def repair_messages(request: Request[R], reasoning: bool = True, joint: bool = False) -> list[Message]:
     """Messages that show a model its own reply and its problem."""
     demand = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
     demand += REPEAT_FORMS[request.form]
     if request.form != "text":
-        demand += schema_request(request.schema(reasoning=reasoning))
+        demand += schema_request(reply_schema(request, reasoning=reasoning, joint=joint))
     return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": demand}]
 
 
@@ -104,7 +110,7 @@ def parse_json(text: str, request: Request[R]) -> R:
     """
     problem = "there is no JSON in it"
     fitting: list[R] = []
-    values = list(json_values(text))
+    values, joint = list(json_values(text)), request.joint()
     if not any(isinstance(value, dict) for value in values):
         reply = request.in_words(after_thought(text))
         if reply is not None:
@@ -112,7 +118,8 @@ def parse_json(text: str, request: Request[R]) -> R:
     for value in values:
         try:
             json.dumps(value, ensure_ascii=False).encode()
-            reply = request.interpret(request.Reply.model_validate(flat_call(value)))
+            own = value if joint is None else joint.reply(value)
+            reply = request.interpret(request.Reply.model_validate(flat_call(own)))
             request.check(reply)
         except UnicodeEncodeError:
             problem = "it holds an escape that is half a character"

@@ -47,23 +47,24 @@ def render(request: Request[R], *, reasoning: bool = True) -> str:
 
 
 def request_message(
-    request: Request[R], side_px: int | None, detail: Detail = "auto", *, reasoning: bool = True
+    request: Request[R], side_px: int | None, detail: Detail = "auto", *, reasoning: bool = True, joint: bool = False
 ) -> Message:
     """The first message of a request: the text before the frames, each frame after its label, and the text after.
 
-    Plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
+    Plain text if there are no frames. Frames are scaled down to `side_px`, unless None. `joint`: the reply is asked
+    for in the joint schema of its run, where it has one (`agent.core.joint_schema`).
     """
     detail = detail if request.detail == "auto" else request.detail
-    before, after = _texts_around_frames(request, reasoning)
+    before, after = _texts_around_frames(request, reasoning, joint)
     if not request.frames:
         return {"role": "user", "content": "\n\n".join(part for part in (before, after) if part)}
     parts = [_text_part(before), *_frame_parts(_labels(request), request.frames, side_px, detail)]
     return {"role": "user", "content": [*parts, _text_part(after)] if after else parts}
 
 
-def _texts_around_frames(request: Request[R], reasoning: bool) -> tuple[str, str]:
+def _texts_around_frames(request: Request[R], reasoning: bool, joint: bool = False) -> tuple[str, str]:
     """The text before the frames and the one after them, which is empty if the template does not say their place."""
-    text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning)
+    text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning, joint=joint)
     before, _, after = text.partition(_PICTURES)
     return before.strip(), after.strip()
 
@@ -144,7 +145,7 @@ def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> 
         f"frame {number} at {frame.time_s:.2f} s{beside(frame.time_s, zero_of(frame.video_id, videos))}"
         for number, frame in zip(numbers, frames, strict=True)
     ]
-    if len({each.video_id for each in (*videos, *frames)}) <= 1:
+    if len({each.video_id for each in videos} | {each.video_id for each in frames}) <= 1:
         return labels
     ids = [frame.video_id[:VIDEO_ID_LENGTH] for frame in frames]
     return [f"{label} of video {video_id}" for label, video_id in zip(labels, ids, strict=True)]

@@ -2,6 +2,9 @@
 
 Both are taken from the request's own schema, so that what the prompt asks for, what a server enforces and what is read
 cannot differ. The example is written as `json.dumps` writes it, and fits the schema byte for byte.
+
+Where one schema serves all requests of a run (`agent.core.joint_schema`), the server puts it before the messages with
+the words about each key. The prompt then says only which reply is due, and what its keys may be this time.
 """
 
 from __future__ import annotations
@@ -10,17 +13,38 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from agent.core.joint_schema import Joint
 from agent.core.protocol import Request
-from agent.core.reply_schema import NAMED, Schema, in_order
+from agent.core.reply_schema import NAMED, REASONING, Schema, in_order
 
 BEGINNING = "Reply with JSON only, one object with exactly these keys in this order:"
+JOINT_BEGINNING = "Reply with JSON only, as"
 EXAMPLE = "For example, with content that is made up:"
 
 
-def reply_line(request: Request[Any], reasoning: bool = True) -> str:
-    """Say in what form to reply; without `reasoning` the model is not asked to write down its thoughts."""
+def reply_line(request: Request[Any], reasoning: bool = True, joint: bool = False) -> str:
+    """Say in what form to reply; without `reasoning` the model is not asked to write down its thoughts.
+
+    `joint`: in the joint schema of the run, if the request has one.
+    """
+    if joint and (shared := request.joint()) is not None:
+        return _joint_line(request, shared, reasoning)
     lines = [BEGINNING, *_keys(request.schema(reasoning=reasoning), "- ")]
     return "\n".join([*lines, f"{EXAMPLE} {example_text(request, reasoning)}"])
+
+
+def _joint_line(request: Request[Any], shared: Joint, reasoning: bool) -> str:
+    """Name the keys of a reply in the joint schema, with their values where this request binds them more closely."""
+    own = request.schema(reasoning=reasoning)[NAMED]
+    joint = shared.replies[shared.name][NAMED]
+    keys = [f'"{name}"{_closer(own.get(name), each)}' for name, each in joint.items() if reasoning or name != REASONING]
+    return f"{JOINT_BEGINNING} {shared.outline(reasoning=reasoning)}, with the keys {', '.join(keys)}."
+
+
+def _closer(own: Schema | None, joint: Schema) -> str:
+    """The values of a key in brackets if the joint schema allows others; a key of other requests is an empty list."""
+    values = "[]" if own is None else _values(own)
+    return f" ({values})" if values and values != _values(joint) else ""
 
 
 def example_text(request: Request[Any], reasoning: bool = True) -> str:

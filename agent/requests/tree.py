@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from agent.core.answer_rules import Declining, allowed_actions
+from agent.core.joint_schema import Joint
 from agent.core.protocol import (
     REASONING_NAMES,
     Reasoned,
@@ -24,7 +25,7 @@ from agent.core.protocol import (
     with_reasoning,
 )
 from agent.core.question import LATER, Question, ScoredSegment, Segment, Video, listed_candidates
-from agent.core.reply_schema import NULL, Bounds, exactly, one_of
+from agent.core.reply_schema import NULL, Bounds, bound_schema, exactly, one_of, strict_schema
 from agent.core.reply_values import Score, WholeNumber
 from agent.errors import InvalidReply
 from agent.requests.answer import (
@@ -103,6 +104,22 @@ class Queries(Reasoned):
             if "queries" not in value and all(str(name).casefold().startswith("query") for name in named):
                 return {**value, "queries": [value[name] for name in named]}
         return value
+
+
+class ScoresAndQueries(SegmentScores):
+    """One score for each segment, and texts to search for; the list of texts may be empty."""
+
+    queries: list[str] = Field(default=[], description="the search texts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_queries(cls, value: object) -> object:
+        """Read queries by name, "query1" and so on, as the paper's prompt has them."""
+        if not isinstance(value, Mapping) or "queries" in value:
+            return value
+        named = [name for name in value if str(name).casefold().startswith("query")]
+        kept = {name: each for name, each in value.items() if name not in named}
+        return {**kept, "queries": [value[name] for name in named]}
 
 
 class _NextStep(Reasoned):
@@ -186,6 +203,9 @@ class ScoreSegments(Request[SegmentScores]):
     scores: ScoreKind = field(default="fused", metadata=LATER)
     """The scores that the policy will be shown: its prompt and this one begin alike."""
 
+    def joint(self) -> Joint:
+        return search_steps("ratings", self.question)
+
     def bounds(self) -> Bounds:
         return {"segments": exactly(len(self.segments))}
 
@@ -248,6 +268,9 @@ class Decide(Request[Decision]):
     def instead(self) -> str:
         return super().instead if self.must_answer else "choose a segment to explore, or answer"
 
+    def joint(self) -> Joint:
+        return search_steps("decision", self.question)
+
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
         bounds = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
@@ -283,6 +306,13 @@ class Decide(Request[Decision]):
         if number not in {each.segment.number for each in self.candidates if each.explorable}:
             listed = sorted(each.segment.number for each in listed_candidates(self.candidates, self.scores))
             raise InvalidReply(f"segment {number} cannot be explored; choose one of {listed}, or answer")
+
+
+def search_steps(name: str, question: Question) -> Joint:
+    """The replies to all requests of a search over a tree about one question: ratings, and the next step."""
+    ratings = bound_schema(strict_schema(ScoresAndQueries), {"queries": {"maxItems": MAX_QUERIES}})
+    bounds = {"action": one_of(ACTIONS), **letters(question), "evidence": cited_frames()}
+    return Joint(name, {"ratings": ratings, "decision": bound_schema(strict_schema(Decision), bounds)})
 
 
 def _numbers(reply: SegmentScores) -> list[int]:

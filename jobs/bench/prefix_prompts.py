@@ -18,7 +18,7 @@ from typing import Any, cast, get_args
 from agent.core.protocol import Request
 from agent.models.openai_compatible import wire_messages
 from agent.models.role_config import Role
-from agent.models.structured_output import tool_parameters
+from agent.models.structured_output import reply_schema, tool_parameters
 from agent.prompts.render import Message
 from agent.prompts.token_estimate import CHARACTERS_A_TOKEN, Picture, PictureRule, message_parts, picture_tokens
 from agent.trace.trace import Record
@@ -28,6 +28,12 @@ from jobs.errors import UsageError
 SIDE_PX: int = Role.model_fields["image_side_px"].default
 LABEL = re.compile(r"^\[(frame \d+ at [^\n]*)\]$", re.MULTILINE)
 """A line of a trace's prompt that stands for a picture."""
+
+FAMILIES: Mapping[str, str] = {
+    **dict.fromkeys(("ScoreSegments", "ScoreAndPropose", "Decide"), "search"),
+    **dict.fromkeys(("Assess", "CreatePlan", "AdjustPlan", "CallTool", "AnswerBank"), "bank"),
+}
+"""Kinds of request that go to OpenAI with one schema."""
 
 Tokenize = Callable[[str], Sequence[Token]]
 Parts = Sequence[str | Picture]
@@ -103,9 +109,13 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 def prompt_of_request(request: Request[Any], model: str, rules: Tokens) -> Prompt:
-    """Make the prompt of a request as it is sent to an endpoint, at the default size of pictures."""
+    """Make the prompt of a request as it is sent to an endpoint, at the default size of pictures.
+
+    By OpenAI's rules that is OpenAI's own, to which requests of a run go with one schema.
+    """
+    joint = rules.rules == "openai"
     return prompt_of_messages(
-        type(request).__name__, model, wire_messages(request, SIDE_PX), _head(request, rules), rules
+        type(request).__name__, model, wire_messages(request, SIDE_PX, joint=joint), _head(request, rules), rules
     )
 
 
@@ -119,11 +129,13 @@ def prompt_of_messages(kind: str, model: str, messages: Sequence[Message], head:
 def prompts_of_trace(records: Sequence[Record], size: tuple[int, int], rules: Tokens) -> Iterator[Prompt]:
     """Make the prompts of a run from its trace, in order; pictures are taken to have this size.
 
-    The kind of a request stands for its schema, which a trace does not hold.
+    A name stands for the schema of a request, which a trace does not hold: that of its family, if one schema serves it
+    (`agent.core.joint_schema`), else its kind.
     """
     for record in records:
         if record["event"] == "Exchanged":
-            head = record["request"] if rules.rules == "openai" else ""
+            kind = record["request"]
+            head = FAMILIES.get(kind, kind) if rules.rules == "openai" else ""
             parts: list[Parts] = [list(_recorded_parts(record, size)), *_recorded_turns(record["inputs"])]
             speakers = ["user", *_speakers(record["inputs"])]
             tokens = rules.of(head, parts, speakers)
@@ -135,7 +147,7 @@ def _head(request: Request[Any], rules: Tokens) -> str:
     if request.tools:
         return json.dumps(tool_parameters(request.tools)["tools"])
     if rules.rules == "openai" and request.form == "json":
-        return json.dumps(request.schema())
+        return json.dumps(reply_schema(request, joint=True))
     return ""
 
 

@@ -65,7 +65,8 @@ class StandIn:
         """Answer a request; see `agent.core.protocol.Model`."""
         text = await self._text(request)
         role = self.role
-        messages = wire_messages(request, role.image_side_px, role.reasoning, role.detail)
+        joint = role.joins_schemas
+        messages = wire_messages(request, role.image_side_px, role.reasoning, role.detail, joint=joint)
         usage = role.price.usage(estimate_tokens(messages, self.pictures), text_tokens(text), 0)
         self.bill.add(request, usage)
         reply, invalid = parse_reply(text, request)

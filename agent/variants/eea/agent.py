@@ -40,7 +40,7 @@ from agent.core.question import Anchor, ScoredSegment, Segment
 from agent.core.side_by_side import gather_pair
 from agent.environment import Environment
 from agent.errors import BadSettings
-from agent.requests.tree import Decide, ProposeQueries, ScoreKind, ScoreSegments, SegmentScores
+from agent.requests.tree import Decide, ProposeQueries, ScoreKind, ScoresAndQueries, ScoreSegments, SegmentScores
 from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
 from agent.tree_search.anchors import Cluster, anchors, chains, clip_length_s, drawing_order, find_matches, per_video
@@ -81,7 +81,7 @@ from agent.variants.eea.fusion import (
     query_score,
     reward_entropy,
 )
-from agent.variants.eea.requests import ScoreAndPropose, ScoresAndQueries
+from agent.variants.eea.requests import ScoreAndPropose
 
 SHORT_VIDEO_S = 300.0
 KNOWN_QUERIES = 6

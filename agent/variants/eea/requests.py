@@ -6,27 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import Field, model_validator
-
 from agent.core.protocol import ShownFrame
 from agent.core.reply_schema import Bounds
-from agent.requests.tree import MAX_QUERIES, ScoreSegments, SegmentScores, check_queries
-
-
-class ScoresAndQueries(SegmentScores):
-    """One score for each segment, and texts to search for; the list of texts may be empty."""
-
-    queries: list[str] = Field(default=[], description="the search texts")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_queries(cls, value: object) -> object:
-        """Read queries by name, "query1" and so on, as the paper's prompt has them."""
-        if not isinstance(value, Mapping) or "queries" in value:
-            return value
-        named = [name for name in value if str(name).casefold().startswith("query")]
-        kept = {name: each for name, each in value.items() if name not in named}
-        return {**kept, "queries": [value[name] for name in named]}
+from agent.requests.tree import MAX_QUERIES, ScoresAndQueries, ScoreSegments, SegmentScores, check_queries
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,19 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
+from agent.core.joint_schema import Joint
 from agent.core.protocol import R, Reasoned, Reply, Request, ShownFrame, citation_numbers, described
 from agent.core.question import LATER, VIDEO_ID_LENGTH, Note, Question, Video, named_video
-from agent.core.reply_schema import NULL, Bounds, Schema, exactly, one_of, without_reasoning
+from agent.core.reply_schema import (
+    NULL,
+    Bounds,
+    Schema,
+    bound_schema,
+    exactly,
+    one_of,
+    strict_schema,
+    without_reasoning,
+)
 from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale, says_nothing
 from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
@@ -146,6 +156,22 @@ class Toolbox:
     """Labels that the library's detections know, the most frequent first."""
 
 
+def bank_steps(name: str, question: Question, videos: Sequence[Video]) -> Joint:
+    """The replies to all requests about the bank of one question."""
+    cited = {"description": "numbers of the notes that it rests on"}
+    said = {"action": one_of(("answer", "insufficient_evidence")), **letters(question)}
+    calls = call_bounds(videos)
+    return Joint(
+        name,
+        {
+            "assessment": bound_schema(strict_schema(Assessment), {**letters(question), "evidence": cited}),
+            "plan": bound_schema(strict_schema(Plan), {"steps": {"minItems": 1}, **calls}),
+            "call": bound_schema(strict_schema(Action), calls),
+            "conclusion": bound_schema(strict_schema(AnswerBank.Reply), said),
+        },
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class BankRequest(Request[R]):
     """A request about the bank: the first `bank` of the `notes` are its captions, the others came one by one.
@@ -160,6 +186,10 @@ class BankRequest(Request[R]):
     summaries: tuple[Note, ...]
     notes: tuple[Note, ...]
     bank: int = field(default=0, metadata=LATER)
+    joint_name: ClassVar[str]
+
+    def joint(self) -> Joint | None:
+        return bank_steps(self.joint_name, self.question, self.videos)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +200,9 @@ class AnswerBank(AnswerNotes):
     summaries: tuple[Note, ...]
     bank: int = 0
 
+    def joint(self) -> Joint:
+        return bank_steps("conclusion", self.question, self.videos)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Assess(BankRequest[Assessment]):
@@ -177,11 +210,16 @@ class Assess(BankRequest[Assessment]):
 
     Reply = Assessment
     template: ClassVar[str] = "videoagent2_assess"
+    joint_name: ClassVar[str] = "assessment"
     number: int
     most: int
     reasoning: bool = True
     doubt: str = field(default="", metadata=LATER)
     """Why the answer before was not confirmed."""
+
+    def joint(self) -> Joint | None:
+        """None without `reasoning`: the joint schema would have it written down."""
+        return super().joint() if self.reasoning else None
 
     def schema(self, *, reasoning: bool = True) -> Schema:
         schema = super().schema(reasoning=reasoning)
@@ -204,6 +242,7 @@ class CreatePlan(BankRequest[Plan]):
 
     Reply = Plan
     template: ClassVar[str] = "videoagent2_create_plan"
+    joint_name: ClassVar[str] = "plan"
     doubt: str
     """What the assessment thought."""
     toolbox: Toolbox
@@ -226,6 +265,7 @@ class AdjustPlan(BankRequest[Plan]):
 
     Reply = Plan
     template: ClassVar[str] = "videoagent2_adjust_plan"
+    joint_name: ClassVar[str] = "plan"
     plan: tuple[str, ...]
     doubt: str
     confidence: float
@@ -250,6 +290,7 @@ class CallTool(BankRequest[Action]):
 
     Reply = Action
     template: ClassVar[str] = "videoagent2_call_tool"
+    joint_name: ClassVar[str] = "call"
     plan: tuple[str, ...] = ()
     step: int = 0
     """Which of the plan, from 1."""

@@ -17,11 +17,12 @@ from agent.environment import Environment
 from agent.errors import ModelUnreachable
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
+from agent.models.role_config import Role
 from agent.trace.events import Event, Exchanged
 from agent.variants.eea.agent import EEAParameters
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
-from tests.support.servers.wire import QUERIES, discover, frame, role
+from tests.support.servers.wire import ANSWER, QUERIES, decide, discover, frame, role
 from tests.support.servers.wire import ask as ask_model
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -106,6 +107,43 @@ def test_the_event_is_found_and_cited_and_the_bill_is_the_servers(environment: E
     assert ledger.frames == len({sent.label.partition(" at ")[2] for seen in server.seen for sent in seen.frames})
     assert ledger.input_tokens > 0
     assert ledger.cost == pytest.approx((2.0 * ledger.input_tokens + 8.0 * ledger.output_tokens) / 1e6)
+
+
+def test_openai_gets_one_schema_for_all_steps_of_a_search(environment: Environment) -> None:
+    """It stands before the messages there, so that another one would end every common prefix."""
+
+    def step(request: dict) -> dict | str | Behaviour:
+        name, prompt = asked(request)
+        if name != "Step":
+            return finder(request)
+        due = "ScoresAndQueries" if '"segments"' in prompt.rpartition("with the keys")[2] else "Decision"
+        request["response_format"]["json_schema"]["name"] = due
+        return {"step": finder(request)}
+
+    with ChatServer(step) as server:
+        answer, _ = run(server, environment, Budget(rounds=6), joint_schema=True)
+    with ChatServer(finder) as server_of_each_kind:
+        same, _ = run(server_of_each_kind, environment, Budget(rounds=6))
+    assert server.problems == []
+    assert (answer.status, answer.letter) == ("answered", "B") and answer.evidence == same.evidence
+    formats = [seen.body["response_format"]["json_schema"]["schema"] for seen in server.seen]
+    assert len(formats) > 2 and len({json.dumps(each) for each in formats[1:]}) == 1  # the first discovers queries
+    others = [seen.body["response_format"]["json_schema"]["schema"] for seen in server_of_each_kind.seen]
+    assert len({json.dumps(each) for each in others[1:]}) > 1
+
+
+def test_a_server_without_schemas_gets_the_joint_one_in_words() -> None:
+    with ChatServer(lambda request: {"step": ANSWER}, rejects={"json_schema"}) as server:
+        [exchange] = ask_model(server, decide(), joint_schema=True)
+    assert exchange.reply is not None and exchange.reply.option == "A"
+    text = json.dumps(server.seen[-1].body["messages"])
+    assert text.index("as {") < text.index("It must fit this JSON schema") < text.index("anyOf")
+
+
+def test_openai_alone_gets_joint_schemas_by_itself() -> None:
+    assert Role(model="m", base_url="https://api.openai.com/v1").joins_schemas
+    assert not Role(model="m", base_url="http://127.0.0.1:8000/v1").joins_schemas
+    assert not Role(model="m", base_url="https://api.openai.com/v1", joint_schema=False).joins_schemas
 
 
 def test_frames_go_over_the_wire_in_the_order_of_arrival_under_labels_that_stay(environment: Environment) -> None:

@@ -60,6 +60,14 @@ def test_a_live_run_is_counted_request_by_request(folder: Path, sketches: Sketch
     assert [line.split(":")[0] for line in lines] == ["uniform", "eea"]
 
 
+def test_openai_serves_a_request_the_prefix_of_another_kind(folder: Path, sketches: SketchLibrary) -> None:
+    """One schema stands before all requests of a search: the only one of its kind is served too."""
+    figures = bench_prefix(LiveRun(folder, ("eea",)), Tokens("openai"), lambda line: None)
+    rows = {each.request: each for each in figures}
+    assert rows["ScoreSegments"].requests == 1 and rows["ScoreSegments"].cached >= 1024
+    assert rows[ALL].share > 0.6
+
+
 def test_a_second_question_finds_the_first_one_in_the_cache(folder: Path, sketches: SketchLibrary) -> None:
     """Without schemas before them, requests of one kind begin with the same instructions."""
     one, two = (

@@ -12,6 +12,7 @@ from agent.core.question import Question
 from agent.prompts.render import user_message
 from agent.requests.tree import DiscoverQueries
 from jobs.bench.prefix_prompts import (
+    FAMILIES,
     Tokens,
     parse_size,
     parse_tokens,
@@ -20,6 +21,7 @@ from jobs.bench.prefix_prompts import (
     prompts_of_trace,
 )
 from jobs.errors import UsageError
+from tests.support.every_request import kinds, of_full_size
 
 
 def test_a_text_is_its_pieces_and_the_speaker_before_it() -> None:
@@ -41,6 +43,22 @@ def test_the_schema_stands_first_by_the_rules_of_openai_alone(rules: str, is_fir
     text = "".join(map(str, prompt_of_request(request, "m", parse_tokens(rules, "openai", None)).tokens))
     assert text.startswith("{") == is_first
     assert "What is red?" in text
+
+
+def test_kinds_that_go_to_openai_with_one_schema_are_a_family_in_traces() -> None:
+    rules = Tokens("openai")
+    first = {}
+    for kind in ("ScoreSegments", "Decide", "Assess", "DiscoverQueries"):
+        (prompt,) = prompts_of_trace([{**_record("Look.", []), "request": kind}], (512, 288), rules)
+        first[kind] = prompt.tokens
+    assert first["ScoreSegments"] == first["Decide"]
+    assert len(set(first.values())) == 3
+
+
+def test_the_families_are_those_of_the_requests() -> None:
+    joints = {kind.__name__: of_full_size(kind).joint() for kind in kinds()}
+    families = {name: "search" if "ratings" in it.replies else "bank" for name, it in joints.items() if it is not None}
+    assert families == FAMILIES
 
 
 def test_pictures_of_a_trace_stand_at_their_labels() -> None:

@@ -11,17 +11,25 @@ nothing that it was shown matches; asked for a guess without any video, it guess
 from __future__ import annotations
 
 import argparse
+import io
+import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from PIL import Image
+
+from agent.prompts.token_estimate import estimate_tokens, text_tokens
+from jobs.doctor.endpoint import ECHO, SKY, WHICH_COLOUR, WHICH_COLOURS
 from tests.support.servers import rules_replies as plain
 from tests.support.servers import rules_tools as tools
-from tests.support.servers.chat_server import Behaviour, ChatServer, Reply, calling
-from tests.support.servers.rules_prompt import Asked, read
+from tests.support.servers.chat_server import Behaviour, ChatServer, Reply, calling, failing
+from tests.support.servers.rules_prompt import Asked, Frame, read
 from tests.support.servers.rules_sight import Eyes, Sight
 
 MODEL = "rules"
+DOCTOR = ECHO, WHICH_COLOUR, WHICH_COLOURS, SKY
 Rule = Callable[[Eyes, Asked], Any]
 
 RULES: Mapping[str, Rule] = {
@@ -48,6 +56,33 @@ RULES: Mapping[str, Rule] = {
 """What answers a reply's class, the name of the schema that a request asks for."""
 
 
+def name_colours(eyes: Eyes, asked: Asked) -> str:
+    """Name the colours of pictures of one colour each, as `kinodex doctor` shows them; the sky's, if there are none."""
+    return " ".join(map(_colour, asked.frames)) or "blue"
+
+
+def _colour(frame: Frame) -> str:
+    with Image.open(io.BytesIO(frame.jpeg)) as picture:
+        red, green, blue = picture.convert("RGB").resize((1, 1)).getpixel((0, 0))
+    if min(red, green) > 2 * blue:
+        return "yellow"
+    return max(("red", red), ("green", green), ("blue", blue), key=lambda each: each[1])[0]
+
+
+def _examined(eyes: Eyes, asked: Asked) -> dict | str | Behaviour:
+    """Do as `kinodex doctor` asks: call the tool, keep to the schema, say the word, or name colours."""
+    if asked.tools:
+        return Behaviour(calls=((min(asked.tools), json.dumps({"colour": "blue"})),))
+    if asked.reply:
+        return {"colour": "blue"}
+    return "ready" if ECHO in asked.text else name_colours(eyes, asked)
+
+
+def unknown(eyes: Eyes, asked: Asked) -> Behaviour:
+    """Refuse a request that there is no rule for, as a server does, with the reason."""
+    return failing(400, f"there is no rule for a reply {asked.reply!r}")
+
+
 class Rules:
     """Answers a request's JSON body, as `ChatServer` wants it."""
 
@@ -56,9 +91,13 @@ class Rules:
 
     def __call__(self, body: dict) -> dict | str | Behaviour:
         asked = read(body)
+        if any(word in asked.text for word in DOCTOR):
+            return _examined(self.sight, asked)
         if asked.tools:
             return calling(tools.seek(self.sight, asked))
         said: dict | str = self.rule(asked)(self.sight, asked)
+        for key in reversed(asked.wrapped):
+            said = {key: said}
         return said
 
     def rule(self, asked: Asked) -> Rule:
@@ -67,7 +106,7 @@ class Rules:
             return tools.tool_call if "action" in asked.fields else tools.seek
         if not asked.reply:
             return tools.master if "<request_grounding>" in asked.text else tools.think
-        return RULES[asked.reply]
+        return RULES.get(asked.reply) or unknown
 
 
 class RuleServer(ChatServer):
@@ -83,10 +122,25 @@ class RuleServer(ChatServer):
         return behaviour
 
 
+class MeteredServer(RuleServer):
+    """The rule server with tokens by the estimate that forecasts use: what is compared is the run, not the counting."""
+
+    def answer(self, headers: Mapping[str, str], body: dict) -> Behaviour:
+        behaviour = super().answer(headers, body)
+        called = sum(text_tokens(f"{name} {arguments}") for name, arguments in behaviour.calls or ())
+        usage = {
+            "prompt_tokens": estimate_tokens(body["messages"]),
+            "completion_tokens": text_tokens(behaviour.content or "") + called,
+        }
+        return replace(behaviour, usage=usage)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--port", type=int, default=8321)
-    with RuleServer(Rules(), port=parser.parse_args().port) as server:
+    parser.add_argument("--metered", action="store_true", help="count tokens as `kinodex --dry-run` estimates them")
+    options = parser.parse_args()
+    with (MeteredServer if options.metered else RuleServer)(Rules(), port=options.port) as server:
         print(f"{MODEL} at {server.base_url}", flush=True)
         threading.Event().wait()
 

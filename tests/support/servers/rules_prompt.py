@@ -19,6 +19,18 @@ _FRAME = re.compile(rf"^frame (\d+) at (-?[\d.]+) s{_CLOCK}(?: of video (\S+))?$
 _ONE_VIDEO = re.compile(rf"^The video lasts [\d.]+ s, from {_TIMES}", re.MULTILINE)
 _VIDEO = re.compile(rf'^- video (\S+) \(".*"\), {_TIMES}$', re.MULTILINE)
 _SEGMENT = re.compile(rf"^- Segment (\d+)(?: of video (\S+))?: {_TIMES}{_CLOCK}([^:\n]*)", re.MULTILINE)
+_JOINT = re.compile(
+    r'^Reply with JSON only, as \{"step": \{(?:"(\w+)": \{)?\.\.\.\}+, with the keys (.*)\.$', re.MULTILINE
+)
+_JOINT_REPLIES = {
+    ("segments", "queries"): "ScoresAndQueries",
+    ("reasoning", "action", "segment", "option", "answer", "evidence"): "Decision",
+    ("reasoning", "option", "answer", "evidence", "confidence"): "Assessment",
+    ("reasoning", "steps", "action"): "Plan",
+    ("reasoning", "action"): "Action",
+    ("reasoning", "action", "option", "answer", "evidence"): "Conclusion",
+}
+"""The class of a reply by its keys."""
 _SCORE = re.compile(r", score ([\d.]+)")
 _NOTE = re.compile(
     rf"^(\d+)\. {_TIMES}(?: of video (\S+))? \(([^()]*?)(?:, confidence ([\d.]+))?\): (.*)$", re.MULTILINE
@@ -62,6 +74,8 @@ class Asked:
     said: tuple[str, ...]
     frames: tuple[Frame, ...]
     tools: frozenset[str]
+    wrapped: tuple[str, ...] = ()
+    """The keys around the reply where one schema serves all requests of a run, the outermost first."""
 
     @property
     def text(self) -> str:
@@ -119,14 +133,28 @@ def read(body: dict) -> Asked:
         text, shown = _split(parts)
         texts.append(text)
         frames += shown
+    name, keys = asked.get("name", ""), frozenset(asked.get("schema", {}).get("properties", ()))
+    wrapped: tuple[str, ...] = ()
+    if name == "Step":
+        name, keys, wrapped = _joint(texts[0])
     return Asked(
-        asked.get("name", ""),
-        frozenset(asked.get("schema", {}).get("properties", ())),
+        name,
+        keys,
         tuple(texts),
         tuple(said),
         tuple(frames),
         callable_tools(body),
+        wrapped,
     )
+
+
+def _joint(text: str) -> tuple[str, frozenset[str], tuple[str, ...]]:
+    """The class of the reply that is due, its keys, and the keys around it, as the end of the prompt says."""
+    found = _JOINT.search(text)
+    if found is None:
+        raise ValueError(f"no line says which reply is due: {text[-300:]!r}")
+    keys = tuple(re.findall(r'"(\w+)"', re.sub(r"\([^)]*\)", "", found[2])))
+    return _JOINT_REPLIES[keys], frozenset(keys), ("step", found[1]) if found[1] else ("step",)
 
 
 def _split(parts: list[dict]) -> tuple[str, list[Frame]]:

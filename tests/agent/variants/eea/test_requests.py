@@ -9,7 +9,8 @@ import pytest
 from agent.core.question import Question, Segment, Video
 from agent.errors import InvalidReply
 from agent.prompts.render import render
-from agent.variants.eea.requests import ScoreAndPropose, ScoresAndQueries
+from agent.requests.tree import ScoresAndQueries
+from agent.variants.eea.requests import ScoreAndPropose
 
 FILM = Video("a" * 32, "film", 0.0, 100.0)
 ASKING = ScoreAndPropose(

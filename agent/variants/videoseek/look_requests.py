@@ -68,12 +68,13 @@ class Finding(Reasoned):
         return {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value
 
 
-@dataclass(frozen=True, kw_only=True)
-class OverviewVideo(Request[DescribedFrames]):
-    """Describe each of some frames of a whole video (Figure 6a); `subtitles` are all of the video."""
+S = TypeVar("S", DescribedFrames, SkimmedFrames)
 
-    Reply = DescribedFrames
-    template: ClassVar[str] = "videoseek_overview"
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest(Request[S]):
+    """A description of each of some frames of a range, in small pictures; frames that are left out are asked for."""
+
     role: ClassVar[str] = "vision"
     image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
     temperature: ClassVar[float] = 1.0
@@ -85,52 +86,40 @@ class OverviewVideo(Request[DescribedFrames]):
     def bounds(self) -> Bounds:
         return {"frames": exactly(len(self.frames))}
 
-    def example(self) -> Mapping[str, Any]:
-        return {"frames": _example_frames(self.frames)}
-
-    def check(self, reply: DescribedFrames) -> None:
+    def check(self, reply: S) -> None:
         _check_described(self.frames, reply.frames)
 
-    def missing(self, reply: DescribedFrames) -> Self | None:
+    def missing(self, reply: S) -> Self | None:
         rest = missing_frames(self.frames, _numbers(reply.frames))
         return replace(self, frames=rest) if rest else None
 
-    def join(self, reply: DescribedFrames, rest: DescribedFrames) -> DescribedFrames:
+    def join(self, reply: S, rest: S) -> S:
         return reply.model_copy(update=_join(self.frames, reply.frames, rest.frames))
 
 
 @dataclass(frozen=True, kw_only=True)
-class SkimRange(Request[SkimmedFrames]):
+class OverviewVideo(LookRequest[DescribedFrames]):
+    """Describe each of some frames of a whole video (Figure 6a); `subtitles` are all of the video."""
+
+    Reply = DescribedFrames
+    template: ClassVar[str] = "videoseek_overview"
+
+    def example(self) -> Mapping[str, Any]:
+        return {"frames": _example_frames(self.frames)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkimRange(LookRequest[SkimmedFrames]):
     """Describe each of some frames of a long range, and how it bears on `query` (Figure 6b)."""
 
     Reply = SkimmedFrames
     template: ClassVar[str] = "videoseek_skim"
-    role: ClassVar[str] = "vision"
-    image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
-    temperature: ClassVar[float] = 1.0
-    videos: tuple[Video, ...]
-    segment: Segment
     query: str
-    subtitles: tuple[Note, ...]
-    frames: tuple[ShownFrame, ...]
-
-    def bounds(self) -> Bounds:
-        return {"frames": exactly(len(self.frames))}
 
     def example(self) -> Mapping[str, Any]:
         relevant = ("the ball is in play, so it has not gone yet", None)
         frames = _example_frames(self.frames)
         return {"frames": [{**each, "relevant": relevant[at % len(relevant)]} for at, each in enumerate(frames)]}
-
-    def check(self, reply: SkimmedFrames) -> None:
-        _check_described(self.frames, reply.frames)
-
-    def missing(self, reply: SkimmedFrames) -> Self | None:
-        rest = missing_frames(self.frames, _numbers(reply.frames))
-        return replace(self, frames=rest) if rest else None
-
-    def join(self, reply: SkimmedFrames, rest: SkimmedFrames) -> SkimmedFrames:
-        return reply.model_copy(update=_join(self.frames, reply.frames, rest.frames))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,27 +86,24 @@ class ToolCall(Reply):
         return blank | {key: each for key, each in _given(call).items() if not says_nothing(each)}
 
 
-class Plan(Reasoned):
+class _Step(Reasoned):
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return _lower(value) if isinstance(value, Mapping) else value
+
+
+class Plan(_Step):
     """The steps P_t, in words, and the tool call of the first one."""
 
     steps: list[str] = Field(description="what to find out and how, one tool call a step")
     action: ToolCall = Field(description="the tool call of the first step")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return _lower(value) if isinstance(value, Mapping) else value
 
-
-class Action(Reasoned):
+class Action(_Step):
     """A tool call without a plan of its own."""
 
     action: ToolCall = Field(description="the tool call")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return _lower(value) if isinstance(value, Mapping) else value
 
 
 class Clause(Reply):
@@ -237,11 +234,10 @@ class Assess(BankRequest[Assessment]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreatePlan(BankRequest[Plan]):
-    """Plan how to find what the bank lacks, and call the first tool (section 3.3, action 1)."""
+class PlanRequest(BankRequest[Plan]):
+    """A plan, and the call of its first step, after an assessment that was not sure enough."""
 
     Reply = Plan
-    template: ClassVar[str] = "videoagent2_create_plan"
     joint_name: ClassVar[str] = "plan"
     doubt: str
     """What the assessment thought."""
@@ -260,28 +256,20 @@ class CreatePlan(BankRequest[Plan]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdjustPlan(BankRequest[Plan]):
+class CreatePlan(PlanRequest):
+    """Plan how to find what the bank lacks, and call the first tool (section 3.3, action 1)."""
+
+    template: ClassVar[str] = "videoagent2_create_plan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjustPlan(PlanRequest):
     """Change the `plan` by what was found and how sure that is, and call the next tool (section 3.3, action 2)."""
 
-    Reply = Plan
     template: ClassVar[str] = "videoagent2_adjust_plan"
-    joint_name: ClassVar[str] = "plan"
     plan: tuple[str, ...]
-    doubt: str
     confidence: float
     """That of the answer so far, 0 to 5."""
-    toolbox: Toolbox
-
-    def bounds(self) -> Bounds:
-        return {"steps": {"minItems": 1}, **call_bounds(self.videos)}
-
-    def example(self) -> Mapping[str, Any]:
-        why = "The ball is kicked in the first part; where it comes to lie must show right after."
-        return {"reasoning": why, "steps": ["caption the seconds after the kick"], "action": example_call(self.videos)}
-
-    def check(self, reply: Plan) -> None:
-        check_plan(reply.steps)
-        check_call(reply.action, self.videos)
 
 
 @dataclass(frozen=True, kw_only=True)

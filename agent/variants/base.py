@@ -51,13 +51,17 @@ def check_at_least(parameters: Any, **least: float) -> None:
             raise BadSettings(f"got {name}={getattr(parameters, name)}; it is at least {low}")
 
 
+LEAST_LIKENESS = 0.6
+"""Of a name that is offered in the place of an unknown one: a slip of the pen, not a name that shares a few letters."""
+
+
 def with_settings(parameters: P, settings: Mapping[str, Any]) -> P:
     """Set some parameters, from text or values; raises `BadSettings` for unknown names and values that do not fit."""
     kinds = typing.get_type_hints(type(parameters))
     values = {}
     for name, value in settings.items():
         if name not in kinds:
-            near = difflib.get_close_matches(name, kinds, n=1, cutoff=0.4) or sorted(kinds)
+            near = difflib.get_close_matches(name, kinds, n=1, cutoff=LEAST_LIKENESS) or sorted(kinds)
             raise BadSettings(f"there is no parameter {name!r}; {_offer(near)}")
         try:
             values[name] = TypeAdapter(kinds[name]).validate_python(value)

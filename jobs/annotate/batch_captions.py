@@ -96,7 +96,8 @@ def caption_by_batches(
 @contextmanager
 def job_folder(root: Path, library: Library, role: Role, frames_a_segment: int, limits: Limits) -> Iterator[JobFolder]:
     """Open the folder of the jobs that caption a library; raises `UsageError` if another process has it."""
-    task = json.dumps([library.uri, role.model, role.base_url, frames_a_segment])
+    place = str(Path(library.uri).resolve()) if "://" not in library.uri else library.uri
+    task = json.dumps([place, role.model, role.base_url, frames_a_segment])
     path = root / hashlib.sha256(task.encode()).hexdigest()[:16]
     path.mkdir(parents=True, exist_ok=True)
     with (path / "lock").open("w") as lock:

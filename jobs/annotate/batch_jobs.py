@@ -191,8 +191,8 @@ def _named(job: Job, client: openai.OpenAI) -> Batch | None:
         passed.add(each.id)
         if len(passed) > MOST_LISTED:
             raise BatchFailed(
-                f"{client.base_url} lists more than {MOST_LISTED:,} batches, and none of them is the one to go on with; "
-                "if its list does not end, leave out --batch-api"
+                f"{client.base_url} lists more than {MOST_LISTED:,} batches, and none of them is the one to go on "
+                "with; if its list does not end, leave out --batch-api"
             )
     return None
 

@@ -123,7 +123,8 @@ def pair_plot(report: EvalReport) -> Iterator[Plot]:
         return
     caption = (
         f"{scale_of(report).name} of the first less that of the second on the same questions, with 95 % confidence "
-        "intervals. An interval that touches 0 is grey: that difference may be chance."
+        "intervals (none with too few videos). A difference without one, or whose one touches 0, is grey: it may be "
+        "chance."
     )
     if len(pairs) < len(report.pairs):
         caption += f" The first {len(pairs)} of {len(report.pairs)} pairs; the table has all."

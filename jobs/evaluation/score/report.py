@@ -21,7 +21,7 @@ from jobs.evaluation.run.run_folder import REPORT, IndexCost, Run, RunPlan, firs
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender, has_answer
-from jobs.evaluation.score.statistics import Estimate, Spread, estimate, exact_p_value, p_value, spread
+from jobs.evaluation.score.statistics import Estimate, Spread, difference, estimate, exact_p_value, p_value, spread
 from jobs.evaluation.score.support import evidence_suffices, right_without_evidence
 
 COSTS: Mapping[str, Callable[[SampleResult], float]] = {
@@ -119,7 +119,8 @@ class Standing:
 class Pair:
     """Two systems on the same questions: mean of a's score less b's, clustered by video, and counts of right answers.
 
-    `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had, as with few videos.
+    `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had, as with few videos, where
+    `difference` has no interval either: the counts and the exact test are what is left.
     `exact_p_value` is McNemar's, of the questions that one alone answered. A judged answer is right with 2 of 3 or
     more.
     """
@@ -281,11 +282,11 @@ def pair(a: str, b: str, results_a: Iterable[ScoredResult], results_b: Iterable[
     others = {each.item.item_id: _score(each) for each in results_b if each.score is not None}
     both = [each for each in results_a if each.score is not None and each.item.item_id in others]
     scores = [(_score(each), others[each.item.item_id]) for each in both]
-    difference = estimate([one - other for one, other in scores], [each.item.video for each in both], -1.0, 1.0)
+    found = difference([one - other for one, other in scores], [each.item.video for each in both])
     right = [(one > 0.5, other > 0.5) for one, other in scores]
     both_right, only_a, only_b, neither = map(right.count, ((True, True), (True, False), (False, True), (False, False)))
     exact = exact_p_value(only_a, only_b)
-    return Pair(a, b, difference, p_value(difference), both_right, only_a, only_b, neither, exact)
+    return Pair(a, b, found, p_value(found), both_right, only_a, only_b, neither, exact)
 
 
 def by_group(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimate]]:

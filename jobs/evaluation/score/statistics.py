@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ ROUNDING = 1e-12
 FEW_VIDEOS = 20
 """With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
 LEAST_VIDEOS = 8
-"""With fewer clusters there is no clustered p-value."""
+"""With fewer clusters a difference has neither a clustered p-value nor a clustered interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Estimate:
     """A mean over questions with its standard error clustered by video, and a 95 % confidence interval.
 
     `error` is None where there are fewer than two clusters or all of them agree; `low` and `high` are None with fewer
-    than two clusters, and for a difference in which all agree. Over 0 questions (nothing that could be scored) the mean
-    is 0 and says nothing.
+    than two clusters, and for a difference in which all agree, or of fewer than `LEAST_VIDEOS` clusters. Over 0
+    questions (nothing that could be scored) the mean is 0 and says nothing.
     """
 
     mean: float
@@ -87,6 +87,15 @@ def estimate(values: Sequence[float], clusters: Sequence[Hashable], lowest: floa
     else:
         return Estimate(mean, None, None, None, len(values), count)
     return Estimate(mean, error or None, low, high, len(values), count)
+
+
+def difference(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+    """Estimate a mean difference between -1 and 1; with fewer than `LEAST_VIDEOS` clusters without error and interval.
+
+    The clustered interval and the clustered p-value are one statement, and too few clusters allow neither.
+    """
+    found = estimate(values, clusters, -1.0, 1.0)
+    return found if found.clusters >= LEAST_VIDEOS else replace(found, error=None, low=None, high=None)
 
 
 def share_interval(share: float, error: float, questions: int, clusters: int) -> tuple[float, float]:

@@ -16,6 +16,8 @@ def test_parameters_are_set_by_name_and_checked():
     )
     with pytest.raises(BadSettings, match="no parameter 'frame'; did you mean 'frames'"):
         with_settings(defaults, {"frame": "4"})
+    with pytest.raises(BadSettings, match="no parameter 'foo'; the parameters are "):
+        with_settings(defaults, {"foo": "3"})
     with pytest.raises(BadSettings, match="got frames='many'; Input should be a valid integer"):
         with_settings(defaults, {"frames": "many"})
     with pytest.raises(BadSettings, match="got anchor_frames=9 of frames=6"):

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
-from jobs.annotate.batch_jobs import STATE
+from jobs.annotate.batch_captions import job_folder
+from jobs.annotate.batch_jobs import STATE, UNCHANGED
+from jobs.annotate.captions import Captions
 from tests.support.command import Kinodex, json_of
 from tests.support.servers.batch_server import USAGE, BatchServer, serving
 
@@ -114,3 +116,16 @@ def test_no_server_and_no_batch_api_are_said_in_a_line(kinodex: Kinodex, library
         assert ran.code == 3 and "has no Batch API" in ran.err and "leave out --batch-api" in ran.err
     ran = kinodex(*options(library, server))
     assert ran.code == 5 and "nobody answers at" in ran.err
+
+
+def test_the_jobs_of_a_library_are_found_by_any_of_its_paths(library: Library, tmp_path: Path) -> None:
+    """`a/../lib` and a link are the same library: else its batches would be sent and paid for twice."""
+    place, link = Path(library.uri), tmp_path / "link"
+    link.symlink_to(place)
+    role = Captions("tester", "http://127.0.0.1:1/v1").role
+    folders = []
+    for path in (str(place), str(place.parent / "a" / ".." / place.name), str(link)):
+        (place.parent / "a").mkdir(exist_ok=True)
+        with job_folder(tmp_path / "batches", Library.open(path), role, 4, UNCHANGED) as folder:
+            folders.append(folder.path)
+    assert len(set(folders)) == 1

@@ -172,10 +172,9 @@ def test_pairs_are_on_the_questions_that_both_answered() -> None:
     (pair,) = report.pairs
     assert (pair.a, pair.b) == ("eea", "vca")
     assert (pair.both, pair.only_a, pair.only_b, pair.neither) == (1, 2, 0, 1)
-    # Differences 0 1 | 1 | 0 with mean 0.5: sums of deviations 0, 0.5, -0.5; 3 / 2 * 0.5 / 16.
-    assert pair.difference.mean == 0.5
-    assert pair.difference.error == pytest.approx((1.5 * 0.5 / 16) ** 0.5)
+    assert (pair.difference.mean, pair.difference.questions, pair.difference.clusters) == (0.5, 4, 3)
     assert (pair.p_value, pair.exact_p_value) == (None, 0.5), "of three videos there is no clustered p"
+    assert (pair.difference.low, pair.difference.high, pair.difference.error) == (None, None, None), "nor an interval"
     assert [each.name for each in report.standings] == ["eea", "vca"]
     assert not report.complete
 

@@ -13,6 +13,7 @@ from scipy import stats
 from jobs.evaluation.score.statistics import (
     LEAST_VIDEOS,
     clustered_error,
+    difference,
     estimate,
     exact_p_value,
     p_value,
@@ -42,6 +43,17 @@ def test_with_as_many_questions_a_video_it_is_the_t_test_of_the_videos_means(vid
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
     assert p_value(found) == (None if videos < LEAST_VIDEOS else pytest.approx(expected.pvalue))
     assert (found.questions, found.clusters) == (videos * each, videos)
+
+
+@pytest.mark.parametrize("videos", [2, LEAST_VIDEOS - 1, LEAST_VIDEOS, 30])
+def test_a_difference_has_a_clustered_interval_where_it_has_a_clustered_p(videos: int) -> None:
+    values = np.random.default_rng(1).integers(-1, 2, 3 * videos).astype(float).tolist()
+    found = difference(values, clusters(videos, 3))
+    enough = videos >= LEAST_VIDEOS
+    assert found.mean == pytest.approx(fmean(values))
+    assert [each is not None for each in (found.low, found.high, found.error, p_value(found))] == [enough] * 4
+    whole = estimate(values, clusters(videos, 3), -1.0, 1.0)
+    assert whole.low is not None and (not enough or found == whole)
 
 
 def test_by_hand_with_videos_of_different_sizes() -> None:

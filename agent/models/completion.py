@@ -101,6 +101,13 @@ def parse_completion(body: object) -> Completion:
     )
 
 
+def thoughts_field(body: object) -> str:
+    """Find the field in which a server's answer has the model's thoughts beside its reply; "" if it has none."""
+    message = _Body.model_validate(body).choices[0].message
+    fields = {"reasoning_content": message.reasoning_content, "reasoning": message.reasoning}
+    return next((name for name, said in fields.items() if isinstance(said, str) and said.strip()), "")
+
+
 def _usage(sent: object) -> _Usage:
     """The usage that a server sends; an empty one if it sends none or makes no sense."""
     try:

@@ -63,7 +63,7 @@ class Endpoint:
 
     def __init__(self, role: Role, send: Send | None = None) -> None:
         self.role = role
-        self._send = send or self._post
+        self._send = send or self.post
         self.form = AcceptedForm(role)
         self._key = api_key(role)
         self._listed = False
@@ -118,7 +118,8 @@ class Endpoint:
             except openai.APIConnectionError as error:
                 raise provider_errors.connection_error(self.role, error) from error
 
-    async def _post(self, body: dict[str, object]) -> object:
+    async def post(self, body: dict[str, object]) -> object:
+        """Post the body of a request for a completion once; gives the answer as JSON values."""
         # Not `chat.completions.create`, which checks every part of every message: that doubles the time.
         answer: object = await self._client.post("/chat/completions", body=body, cast_to=object)
         return answer

@@ -97,16 +97,46 @@ def _ask_and_show(
     import asyncio
 
     from agent.errors import NoUsableReply
-    from agent.variants.registry import find_variant
-    from jobs.model_choice import check_known_world
 
-    if find_variant(run.agent).roles:
-        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
+    _check_world(environment, choice, run)
     options.announce(choice)
     answer = asyncio.run(_answer(query, environment, choice, run, quiet=as_json))
     _show(answer, query, environment, run.trace, as_json=as_json)
     if answer.senseless:
         raise NoUsableReply(answer.reason)
+
+
+def _check_world(environment: Environment, choice: ModelChoice, run: _RunOptions) -> None:
+    from agent.variants.registry import find_variant
+    from jobs.model_choice import check_known_world
+
+    if find_variant(run.agent).roles:
+        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
+
+
+def _check_writable(trace: Path | None) -> None:
+    """Refuse a trace that could not be written, without writing it."""
+    import errno
+    import os
+
+    if trace is None:
+        return
+    place = trace if trace.exists() else trace.parent
+    if trace.is_dir():
+        problem = errno.EISDIR
+    elif not place.exists():
+        problem = errno.ENOENT
+    elif not os.access(place, os.W_OK) or (place != trace and not place.is_dir()):
+        problem = errno.EACCES if place.is_dir() or place == trace else errno.ENOTDIR
+    else:
+        return
+    raise _unwritable(trace, os.strerror(problem))
+
+
+def _unwritable(trace: Path, problem: str | None) -> Exception:
+    from jobs.errors import UsageError
+
+    return UsageError(f"cannot write the trace {trace}: {problem}; give another file")
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:
@@ -132,12 +162,19 @@ def _show_forecast(
     question: Question, environment: Environment, choice: ModelChoice, run: _RunOptions, as_json: bool
 ) -> None:
     from dataclasses import asdict
+    from pathlib import Path
 
     from agent.trace.followup import read_prior_evidence
+    from agent.trace.replay_model import ReplayModel
     from jobs.console.output import print_json
     from jobs.forecast.forecast import table
     from jobs.forecast.run import forecast_question
+    from jobs.model_choice import REPLAY
 
+    _check_world(environment, choice, run)
+    if choice.is_replay:
+        ReplayModel(Path(choice.model.removeprefix(REPLAY)))
+    _check_writable(run.trace)
     prior = None if run.follows is None else read_prior_evidence(run.follows, environment)
     forecast = forecast_question(question, environment, choice, run.agent, run.settings, run.budget, run.rules, prior)
     if as_json:
@@ -158,7 +195,6 @@ async def _answer(
     from agent.variants.base import with_settings
     from jobs.console.output import console
     from jobs.console.tree_view import TreeView
-    from jobs.errors import UsageError
     from jobs.model_choice import chosen_models
 
     parameters = with_settings(default_parameters(run.agent, environment), run.settings)
@@ -169,7 +205,7 @@ async def _answer(
             try:
                 watchers.append(stack.enter_context(trace_to(run.trace)))
             except OSError as error:
-                raise UsageError(f"cannot write the trace {run.trace}: {error.strerror}; give another file") from error
+                raise _unwritable(run.trace, error.strerror) from error
 
         def on_event(event: Event) -> None:
             for watcher in watchers:

@@ -1,10 +1,12 @@
-"""An OpenAI-compatible endpoint, tried with five small requests: a reply, a picture, several, a JSON schema, a tool."""
+"""An OpenAI-compatible endpoint, tried with six small requests: a reply, a picture, several, a JSON schema, a tool,
+and a system message."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +15,7 @@ from agent.core.protocol import ShownFrame
 from agent.errors import InvalidReply, ModelError, ModelUnknown
 from agent.models import provider_errors
 from agent.models.accepted_form import CompletionRequest
+from agent.models.completion import thoughts_field
 from agent.models.endpoint import Endpoint
 from agent.models.role_config import Role, api_key, read_roles
 from agent.models.structured_output import json_values
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 SECTION = "endpoint"
 CHAT, LISTING = "chat", "model list"
 USAGE, IMAGES, SEVERAL, SCHEMA, TOOLS = ABILITIES = "usage", "images", "several images", "json_schema", "tools"
+SYSTEM, THOUGHTS = SPEAKERS = "system role", "thoughts"
 MAX_TOKENS = 512
 """Models that think before they answer need some."""
 TIMEOUT_S = 60.0
@@ -73,12 +77,12 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
             tried = await _try_chat(endpoint)
             for attempt in (_try_image, _try_images, _try_schema, _try_tool):
                 tried.append(await attempt(endpoint))
-            return [listed, *tried]
+            return [listed, *tried, *await _try_speakers(endpoint)]
         finally:
             await endpoint.close()
     except ModelError as error:
         todo = "fix that and run this again"
-        untried = (CheckResult(SECTION, name, "missing", "not tried", todo) for name in ABILITIES)
+        untried = (CheckResult(SECTION, name, "missing", "not tried", todo) for name in (*ABILITIES, *SPEAKERS))
         return [CheckResult(SECTION, CHAT, "broken", str(error), todo), *untried]
 
 
@@ -171,6 +175,45 @@ async def _try_tool(endpoint: Endpoint) -> CheckResult:
     if not reply.calls:
         return CheckResult(SECTION, TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", todo)
     return CheckResult(SECTION, TOOLS, "ok", f"called {_quoted(reply)}")
+
+
+async def _try_speakers(endpoint: Endpoint) -> list[CheckResult]:
+    """Try a message of the role "system", and look for thoughts beside the reply.
+
+    kinodex sends no such message, so a server that takes none loses nothing; other tools may need to know.
+    """
+    user = user_message(ECHO, (), None)
+    request = CompletionRequest([{"role": "system", "content": "Be brief."}, user], ProbeReply, 0.0, "text")
+    system = CheckResult(SECTION, SYSTEM, "ok", "takes a system message; kinodex sends none")
+    try:
+        answer = await _raw_answer(endpoint, request)
+    except ModelError as error:
+        message = f"takes no system message ({error})"
+        system = CheckResult(SECTION, SYSTEM, "missing", message, "nothing: kinodex sends none")
+        try:
+            answer = await _raw_answer(endpoint, replace(request, messages=[user]))
+        except ModelError as second:
+            return [system, CheckResult(SECTION, THOUGHTS, "missing", str(second))]
+    return [system, _find_thoughts(answer)]
+
+
+async def _raw_answer(endpoint: Endpoint, request: CompletionRequest) -> object:
+    """Complete a request; gives the server's answer as it was sent."""
+    answers: list[object] = []
+
+    async def send(body: dict[str, object]) -> object:
+        answers.append(await endpoint.post(body))
+        return answers[-1]
+
+    await Endpoint(endpoint.role, send).complete(request)
+    return answers[-1]
+
+
+def _find_thoughts(answer: object) -> CheckResult:
+    if not (name := thoughts_field(answer)):
+        return CheckResult(SECTION, THOUGHTS, "ok", "returns none beside the reply")
+    said = f"returns them in {name}: kinodex reads a reply there if there is none beside them"
+    return CheckResult(SECTION, THOUGHTS, "ok", f"{said}; max_tokens has to hold both")
 
 
 def _picture(colour: str = COLOUR) -> ShownFrame:

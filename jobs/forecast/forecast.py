@@ -47,8 +47,8 @@ def add_up(forecasts: Sequence[Forecast]) -> Forecast:
     return Forecast("all", sum(each.questions for each in forecasts), **sums, basis="")
 
 
-def table(forecasts: Sequence[Forecast], unit: str = "questions") -> str:
-    """Write forecasts as Markdown, for people; `unit` is the heading of `questions`."""
+def table(forecasts: Sequence[Forecast], unit: str = "questions", advice: str = "") -> str:
+    """Write forecasts as Markdown, for people; `unit` is the heading of `questions`, `advice` a last sentence."""
     rows = [*forecasts, *([add_up(forecasts)] if len(forecasts) > 1 else [])]
     lines = [
         f"| | {unit} | calls | frames | tokens in | tokens out | cost | from |",
@@ -60,6 +60,6 @@ def table(forecasts: Sequence[Forecast], unit: str = "questions") -> str:
         ),
         "",
         "Expected; nothing was sent. Tokens of a rehearsal are estimates: four characters a token, pictures by "
-        "OpenAI's tiles. `--limit 10` without --dry-run gives a past run, whose figures are better.",
+        f"OpenAI's tiles. {advice}".strip(),
     ]
     return "\n".join(lines)

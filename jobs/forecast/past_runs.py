@@ -6,11 +6,13 @@ from pathlib import Path
 
 from agent.core.budget import Ledger
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import PLAN, RunPlan, read_plan, read_results
+from jobs.evaluation.run.run_folder import PLAN, RunPlan, comparable, read_plan, read_results
 from jobs.evaluation.run.systems import System
 
 LEAST_QUESTIONS = 5
 """Fewer questions than these say too little of a run."""
+ALIKE = ("library", "models", "budget", "rules", "subtitles")
+"""Fields of a plan on which the costs of a question depend; `rules` with the calls of --verify."""
 
 
 def past_ledgers(out: Path, plan: RunPlan, system: System) -> tuple[list[Ledger], str]:
@@ -44,5 +46,5 @@ def _plan(folder: Path) -> RunPlan | None:
 
 
 def _asks_alike(past: RunPlan, now: RunPlan, system: System) -> bool:
-    same = all(getattr(past, name) == getattr(now, name) for name in ("library", "models", "budget", "subtitles"))
+    same = all(comparable(past, name) == comparable(now, name) for name in ALIKE)
     return same and system in past.contenders

@@ -28,6 +28,8 @@ __all__ = [
     "subset",
 ]
 
+BETTER = "`--limit 10` without --dry-run gives a past run, whose figures are better."
+
 
 def choose_models(
     model: str,
@@ -71,7 +73,7 @@ def run(
         from jobs.forecast.forecast import table
         from jobs.forecast.run import forecast_run
 
-        print(table(forecast_run(request, context, out)))
+        print(table(forecast_run(request, context, out), advice=BETTER))
         return
     from jobs.cli.eval.report import report
 

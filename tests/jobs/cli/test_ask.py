@@ -116,3 +116,17 @@ def test_bad_models(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch
     roles = tmp_path / "roles.toml"
     roles.write_text('[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1\n')
     bad(kinodex, *ask, "--models", roles, code=5, says="127.0.0.1:9")
+
+
+def test_a_dry_run_refuses_what_the_run_would(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    asking = ("ask", library, "What appears?", "--video", "film-01")
+    nowhere = tmp_path / "nowhere" / "trace.jsonl"
+    cases = (("--model", f"replay:{nowhere}"), ("--trace", nowhere), ("--trace", tmp_path))
+    for options in cases:
+        real, dry = kinodex(*asking, *options), kinodex(*asking, *options, "--dry-run")
+        assert real.code == dry.code == 2
+        assert dry.error_line == real.error_line
+    good = kinodex(*asking, "--dry-run", "--trace", tmp_path / "trace.jsonl")
+    assert good.code == 0 and "| eea | 1 |" in good.out
+    assert "--limit" not in good.out, "`ask` has no such option"
+    assert not (tmp_path / "trace.jsonl").exists()

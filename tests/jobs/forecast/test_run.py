@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget, Ledger
 from agent.errors import NeedsLanguage
 from agent.models.openai_compatible import OpenAIModel
-from agent.prompts.token_estimate import estimate_tokens, text_tokens
 from agent.variants.registry import VARIANTS
 from jobs.forecast.forecast import COSTS, Forecast
 from jobs.forecast.rehearsal import Rehearsal, rehearse
@@ -24,24 +22,10 @@ from jobs.forecast.unwritten import without_writing
 from jobs.model_choice import ModelChoice, endpoint_roles
 from tests.support.command import Kinodex
 from tests.support.libraries.sketch_library import SketchLibrary, draw_library
-from tests.support.servers.chat_server import Behaviour
-from tests.support.servers.rule_server import MODEL, Rules, RuleServer
+from tests.support.servers.rule_server import MODEL, MeteredServer, Rules, RuleServer
 
 NEAR = 1.5
 PRICES = 2.5, 10.0
-
-
-class MeteredServer(RuleServer):
-    """The rule server with tokens by the estimate that forecasts use: what is compared is the run, not the counting."""
-
-    def answer(self, headers: Mapping[str, str], body: dict) -> Behaviour:
-        behaviour = super().answer(headers, body)
-        called = sum(text_tokens(f"{name} {arguments}") for name, arguments in behaviour.calls or ())
-        usage = {
-            "prompt_tokens": estimate_tokens(body["messages"]),
-            "completion_tokens": text_tokens(behaviour.content or "") + called,
-        }
-        return replace(behaviour, usage=usage)
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +108,11 @@ def test_many_questions_are_rehearsed_in_part(sketches: SketchLibrary) -> None:
     assert one.calls < ten.calls < 10 * one.calls
 
 
+def calls(forecast: str) -> int:
+    """Read the calls of eea from a printed forecast."""
+    return int(next(line for line in forecast.splitlines() if line.startswith("| eea ")).split("|")[3].replace(",", ""))
+
+
 @pytest.mark.slow
 def test_a_past_run_is_the_better_basis(
     kinodex: Kinodex, folder: Path, sketches: SketchLibrary, tmp_path: Path
@@ -136,6 +125,10 @@ def test_a_past_run_is_the_better_basis(
     assert kinodex(*run, "--out", tmp_path / "old").code == 0
     second = kinodex(*run, "--out", tmp_path / "new", "--dry-run")
     assert "| past run old |" in second.out
+    assert "`--limit 10` without --dry-run" in second.out
+    verified = kinodex(*run, "--out", tmp_path / "other", "--verify", "--dry-run")
+    assert "| rehearsal |" in verified.out, "a run without --verify says nothing of its calls"
+    assert calls(verified.out) > calls(first.out)
     done = kinodex(*run, "--out", tmp_path / "old", "--dry-run")
     assert "| eea | 0 | 0 | 0 | 0 | 0 |" in done.out
 

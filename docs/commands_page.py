@@ -35,8 +35,9 @@ Named = tuple[str, TyperCommand]
 def _leaves(command: object, name: str) -> Iterator[Named]:
     """Commands without subcommands under their full names, in the order of `--help`."""
     if isinstance(command, TyperGroup):
-        for part, below in command.commands.items():
-            yield from _leaves(below, f"{name} {part}")
+        context = Context(command, info_name=name)
+        for part in command.list_commands(context):
+            yield from _leaves(command.get_command(context, part), f"{name} {part}")
     elif isinstance(command, TyperCommand):
         yield name, command
 

@@ -4,27 +4,71 @@ from __future__ import annotations
 
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
-from typing import Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from jobs.cli import add as add_command
-from jobs.cli import agents as agents_command
-from jobs.cli import ask as ask_command
-from jobs.cli import bench as bench_command
-from jobs.cli import doctor as doctor_command
-from jobs.cli import import_text as import_command
-from jobs.cli import ingest as ingest_command
-from jobs.cli import library as library_commands
-from jobs.cli import maintain as maintain_command
-from jobs.cli import mcp as mcp_command
-from jobs.cli import remove as remove_command
-from jobs.cli import sample as sample_command
-from jobs.cli import search as search_command
-from jobs.cli import train as train_command
-from jobs.cli import view as view_command
-from jobs.cli.eval import app as eval_command
 from jobs.cli.options.ingest import spread_ray
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context
+
+COMMANDS = {
+    "sample": "jobs.cli.sample:sample",
+    "ingest": "jobs.cli.ingest:ingest",
+    "info": "jobs.cli.library:info",
+    "report": "jobs.cli.library:report",
+    "view": "jobs.cli.view:view",
+    "search": "jobs.cli.search:search",
+    "frames": "jobs.cli.library:frames",
+    "maintain": "jobs.cli.maintain:maintain",
+    "doctor": "jobs.cli.doctor:doctor",
+    "ask": "jobs.cli.ask:ask",
+    "agents": "jobs.cli.agents:agents",
+    "mcp": "jobs.cli.mcp:mcp",
+    "demo": "jobs.cli.sample:demo",
+    "rollouts": "jobs.cli.train:rollouts",
+    "eval": "jobs.cli.eval.app:app",
+    "add": "jobs.cli.add:app",
+    "import": "jobs.cli.import_text:app",
+    "remove": "jobs.cli.remove:app",
+    "bench": "jobs.cli.bench:app",
+    "train": "jobs.cli.train:app",
+}
+"""Where each command or group of commands is, in the order of `--help`: the module, and its name there."""
+
+
+class Commands(TyperGroup):
+    """All commands; the module of one is imported when it is first used, so that no command pays for the others."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The names of all commands, in the order of `--help`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """The command or group of a name; None if there is none: then all are imported, for the names that are near."""
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                self.add_command(_load(name), name)
+        return super().get_command(ctx, cmd_name)
+
+
+def _load(name: str) -> Command:
+    """Import the command or group of a name."""
+    module, _, attribute = COMMANDS[name].partition(":")
+    found = getattr(import_module(module), attribute)
+    holder = typer.Typer(add_completion=False)
+    holder.callback()(lambda: None)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    group = get_command(holder)
+    assert isinstance(group, TyperGroup)
+    return group.commands[name]
 
 
 def _show_version(requested: bool) -> None:
@@ -38,10 +82,7 @@ def _show_version(requested: bool) -> None:
 UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
 """Errors of a write that are no fault of the program: a full disk, or one that is read-only."""
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 @app.callback()
@@ -53,28 +94,6 @@ def kinodex(
     """Index a video library once, then answer questions about it for the price of a few frames."""
 
 
-app.command("sample")(sample_command.sample)
-app.command("ingest")(ingest_command.ingest)
-app.command("info")(library_commands.info)
-app.command("report")(library_commands.report)
-app.command("view")(view_command.view)
-app.command("search")(search_command.search)
-app.command("frames")(library_commands.frames)
-app.command("maintain")(maintain_command.maintain)
-app.command("doctor")(doctor_command.doctor)
-app.command("ask")(ask_command.ask)
-app.command("agents")(agents_command.agents)
-app.command("mcp")(mcp_command.mcp)
-app.add_typer(eval_command.app, name="eval")
-app.command("demo")(sample_command.demo)
-app.add_typer(add_command.app, name="add")
-app.add_typer(import_command.app, name="import")
-app.add_typer(remove_command.app, name="remove")
-app.command("rollouts")(train_command.rollouts)
-app.add_typer(bench_command.app, name="bench")
-app.add_typer(train_command.app, name="train")
-
-
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from index.errors import KinodexError
@@ -83,7 +102,7 @@ def main() -> None:
     from pipeline.errors import PipelineError
 
     try:
-        app(eval_command.with_run(spread_ray(sys.argv[1:])))
+        app(_spelt_out(sys.argv[1:]))
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
@@ -105,6 +124,15 @@ def main() -> None:
         if done.code == INTERRUPTED:  # typer turns a KeyboardInterrupt into this, without a message
             print(f"interrupted: {_left_by(sys.argv[1:])}", file=sys.stderr)
         raise
+
+
+def _spelt_out(arguments: list[str]) -> list[str]:
+    """A command line with its short forms written out: `eval BENCHMARK` and `--ray ADDRESS`."""
+    if arguments[:1] == ["eval"]:
+        from jobs.cli.eval.app import with_run
+
+        arguments = with_run(arguments)
+    return spread_ray(arguments)
 
 
 def _left_by(arguments: list[str]) -> str:

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from jobs.cli.eval.app import with_run
-from jobs.cli.main import app
+from jobs.cli.main import COMMANDS, app
 from jobs.cli.options.ingest import spread_ray
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,10 @@ def commands(line: str) -> Iterator[list[str]]:
 @cache
 def whole() -> Any:
     """The command line."""
-    return get_command(app)
+    command: Any = get_command(app)
+    for name in COMMANDS:  # each is imported when it is first asked for
+        command.get_command(None, name)
+    return command
 
 
 def understood(words: list[str]) -> None:

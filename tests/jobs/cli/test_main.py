@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.main import app
+from jobs.cli import sample
+from jobs.cli.main import COMMANDS
 from tests.support.command import Kinodex
 
 
@@ -19,18 +20,23 @@ def test_version(kinodex: Kinodex) -> None:
 
 def test_help_names_every_command(kinodex: Kinodex) -> None:
     ran = kinodex("--help")
-    names = [each.name for each in app.registered_commands] + [each.name for each in app.registered_groups]
+    lines = [line.split()[1:2] for line in ran.out.splitlines()]
     assert ran.code == 0
-    assert len(names) == 20
-    assert all(f" {name} " in ran.out for name in names)
+    assert len(COMMANDS) == 20
+    assert [name for (name,) in filter(None, lines) if name in COMMANDS] == list(COMMANDS)
+
+
+def test_an_unknown_command_is_refused_with_the_names_near_it(kinodex: Kinodex) -> None:
+    ran = kinodex("serch")
+    assert ran.code == 2
+    assert "No such command 'serch'. Did you mean 'search', 'bench'?" in ran.err
 
 
 def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def interrupted(directory: Path) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    (command,) = [each for each in app.registered_commands if each.name == "demo"]
-    monkeypatch.setattr(command, "callback", interrupted)
+    monkeypatch.setattr(sample, "demo", interrupted)
     ran = kinodex("demo", tmp_path)
     assert ran.code == 130
     assert ran.err.strip() == "interrupted: completed work is kept; run the command again to continue"

@@ -31,7 +31,8 @@ REHEARSED = 8
 KEPT_KINDS = ("DescribeSegment", "Summarize")
 """Requests whose replies are kept in the library, so that a video pays for them once."""
 
-RESTLESS = {"eea": (1 / 6, 1 / 2), "vca": (0.0, 1 / 2)}
+HALF_OF_LONG = (0.0, 1 / 2)
+RESTLESS = {"eea": (1 / 6, 1 / 2), **dict.fromkeys(("vca", "videoseek", "longvideoagent"), HALF_OF_LONG)}
 """The share of questions for which a search uses all its rounds, in videos of under and over `SHORT_S`: those that come
 near to the rule server's on sketch films of less than a minute and of an hour."""
 SHORT_S = 300.0
@@ -58,8 +59,7 @@ def rehearse(
 ) -> Forecast:
     """Expect the costs of all tasks from a rehearsal of some, one after the other.
 
-    A search over a tree is rehearsed twice, once to where the built-in model is sure and once to its last round, and
-    the two are weighed (`RESTLESS`).
+    A search is rehearsed twice, once to where it usually ends and once to its last round, and the two are weighed (`RESTLESS`).
     """
     some = _spread(tasks, REHEARSED)
     share = _restless_share(rehearsal, environment_of(some[0][1])) if some else 0.0

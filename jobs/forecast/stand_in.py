@@ -54,7 +54,7 @@ class StandIn:
     bill: Bill
     pictures: PictureRule = "openai"
     restless: bool = False
-    """True for a search over a tree that goes on as long as it may, whatever it finds."""
+    """True for a search that goes on as long as it may, whatever it finds."""
     has_language: bool = True
 
     @property
@@ -74,7 +74,7 @@ class StandIn:
 
     async def _text(self, request: Request[R]) -> str:
         """The reply as a model would write it."""
-        text, captions = reply_in_words(request), self.bill.captions
+        text, captions = reply_in_words(request, restless=self.restless), self.bill.captions
         text = explore_on(request) if text is None and self.restless else text
         if text is not None:
             return text

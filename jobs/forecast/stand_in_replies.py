@@ -30,15 +30,18 @@ LOOKS = ("OverviewVideo", "SkimRange", "FocusClip", "ReadFrames", "CaptionFrames
 """Requests to tell what frames show: their examples are as long as what a model tells, and cost no time."""
 
 
-def reply_in_words(request: Request[Any]) -> str | None:
-    """Write the reply to a request that takes language, as a model would send it; None for other requests."""
+def reply_in_words(request: Request[Any], *, restless: bool = False) -> str | None:
+    """Write the reply to a request that takes language, as a model would send it; None for other requests.
+
+    A `restless` searcher goes on to its last step, whatever it finds.
+    """
     match request:
         case videoseek.Think():
             return THOUGHT
         case videoseek.Act():
-            return json.dumps(_seek(request))
+            return json.dumps(_seek(request, request.steps if restless else SEEK_STEPS))
         case longvideoagent.ChooseAction() | longvideoagent.AnswerNow():
-            return _master(request)
+            return _master(request, restless)
         case Assess():
             return json.dumps(_assess(request))
         case CreatePlan() | AdjustPlan() | CallTool():
@@ -58,16 +61,16 @@ def explore_on(request: Request[Any]) -> str | None:
     return json.dumps({"reasoning": THOUGHT, "action": "explore", "segment": best, **blank})
 
 
-def _seek(request: videoseek.Act) -> Mapping[str, Any]:
+def _seek(request: videoseek.Act, steps: int) -> Mapping[str, Any]:
     """Overview first, then parts of the first video one after the other, skimmed and looked at in turn."""
     step = sum(turn.speaker == "assistant" for turn in request.turns) // 2
     video, limits = request.videos[0], request.limits
     named = {"video": video.video_id if len(request.videos) > 1 else None}
     if step == 0:
         return {"tool": "overview", **named}
-    if step >= SEEK_STEPS:
+    if step >= steps:
         return {"tool": "answer", "sufficient": True, **example_answer(request.question, range(1, 2))}
-    start_s = video.start_s + video.duration_s * (step - 1) / SEEK_STEPS
+    start_s = video.start_s + video.duration_s * (step - 1) / steps
     tool, length_s = (
         ("focus", limits.focus_most_s) if step % 2 else ("skim", max(limits.skim_least_s, video.duration_s / 2))
     )
@@ -75,10 +78,10 @@ def _seek(request: videoseek.Act) -> Mapping[str, Any]:
     return {"tool": tool, **named, "start_s": start_s, "end_s": min(video.end_s, start_s + length_s), "query": THOUGHT}
 
 
-def _master(request: longvideoagent.ChooseAction | longvideoagent.AnswerNow) -> str:
+def _master(request: longvideoagent.ChooseAction | longvideoagent.AnswerNow, restless: bool) -> str:
     """A clip is located, then looked at, then the answer comes."""
     turn = len(request.turns) // 2
-    if isinstance(request, longvideoagent.AnswerNow) or turn >= MASTER_TURNS - 1:
+    if isinstance(request, longvideoagent.AnswerNow) or (turn >= MASTER_TURNS - 1 and not restless):
         example = example_answer(request.question, ())
         return f"<think>{THOUGHT}</think><answer>{example['option'] or example['answer']}</answer>"
     tag = "visual_query" if turn % 2 and request.vision else "request_grounding"

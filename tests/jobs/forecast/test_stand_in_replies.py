@@ -26,6 +26,15 @@ def test_a_seeker_calls_its_tools_in_turn_and_answers(step: int) -> None:
         assert VIDEO.start_s <= reply.start_s < reply.end_s <= VIDEO.end_s
 
 
+@pytest.mark.parametrize("step", range(21))
+def test_a_restless_seeker_goes_on_to_its_last_step(step: int) -> None:
+    turns = tuple(Turn("assistant", "...") for _ in range(2 * step))
+    request = Act(question=QUESTION, videos=(VIDEO,), known=(), limits=Limits(2), steps=20, turns=turns)
+    reply, invalid = parse_reply(reply_in_words(request, restless=True) or "", request)
+    assert invalid is None and reply is not None
+    assert (reply.tool == "answer") == (step == 20)
+
+
 def test_a_restless_search_explores_while_it_may() -> None:
     parts = tuple(
         ScoredSegment(Segment(number, "v", 10.0 * number, 10.0 * number + 10), 0.1 * number) for number in (1, 2)

@@ -63,7 +63,10 @@ class Joint:
 
 def _only(value: object, key: str) -> object:
     """What stands under a key that is the only one; else None."""
-    return value[key] if isinstance(value, Mapping) and value.keys() == {key} else None
+    if not isinstance(value, Mapping):
+        return None
+    inner: Mapping[str, object] = value
+    return inner[key] if inner.keys() == {key} else None
 
 
 def _object(properties: Mapping[str, object]) -> Schema:

@@ -59,7 +59,8 @@ def rehearse(
 ) -> Forecast:
     """Expect the costs of all tasks from a rehearsal of some, one after the other.
 
-    A search is rehearsed twice, once to where it usually ends and once to its last round, and the two are weighed (`RESTLESS`).
+    A search is rehearsed twice, once to where it usually ends and once to its last round, and the two are weighed
+    (`RESTLESS`).
     """
     some = _spread(tasks, REHEARSED)
     share = _restless_share(rehearsal, environment_of(some[0][1])) if some else 0.0

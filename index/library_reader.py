@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from index.annotations.additions import Additions, plain_label
 from index.annotations.clip_captions import ClipCaptions
+from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.space import Fingerprint, Space, load_space
-from index.errors import QueryError, SpaceMismatch, TimeOutside
+from index.errors import QueryError, SpaceMismatch, TimeOutside, TorchMissing
 from index.rows import (
     CaptionRow,
     DetectionRow,
@@ -26,6 +27,7 @@ from index.rows import (
 )
 from index.search.in_memory import InMemory
 from index.search.search import Search
+from index.store.carried_towers import open_image_tower, open_text_tower
 from index.store.database import Tables, find_space, space_tables
 from index.store.filters import all_of, at_least, equal, of_frames, one_of, overlapping, within
 from index.store.schema import FRAME_NO_BITS, read_heading, vectors_table
@@ -34,6 +36,7 @@ from index.videos.visibility import VisibilityCache, find_video, matching_videos
 
 GLOB = re.compile(r"[*?\[]")
 EXACT_S = 1e-6
+TORCH_PACKAGES = ("torch", "torchvision", "open_clip")
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 CAPTION_COLUMNS = [*CaptionRow.__slots__]
 
@@ -120,13 +123,40 @@ class LibraryReader:
         """Find one of `spaces()` by its name or digest, None being the library's own; raises SpaceMismatch."""
         return self.fingerprint if name is None else find_space(self.tables, name)[1]
 
-    def load_space(self, name: str | None = None, towers: Literal["both", "text", "image"] = "both") -> Space:
+    @overload
+    def load_space(self, name: str | None = None, towers: Literal["both"] = "both") -> Space: ...
+    @overload
+    def load_space(self, name: str | None, towers: Literal["text"]) -> TextEmbedder: ...
+    @overload
+    def load_space(self, name: str | None, towers: Literal["image"]) -> ImageEmbedder: ...
+    def load_space(
+        self, name: str | None = None, towers: Literal["both", "text", "image"] = "both"
+    ) -> Space | TextEmbedder | ImageEmbedder:
         """Load the model of one of `spaces()`, whose vectors can be compared with the stored ones.
 
-        Raises SpaceMismatch if the library does not hold it or the name stands for other weights here, or a SpaceError.
+        One tower is the exported one, without torch, where the library carries it or the space is the built-in one.
+        Raises SpaceMismatch if the library does not hold the space or the name stands for other weights here, or a
+        SpaceError: TorchMissing where there is no exported tower and no torch.
         """
         held = self.space(name)
-        loaded = load_space(held.name, towers=towers)
+        if towers == "text" and (text_tower := open_text_tower(self.uri, held.digest)):
+            return text_tower
+        if towers == "image" and (image_tower := open_image_tower(self.uri, held.digest)):
+            return image_tower
+        return self._load_with_torch(held, towers)
+
+    def _load_with_torch(self, held: Fingerprint, towers: Literal["both", "text", "image"]) -> Space:
+        try:
+            loaded = load_space(held.name, towers=towers)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in TORCH_PACKAGES:
+                raise
+            option = " --with-image-tower" if towers == "image" else ""
+            raise TorchMissing(
+                f"cannot embed with {held.name}: {error.name} is not installed, and {self.uri} carries no exported "
+                f"tower for that; run `kinodex add text-tower {self.uri}{option}` where the model is, or "
+                "`pip install 'kinodex[clip]'` here"
+            ) from error
         if loaded.fingerprint.digest != held.digest:
             raise SpaceMismatch(
                 f"got space {loaded.fingerprint}, but {self.uri} holds {held}: here the same name stands for other "

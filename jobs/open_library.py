@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from agent.environment import Environment
-from index.embedding.space import Fingerprint, Space
+from index.embedding.embedders import ImageEmbedder, TextEmbedder
+from index.embedding.fingerprint import Fingerprint
 from index.errors import SpaceMismatch
 from index.library import Library
 from index.rows import VideoRow
@@ -21,13 +21,19 @@ def find_space(library: Library, name: str | None) -> Fingerprint:
         raise UsageError(str(error)) from error
 
 
-def load_tower(library: Library, name: str | None, towers: Literal["image", "text"]) -> Space:
-    """Load a tower of one of the library's spaces by name or digest, None being its own.
+def load_text_tower(library: Library, name: str | None) -> TextEmbedder:
+    """Load the text tower of one of the library's spaces by name or digest, None being its own.
 
-    Raises UsageError if the library lacks it, SpaceMismatch if its name stands for other weights here, or a SpaceError.
+    Raises UsageError if the library lacks the space, or as `LibraryReader.load_space` does.
     """
     find_space(library, name)
-    return library.load_space(name, towers)
+    return library.load_space(name, "text")
+
+
+def load_image_tower(library: Library, name: str | None) -> ImageEmbedder:
+    """Load the image tower of one of the library's spaces, as `load_text_tower` does."""
+    find_space(library, name)
+    return library.load_space(name, "image")
 
 
 def find_filled_space(library: Library, name: str | None, videos: Sequence[VideoRow]) -> Fingerprint:

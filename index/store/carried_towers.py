@@ -13,10 +13,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.portable.tower_files import (
+    BUILTIN_TOWERS,
     TOWER_JSON,
     SpaceTowers,
     TowerKind,
@@ -61,6 +64,39 @@ def find_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
         return folder
     with _again_advice(uri):
         return cached_tower(uri, digest, kind)
+
+
+def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
+    """Open the exported text tower of a space: the built-in space's own, or the one that the library carries.
+
+    Returns None if there is none. Raises TowersDamaged or StorageError. Imports neither torch nor open_clip.
+    """
+    folder = builtin_tower(digest, "text") or find_tower(uri, digest, "text")
+    if folder is None:
+        return None
+    from index.embedding.portable import text_tower
+
+    return text_tower.TextTower.open(folder)
+
+
+def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
+    """Open the exported image tower of a space, as `open_text_tower` does; None also without ONNX Runtime."""
+    if find_spec("onnxruntime") is None:
+        return None
+    folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
+    if folder is None:
+        return None
+    from index.embedding.portable import image_tower
+
+    return image_tower.ImageTower.open(folder)
+
+
+def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
+    """Find the folder with a tower of the built-in space, if that is the space of this digest."""
+    towers = read_towers(BUILTIN_TOWERS)
+    if towers is None or towers.space.digest != digest or towers.tower(kind) is None:
+        return None
+    return BUILTIN_TOWERS
 
 
 def keep_towers(uri: str, made: Path) -> SpaceTowers:

@@ -29,7 +29,7 @@ from jobs.stored_frames import frames_between, picture_of
 if TYPE_CHECKING:
     from agent.models.endpoint import Send
     from agent.models.role_config import Role
-    from index.embedding.space import Space
+    from index.embedding.embedders import TextEmbedder
     from pipeline.models.captioner import Captioner
 
 TEXTS_A_BATCH = 64
@@ -81,8 +81,7 @@ class Captions:
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_segment", *(() if self.base_url else ("max_new_tokens",)))
-        text_tower(library.space_name)
-        library.check_space(text_tower(library.space_name).fingerprint)
+        text_tower(library)
         if self.base_url is None:
             _captioner(self.model, self.device, self.max_new_tokens)
         else:
@@ -177,7 +176,7 @@ def _by_local_model(
 def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.float16]]:
     """Embed texts in the library's own space, so that a caption is found by meaning as a frame is."""
     with EMBEDDING:
-        tower = text_tower(library.space_name)
+        tower = text_tower(library)
         return [
             vector.astype(np.float16) for batch in _batches(texts, TEXTS_A_BATCH) for vector in tower.embed_text(batch)
         ]
@@ -197,7 +196,6 @@ def _captioner(model: str, device: str, max_new_tokens: int) -> Captioner:
 
 
 @lru_cache(maxsize=1)
-def text_tower(space: str) -> Space:
-    from index.embedding.space import load_space
-
-    return load_space(space, towers="text")
+def text_tower(library: Library) -> TextEmbedder:
+    """Load the text tower of a library's own space, once; raises what `LibraryReader.load_space` does."""
+    return library.load_space(None, "text")

@@ -13,6 +13,7 @@ import numpy as np
 from index.library import Library
 from index.rows import FrameVectors, VideoRow
 from jobs.annotate.stage import StageRows
+from jobs.carry_towers import carry_or_note, print_notes
 from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
 from jobs.tokenizer import fetch_or_note
 from pipeline.prefetch import prefetch
@@ -29,6 +30,8 @@ class Vectors:
     batch: int = 32
     """Frames that the model gets at once."""
     device: str = "auto"
+    text_tower: bool = True
+    """Keep the space's text tower with the library."""
     name: str = "vectors"
 
     @property
@@ -43,8 +46,12 @@ class Vectors:
     def prepare(self, library: Library) -> None:
         from index.embedding.space import fetch_tokenizer
 
-        library.additions.add_space(_tower(self.space, self.device).fingerprint)
-        fetch_or_note(partial(fetch_tokenizer, self.space))
+        fingerprint = _tower(self.space, self.device).fingerprint
+        library.additions.add_space(fingerprint)
+        if self.text_tower:
+            print_notes(carry_or_note(library, fingerprint, ["text"]))
+        else:
+            fetch_or_note(partial(fetch_tokenizer, self.space))
 
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         tower = _tower(self.space, self.device)

@@ -136,18 +136,21 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 
 def _library(uri: str, space: str | None) -> Library:
     from index.embedding.model_source import DEFAULT_SPACE
+    from index.embedding.space import load_space
     from index.library import Library
-    from jobs.annotate.captions import text_tower
+    from jobs.carry_towers import carry_or_note, print_notes
     from jobs.ingest.config import library_settings
     from pipeline.sampling.sample import IngestSettings
 
     if Library.exists(uri):
         library = Library.open(uri)
         if space is not None and space != library.space_name:
-            library.check_space(text_tower(space).fingerprint)
+            library.check_space(load_space(space, towers="text").fingerprint)
         return library
-    fingerprint = text_tower(space or DEFAULT_SPACE).fingerprint
-    return Library.create(uri, library_settings(IngestSettings()), fingerprint)
+    fingerprint = load_space(space or DEFAULT_SPACE, towers="text").fingerprint
+    library = Library.create(uri, library_settings(IngestSettings()), fingerprint)
+    print_notes(carry_or_note(library, fingerprint, ["text"]))
+    return library
 
 
 def _show(imported: ImportResult, as_json: bool) -> None:

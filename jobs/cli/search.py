@@ -95,13 +95,13 @@ def _check_added(library: Library, stage: str) -> None:
 
 def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.floating[Any]]:
     """Embed the query or the picture as a unit vector `[dim]` of a space of the library; None is its own."""
-    from jobs.open_library import load_tower
+    from jobs.open_library import load_image_tower, load_text_tower
 
     vectors: NDArray[np.floating[Any]]
     if image is None:
-        vectors = load_tower(library, space, "text").embed_text([query])
+        vectors = load_text_tower(library, space).embed_text([query])
     else:
-        tower = load_tower(library, space, "image")
+        tower = load_image_tower(library, space)
         vectors = tower.embed(tower.prepare(_read_image(image))[None])
     vector: NDArray[np.floating[Any]] = vectors[0]
     return vector

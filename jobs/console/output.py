@@ -7,15 +7,18 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from index.library import Library
-from index.rows import Hit, StoredFrame, VideoRow
 from jobs.console.escape import visible, visible_lines
+from jobs.console.tower_lines import tower_states
+
+if TYPE_CHECKING:
+    from index.library import Library
+    from index.rows import Hit, StoredFrame, VideoRow
 
 WIDE = 180
 LINE_EVERY_S = 30.0
@@ -84,18 +87,22 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
     videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
     others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]
+    towers = tower_states(library)
     if as_json:
         rows = {
             "videos": [asdict(row) for row in videos[:limit]],
             "failures": [asdict(row) for row in failures[:limit]],
         }
-        print_json(asdict(facts) | {"other_spaces": others} | rows)
+        print_json(asdict(facts) | {"other_spaces": others, "towers": towers} | rows)
         return
     out = console()
     out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
     if others:
         out.print(f"also in {escape(', '.join(others))}")
+    for each in towers:
+        of_space = f" of {each['space']}" if others else ""
+        out.print(f"{each['tower']} tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
     for added in facts.added:
         out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")

@@ -25,6 +25,7 @@ from index.embedding.model_source import DEFAULT_SPACE
 from jobs.errors import UsageError
 
 if TYPE_CHECKING:
+    from index.embedding.portable.tower_files import TowerKind
     from pipeline.sampling.sample import IngestSettings, SamplingSettings
 
 PREFIX = "KINODEX_INGEST_"
@@ -107,6 +108,16 @@ class IngestConfig(BaseModel):
     retry_failed: Annotated[bool, Flag("Try again what failed before; without SOURCES, only that.")] = Field(
         default=False, description="try again sources that failed before"
     )
+    text_tower: Annotated[
+        bool,
+        Flag(
+            "Keep the space's text tower with the library, so that it can be searched without torch, or leave it out.",
+            "--text-tower/--no-text-tower",
+        ),
+    ] = Field(default=True, description="keep the space's text tower with the library")
+    image_tower: Annotated[
+        bool, Flag("Keep the space's image tower too, for searches by picture without torch.", "--with-image-tower")
+    ] = Field(default=False, description="keep the space's image tower with the library")
     fail_fast: Annotated[bool, Flag("Stop at the first failure.")] = Field(
         default=False, description="the first failure ends the run"
     )
@@ -123,6 +134,12 @@ class IngestConfig(BaseModel):
         default="127.0.0.1", min_length=1, description="address that it listens on; 0.0.0.0: all addresses"
     )
     frames_a_commit: int = Field(default=2048, ge=1, description="frames that a worker gathers before it writes them")
+
+    @property
+    def towers(self) -> tuple[TowerKind, ...]:
+        """Towers of the space that the library is to carry."""
+        kinds: dict[TowerKind, bool] = {"text": self.text_tower, "image": self.image_tower}
+        return tuple(kind for kind, is_kept in kinds.items() if is_kept)
 
     def settings(self) -> IngestSettings:
         """The settings that rows depend on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from jobs.ray_cluster import actor_of, total_resources
 
 if TYPE_CHECKING:
+    from index.embedding.portable.tower_files import TowerKind
     from index.embedding.space import Fingerprint, Space
 
 EMBED_RETRIES = 20
@@ -48,6 +50,12 @@ class Embedder:
         from index.embedding.space import fetch_tokenizer
 
         fetch_tokenizer(self._name)
+
+    def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
+        from index.library import Library
+        from jobs.carry_towers import carry_or_note
+
+        return carry_or_note(Library.open(uri), self._space.fingerprint, kinds)
 
     def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
         return self._space.embed(batch)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, total_resources
 from pipeline.sampling.sample import Chunk
 from pipeline.sources.fetch import FetchedVideo, Source, scratch_folder
+
+if TYPE_CHECKING:
+    from index.embedding.portable.tower_files import TowerKind
 
 GROW_EVERY_S = 15.0
 """Time between two checks for new nodes."""
@@ -129,11 +132,16 @@ class RayExecutor:
         """Fetch the tokenizer into the cache of the first embedder's machine; raises its SpaceError."""
         self._call_first("fetch_tokenizer")
 
-    def _call_first(self, method: str) -> Any:
+    def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
+        """Keep the space's towers with the library at `uri`, exported by the first embedder; see `carry_or_note`."""
+        lines: list[str] = self._call_first("carry_towers", uri, kinds)
+        return lines
+
+    def _call_first(self, method: str, *arguments: Any) -> Any:
         import ray
 
         try:
-            return ray.get(getattr(self._embedders.actors[0], method).remote())
+            return ray.get(getattr(self._embedders.actors[0], method).remote(*arguments))
         except ray.exceptions.RayTaskError as error:
             reraise(error)
 

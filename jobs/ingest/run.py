@@ -23,6 +23,7 @@ from index.maintenance.sweep import sweep
 from index.rows import RunRow, SourceRow
 from index.store.indexes import DURING_RUN, refresh
 from index.store.leases import Lease
+from jobs.carry_towers import carry_or_note, print_notes
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
 from jobs.ingest.coordinator import Coordinator, RunLimits
@@ -43,11 +44,15 @@ MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb", "pyarro
 
 @dataclass(frozen=True, slots=True)
 class _Models:
-    """Models that are loaded: the fingerprint of their space, the start of workers for them, and another watch."""
+    """Models that are loaded: the fingerprint of their space, the start of workers for them, and another watch.
+
+    `carry_towers` keeps the space's towers with the library at a URI, and returns what there is to say about it.
+    """
 
     fingerprint: Fingerprint
     on_gpu: bool
     start_workers: Callable[[Assignment], AbstractContextManager[Executor]]
+    carry_towers: Callable[[str], list[str]]
     watch: Watch | None = None
 
 
@@ -66,6 +71,7 @@ def run_ingest(
         with library.lease(LEASE, "kinodex ingest") as lease:
             sweep(library)
             _close_broken_runs(library)
+            print_notes(models.carry_towers(library.uri))
             report = _under_lease(config, settings, sources, library, lease, models, watches)
             refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
@@ -170,7 +176,8 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
     from jobs.ingest.worker import local_executor
 
     space = load_space(config.space, device=config.device, towers="image")
-    fetch_or_note(partial(fetch_tokenizer, config.space))
+    if not config.text_tower:
+        fetch_or_note(partial(fetch_tokenizer, config.space))
     if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
         raise UsageError("got --decoder nvdec, and this machine has no GPU; use --decoder auto")
     cores = len(os.sched_getaffinity(0))
@@ -179,10 +186,13 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
     def start_workers(assignment: Assignment) -> AbstractContextManager[Executor]:
         return local_executor(assignment, workers, space.embed, space.device_type)
 
+    def carry(uri: str) -> list[str]:
+        return carry_or_note(Library.open(uri), space.fingerprint, config.towers)
+
     threads = torch.get_num_threads()
     torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself
     try:
-        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers)
+        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers, carry)
     finally:
         torch.set_num_threads(threads)
 
@@ -199,8 +209,10 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
     name = absolute_name(config.space)
     with connected(config.ray_address), ray_executor(name, config.device, sizes, config.decoder) as executor:
         fingerprint = executor.fingerprint()
-        fetch_or_note(executor.fetch_tokenizer)
-        yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, ray_watch())
+        if not config.text_tower:
+            fetch_or_note(executor.fetch_tokenizer)
+        carry = partial(executor.carry_towers, kinds=config.towers)
+        yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, ray_watch())
 
 
 def _stamp(source: Source) -> Stamp | None:

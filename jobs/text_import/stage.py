@@ -32,7 +32,7 @@ class ImportedText:
 
     def prepare(self, library: Library) -> None:
         if self.name == "captions":
-            library.check_space(text_tower(library.space_name).fingerprint)
+            text_tower(library)
         if self.replaces:
             library.additions.discard(self.name, self.model, *self.texts)
 

@@ -27,7 +27,7 @@ from agent.variants.longvideoagent.rollouts import as_line
 from index.library import Library
 from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, chosen_models
-from jobs.open_library import find_filled_space, load_tower
+from jobs.open_library import find_filled_space, load_text_tower
 from jobs.synthetic.known_answers import KnownQuestion
 from jobs.train.rollouts import RolloutContext, TokenizedRollout, sample_rollouts
 from jobs.train.settings import MasterSettings
@@ -81,7 +81,7 @@ def film_environments(place: str, films: Collection[str], space: str | None = No
         raise UsageError(f"{place} holds no film {missing[0]}, which a question is about; ingest it, or leave it out")
     chosen = {film: rows[film] for film in sorted(set(films))}
     find_filled_space(library, space, list(chosen.values()))
-    embed_text = load_tower(library, space, "text").embed_text
+    embed_text = load_text_tower(library, space).embed_text
     return {film: Environment.of(library, [row], embed_text, space=space) for film, row in chosen.items()}
 
 

@@ -7,7 +7,7 @@ import pytest
 from index.errors import SpaceMismatch
 from index.library import Library
 from jobs.errors import UsageError
-from jobs.open_library import find_filled_space, find_space, load_tower, open_environment
+from jobs.open_library import find_filled_space, find_space, load_text_tower, open_environment
 from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
 
 
@@ -29,9 +29,9 @@ def test_a_space_by_name_and_digest(library: Library) -> None:
 
 def test_a_tower_embeds_in_its_space(library: Library) -> None:
     (_, other) = library.spaces()
-    assert load_tower(library, other.name, "text").embed_text(["a boat"]).shape == (1, other.dim)
+    assert load_text_tower(library, other.name).embed_text(["a boat"]).shape == (1, other.dim)
     with pytest.raises(UsageError, match="nowhere"):
-        load_tower(library, "nowhere", "text")
+        load_text_tower(library, "nowhere")
 
 
 def test_videos_without_vectors_in_a_space_are_named(library: Library) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
+from index.embedding.space import load_space
 from index.errors import LibraryBusy, SpaceMismatch
 from index.library import Library
 from index.maintenance.sweep import audit, sweep
 from index.rows import Scope
 from index.store.indexes import refresh
-from jobs.annotate.captions import text_tower
 from jobs.text_import.run import ImportResult, import_text
 from jobs.text_import.types import ReadResult, TextLine, VideoText
 from pipeline.sampling.sample import FrameRow
@@ -56,7 +56,7 @@ def test_a_library_of_captions_alone(kinodex, tmp_path):
         (0.0, 1.0, "a red boat on the sea"),
         (1.0, 2.0, "a blue car in snow"),
     ]
-    tower = text_tower("builtin")
+    tower = load_space("builtin", towers="text")
     kept = library.caption_vectors(row.video_id)
     assert kept.frame_no.tolist() == [0, 1]
     assert kept.time_s.tolist() == [0.0, 1.0]
@@ -99,7 +99,7 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     (first, second) = library.transcript(row.video_id)
     assert (first.text, first.source, first.model, second.start_s) == ("Hello", "imported", "imported", 20.0)
     assert library.search.transcript("bye")[0].time_s == 20.0
-    assert library.caption_vectors(row.video_id).vectors.shape == (0, text_tower("builtin").dim)
+    assert library.caption_vectors(row.video_id).vectors.shape == (0, library.fingerprint.dim)
     assert audit(library).problems == ()
 
 
@@ -143,7 +143,7 @@ def test_one_at_a_time_and_only_in_the_librarys_own_space(tmp_path):
 
 
 def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
-    tower = text_tower("builtin")
+    tower = load_space("builtin", towers="text")
     library = Library.create(str(tmp_path / "mixed"), {"fps": 1.0}, tower.fingerprint)
     film = made("film", 3, 0)
     vectors = tower.embed_text(["a red boat", "a green tree", "a blue car"]).astype(np.float16)
@@ -168,6 +168,6 @@ def test_further_spaces_and_stages_leave_out_videos_without_frames(kinodex, tmp_
     library = text_library(tmp_path / "library", {"a": [(0.0, 1.0, "a red boat")]})
     ran = kinodex("add", "vectors", library.uri, "--space", "builtin")
     assert (ran.code, ran.err.strip()) == (0, "1 video that was imported as text is left out: it has no frames")
-    space = text_tower("builtin")
+    space = load_space("builtin", towers="text")
     assert library.search.frames(space.embed_text(["boat"])[0], Scope((text_video_id("a"),)), space="builtin") == []
     assert library.vectors(text_video_id("a"), "builtin").vectors.shape == (0, space.dim)

@@ -1,0 +1,42 @@
+"""Embedders of texts and pictures as their callers see them: a loaded `Space` is both, an exported tower one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.embedding.fingerprint import Fingerprint
+
+
+class TextEmbedder(Protocol):
+    """Embeds texts in a space."""
+
+    @property
+    def fingerprint(self) -> Fingerprint: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def dim(self) -> int: ...
+    def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts as unit vectors float32 [n, dim]."""
+
+
+class ImageEmbedder(Protocol):
+    """Embeds pictures in a space."""
+
+    @property
+    def fingerprint(self) -> Fingerprint: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def device_type(self) -> str: ...
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Make the tower's input [3, h, w] of a picture [H, W, 3]."""
+
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        """Embed prepared pictures [n, 3, h, w] as unit vectors float16 [n, dim]."""

@@ -6,12 +6,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.command import Kinodex, runner
 from tests.support.house.once import made_once
 from tests.support.house.process_state import changes, snapshot
+from tests.support.house.schedule import cluster_together, needs_cluster
 from tests.support.servers.ray_node import RayCluster, cluster
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,12 +30,21 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that read real media, and begin with the files that take longest, so that no process ends late."""
+    """Mark the tests that read real media, and begin with what takes longest: the files of the cluster, the slow ones.
+
+    So no process ends late.
+    """
     for item in items:
         if REAL_FILES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.needs_media)
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("ray")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (not needs_cluster(item.path), item.path not in slow))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give one process all files that share a cluster, which takes long to start; without `loadfile`, as xdist does."""
+    return cluster_together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)
@@ -109,13 +120,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     """The folder of a tiny model of a real architecture, made when first needed: "llava", "rt_detr", "space", ..."""
     from tests.support.models.stage_models import MAKERS
 
-    folder = tmp_path_factory.mktemp("models")
-
-    def made(name: str) -> Path:
-        place = folder / name
-        return place if place.exists() else MAKERS[name](place)
-
-    return made
+    return lambda name: made_once(tmp_path_factory, f"model-{name}", MAKERS[name])
 
 
 @pytest.fixture(scope="session")

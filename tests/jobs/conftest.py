@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.house.once import made_once
+
 if TYPE_CHECKING:
     from index.library import Library
     from tests.support.libraries.viewer_library import Shown
@@ -33,9 +35,12 @@ def small_films(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Three films of 6 s, two with sound and one without; tests that change one copy it."""
     from tests.support.models.stage_models import beeps, tiny_film
 
-    folder = tmp_path_factory.mktemp("films")
-    sounds = (beeps(6.0, (3.0,)), None, beeps(4.0))
-    return [tiny_film(folder / f"film-{n}.mp4", 6, n, sound) for n, sound in enumerate(sounds)]
+    def write(folder: Path) -> None:
+        folder.mkdir()
+        for number, sound in enumerate((beeps(6.0, (3.0,)), None, beeps(4.0))):
+            tiny_film(folder / f"film-{number}.mp4", 6, number, sound)
+
+    return sorted(made_once(tmp_path_factory, "small-films", write).iterdir())
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +48,7 @@ def small_library(small_films: list[Path], tmp_path_factory: pytest.TempPathFact
     """A library of `small_films`; tests that change it copy it."""
     from tests.support.models.stage_models import library_of
 
-    place = tmp_path_factory.mktemp("small") / "library"
-    library_of(place, small_films)
-    return place
+    return made_once(tmp_path_factory, "small-library", lambda place: library_of(place, small_films))
 
 
 @pytest.fixture(scope="session")

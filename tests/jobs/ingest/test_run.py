@@ -167,7 +167,7 @@ def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(cor
 def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path: Path) -> None:
     films, place = tmp_path / "films", tmp_path / "library"
     films.mkdir()
-    render_film(write_script("long", 30.0, 3), films / "long.mp4")
+    render_film(write_script("long", 12.0, 3), films / "long.mp4")
     run = begin(films, place, None, "--fps", "12", "--workers", "1")
     while run.poll() is None and not named(run.pid, "sandbox_child"):
         time.sleep(0.05)

@@ -27,6 +27,11 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree, which takes longer to walk than to ask."""
+        return tuple(ast.walk(self.tree))
+
     @property
     def module(self) -> str:
         return ".".join(self.path.with_suffix("").parts).removesuffix(".__init__")
@@ -41,10 +46,10 @@ class Source:
 
     def documented(self) -> Iterator[Documented]:
         """Everything that can have a docstring."""
-        yield from (node for node in ast.walk(self.tree) if isinstance(node, Documented))
+        yield from (node for node in self.nodes if isinstance(node, Documented))
 
     def functions(self) -> Iterator[Function]:
-        yield from (node for node in ast.walk(self.tree) if isinstance(node, Function))
+        yield from (node for node in self.nodes if isinstance(node, Function))
 
     def logic_lines(self) -> int:
         """Lines of function bodies, without docstrings and functions within functions counted once."""
@@ -58,7 +63,7 @@ class Source:
     def imports(self) -> tuple[tuple[str, str | None], ...]:
         """Each imported module and, of `from module import name`, the name; also inside functions, not for types."""
         typing, found = self._typing_only(), list[tuple[str, str | None]]()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import) and node.lineno not in typing:
                 found += [(alias.name, None) for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.lineno not in typing:
@@ -68,7 +73,7 @@ class Source:
 
     def _typing_only(self) -> set[int]:
         """Line numbers under `if TYPE_CHECKING`."""
-        conditions = (node for node in ast.walk(self.tree) if isinstance(node, ast.If))
+        conditions = (node for node in self.nodes if isinstance(node, ast.If))
         blocks = [each for node in conditions if _is_for_types(node.test) for each in node.body]
         return {line for each in blocks for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from jobs.evaluation.run.types import RunContext, SampleResult
 from jobs.model_choice import ModelChoice
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
-from tests.support.servers.ray_node import kill, named
+from tests.support.servers.ray_node import RayCluster, kill, named
 
 pytest.importorskip("ray")
 
@@ -42,11 +41,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
+def head(ray_cluster: RayCluster) -> Iterator[int]:
+    """The first process of the cluster that this one is connected to."""
     from jobs.ray_cluster import connected
 
-    with connected(None):
-        yield
+    with connected(ray_cluster.address):
+        yield ray_cluster.head
 
 
 @pytest.fixture
@@ -69,13 +69,13 @@ def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[
     return {(each.contender, each.item_id): each for each in timeless}
 
 
-def deadly(text: str) -> Callable[[dict], dict]:
+def deadly(text: str, head: int) -> Callable[[dict], dict]:
     """A reply that kills all workers when something is first asked."""
     deaths: list[int] = []
 
     def reply(body: dict) -> dict:
         if text in json.dumps(body) and not deaths:
-            deaths.extend(named(os.getpid(), "ray::AskWorker"))
+            deaths.extend(named(head, "ray::AskWorker"))
             for pid in deaths:
                 kill(pid)
         return ANSWER
@@ -83,15 +83,15 @@ def deadly(text: str) -> Callable[[dict], dict]:
     return reply
 
 
-def test_workers_that_die_are_replaced_and_the_records_are_those_of_one_process(place, cluster, server, tmp_path):
+def test_workers_that_die_are_replaced_and_the_records_are_those_of_one_process(place, head, server, tmp_path):
     choice = ModelChoice("tester", server.base_url, cache=False)
     here = evaluate(place, tmp_path / "here", choice, ray=False)
-    server.reply = deadly("number 1?")
+    server.reply = deadly("number 1?", head)
     assert evaluate(place, tmp_path / "ray", choice, ray=True) == here
     assert len(here) == 8
 
 
-def test_what_ends_a_run_comes_through(place, cluster, server, tmp_path):
+def test_what_ends_a_run_comes_through(place, head, server, tmp_path):
     choice = ModelChoice("other", server.base_url, cache=False)
     with pytest.raises(ModelUnknown, match="has no model 'other'"):
         evaluate(place, tmp_path / "run", choice, ray=True)

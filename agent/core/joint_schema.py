@@ -75,7 +75,7 @@ def _object(properties: Mapping[str, object]) -> Schema:
 
 def _compact(schema: Schema) -> Schema:
     """The same schema in fewer words: objects without a description, and a list of types for a plain value or null."""
-    inner = {
+    inner: Schema = {
         key: {name: _compact(each) for name, each in value.items()}
         if key == NAMED
         else _compact(value)

@@ -14,7 +14,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from jobs.console.escape import visible, visible_lines
-from jobs.console.tower_lines import tower_states
 
 if TYPE_CHECKING:
     from index.library import Library
@@ -85,6 +84,8 @@ def plain_table(*columns: str) -> Table:
 
 def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
+    from jobs.console.tower_lines import tower_states
+
     videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
     others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]
     towers = tower_states(library)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from index.embedding.portable.tower_files import SpaceTowers, TowerKind
 from index.errors import TowersDamaged
-from index.library import Library
 from index.store.carried_towers import held_towers
+
+if TYPE_CHECKING:
+    from index.library import Library
 
 KINDS: tuple[TowerKind, ...] = ("text", "image")
 

@@ -1,0 +1,120 @@
+"""Towers kept with a library in a folder: in place, whole or not at all, and in nobody's way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from index.embedding.portable.tower_files import BUILTIN_TOWERS, TOWER_JSON, read_towers
+from index.errors import LibraryBusy, StorageError, TowersDamaged
+from index.library import Library
+from index.maintenance.maintain import maintain
+from index.maintenance.remove import remove_videos
+from index.maintenance.sweep import audit, sweep
+from index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
+from tests.support.libraries.made_towers import made_towers
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+
+DIGEST = fingerprint().digest
+
+
+def test_a_library_carries_towers_of_several_spaces(library, tmp_path):
+    assert held_towers(library.uri, DIGEST) is None
+    assert find_tower(library.uri, DIGEST, "text") is None
+    kept = keep_towers(library.uri, made_towers(tmp_path / "made", "text"))
+    assert held_towers(library.uri, DIGEST) == kept
+    folder = find_tower(library.uri, DIGEST, "text")
+    assert folder is not None
+    assert (folder / "text.bin").read_bytes() == b"weightstext.bin"
+    assert str(folder) == f"{library.uri}/towers/{DIGEST}"
+    assert find_tower(library.uri, DIGEST, "image") is None
+    assert find_tower(library.uri, fingerprint(weights="b" * 64).digest, "text") is None
+
+
+def test_a_second_tower_comes_beside_the_first_and_a_new_one_in_its_place(library, tmp_path):
+    keep_towers(library.uri, made_towers(tmp_path / "a", "text", image="too odd"))
+    both = keep_towers(library.uri, made_towers(tmp_path / "b", "image"))
+    assert (both.text is not None, both.image is not None, both.refusals) == (True, True, {})
+    again = keep_towers(library.uri, made_towers(tmp_path / "c", "text", content=b"others"))
+    folder = find_tower(library.uri, DIGEST, "text")
+    assert folder is not None
+    assert (folder / "text.bin").read_bytes() == b"otherstext.bin"
+    assert again.image == both.image
+    refused = keep_towers(library.uri, made_towers(tmp_path / "d", text="it came to nothing"))
+    assert (refused.text, refused.refusals) == (again.text, {})
+    assert sorted(each.name for each in folder.iterdir()) == ["image.bin", "text.bin", "tokenizer.json", TOWER_JSON]
+
+
+def test_a_refusal_is_kept(library, tmp_path):
+    keep_towers(library.uri, made_towers(tmp_path / "made", text="too odd"))
+    towers = held_towers(library.uri, DIGEST)
+    assert towers is not None
+    assert (towers.text, towers.refusals) == (None, {"text": "too odd"})
+    assert find_tower(library.uri, DIGEST, "text") is None
+
+
+def test_a_write_that_was_interrupted_leaves_no_tower(library, tmp_path):
+    source = made_towers(tmp_path / "made", "text")
+    keep_towers(library.uri, source)
+    (source / "tokenizer.json").unlink()  # the copy of the second file fails
+    with pytest.raises(StorageError, match=r"tokenizer\.json"):
+        keep_towers(library.uri, source)
+    assert held_towers(library.uri, DIGEST) is None
+    assert find_tower(library.uri, DIGEST, "text") is None
+    assert not [*(tmp_path / "library" / "towers" / DIGEST).glob(".*")]
+
+
+def test_a_folder_without_a_description_is_not_kept(library, tmp_path):
+    with pytest.raises(ValueError, match=r"which holds no tower\.json"):
+        keep_towers(library.uri, tmp_path)
+
+
+def test_damage_is_said_with_its_remedy(library, tmp_path):
+    keep_towers(library.uri, made_towers(tmp_path / "a", "text"))
+    folder = tmp_path / "library" / "towers" / DIGEST
+    (folder / "text.bin").write_bytes(b"cut")
+    advice = f"; `kinodex add text-tower {library.uri} --again` writes towers again"
+    with pytest.raises(TowersDamaged) as caught:
+        find_tower(library.uri, DIGEST, "text")
+    assert str(caught.value) == f"{folder}/text.bin has 3 bytes, and 15 were written{advice}"
+    (folder / TOWER_JSON).write_text("{")
+    with pytest.raises(TowersDamaged, match="is no description of towers"):
+        held_towers(library.uri, DIGEST)
+    keep_towers(library.uri, made_towers(tmp_path / "b", "text"))
+    assert find_tower(library.uri, DIGEST, "text") == folder
+
+
+def test_nothing_trips_over_towers(library, tmp_path):
+    write(library, made("aaaa", 6, seed=1))
+    keep_towers(library.uri, made_towers(tmp_path / "made", "text", "image"))
+    reopened = Library.open(library.uri)
+    assert (audit(reopened).problems, sweep(reopened)) == ((), 0)
+    assert "towers" not in reopened.tables.names()
+    maintain(reopened)
+    remove_videos(reopened, "aaaa")
+    assert find_tower(library.uri, DIGEST, "image") is not None
+    shutil.copytree(library.uri, tmp_path / "copy")
+    assert held_towers(str(tmp_path / "copy"), DIGEST) == held_towers(library.uri, DIGEST)
+
+
+def test_a_library_is_made_where_only_towers_lie(tmp_path):
+    uri = str(tmp_path / "library")
+    keep_towers(uri, made_towers(tmp_path / "made", "text"))
+    assert not Library.exists(uri)
+    assert Library.create(uri, SETTINGS, fingerprint()).videos() == []
+
+
+def test_one_process_writes_towers_at_a_time(library):
+    with library.lease(LEASE, "first"), pytest.raises(LibraryBusy), library.lease(LEASE, "second"):
+        pass
+
+
+def test_the_built_in_space_has_its_own():
+    towers = read_towers(BUILTIN_TOWERS)
+    if towers is None:
+        pytest.skip("the built-in space's towers are not exported")
+    assert builtin_tower(towers.space.digest, "text") == BUILTIN_TOWERS
+    assert builtin_tower(DIGEST, "text") is None
+    assert json.loads((BUILTIN_TOWERS / TOWER_JSON).read_text())["space"]["name"] == "builtin"

@@ -32,6 +32,11 @@ OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, REPLIES_U
 INTERRUPTED = 130
 
 EXTRAS = {
+    "torch": "clip",
+    "open_clip": "clip",
+    "onnxruntime": "decode",
+    "onnx": "ingest",
+    "onnxscript": "ingest",
     "av": "ingest",
     "charset_normalizer": "ingest",
     "pysubs2": "ingest",

@@ -65,12 +65,10 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
 
 
 def _check_packages() -> None:
-    """Check at once that the extra for reading videos is installed, not in a failure row for each of them."""
+    """Check at once that what reads videos and subtitles is installed, not in a failure row for each of them."""
     from importlib.util import find_spec
 
-    from jobs.errors import EXTRAS
-
-    for name in (name for name, extra in EXTRAS.items() if extra == "ingest"):
+    for name in ("av", "charset_normalizer", "pysubs2"):
         if find_spec(name) is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 

@@ -103,6 +103,22 @@ class Space:
         """Kind of device: "cpu", "cuda" or another that torch knows."""
         return self._device.type
 
+    def text_parts(self) -> tuple[Any, Any]:
+        """Return the open_clip model and its tokenizer, for the text tower to be exported."""
+        return self._model, self._tokenizer
+
+    @property
+    def image_module(self) -> torch.nn.Module:
+        """The image tower as open_clip made it; after the first batch, as it computes here."""
+        module: torch.nn.Module = self._model.visual
+        return module
+
+    @property
+    def pixel_norm(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Mean and standard deviation of each channel, with pixels from 0 to 1, that the image tower expects."""
+        normalize = self._transform.transforms[-1]
+        return normalize.mean, normalize.std
+
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Make the model's input [3, h, w] of one picture [H, W, 3] by open_clip's own transform; not normalised."""
         from PIL import Image
@@ -147,8 +163,7 @@ class Space:
                 np.require(batch, requirements="W")
             )  # torch warns about memory that others may hold
         images = batch.to(self._device).float().div_(255)
-        normalize = self._transform.transforms[-1]
-        mean, std = (torch.tensor(each, device=self._device).view(3, 1, 1) for each in (normalize.mean, normalize.std))
+        mean, std = (torch.tensor(each, device=self._device).view(3, 1, 1) for each in self.pixel_norm)
         return images.sub_(mean).div_(std)
 
     def _chosen_tower(self, images: torch.Tensor) -> torch.nn.Module:

@@ -23,6 +23,7 @@ from index.embedding.portable.tower_files import (
     read_towers,
     write_towers,
 )
+from index.embedding.space import fetch_tokenizer
 from index.errors import ExportRefused, LibraryBusy, SpaceError, SpaceMismatch, TowersDamaged, WeightsMissing
 from index.library import Library
 from index.store.carried_towers import LEASE, builtin_tower, held_towers, keep_towers
@@ -75,7 +76,10 @@ def carry_or_note(library: Library, space: Fingerprint, kinds: Sequence[TowerKin
 def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> list[str]:
     """Carry one tower; return nothing to print for one of the built-in space, which is only copied."""
     later = f"`kinodex add text-tower {library.uri}{' --with-image-tower' * (kind == 'image')}` tries again"
+    is_builtin = builtin_tower(space.digest, kind) is not None
     try:
+        if kind == "text" and not is_builtin:
+            fetch_tokenizer(space.name)  # of all that may be missing the only thing that nobody has needed yet
         carried = carry_towers(library, space, [kind])
     except WeightsMissing as error:
         return [f"note: {error}; frames are embedded without it, a search by words will need it"]
@@ -84,7 +88,7 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
     if kind in carried.refused:
         why = carried.towers.refusals[kind]
         return [f"note: the {kind} tower of {space.name} is not kept with the library: {why}; searching needs torch"]
-    if builtin_tower(space.digest, kind):
+    if is_builtin:
         return []
     state = describe_tower(carried.towers, kind)
     return [f"{kind} tower of {space.name}: {state}, exported in {carried.seconds:.1f} s"]

@@ -38,11 +38,14 @@ LEASE = "towers"
 def held_towers(uri: str, digest: str) -> SpaceTowers | None:
     """Read the description of the towers that a library carries for a space; None if it has none.
 
-    Raises TowersDamaged or StorageError.
+    Raises TowersDamaged, in a library on this machine also for a file that is missing or cut off, or StorageError.
     """
     with _again_advice(uri):
         if is_local(uri):
-            return read_towers(_local_folder(uri, digest))
+            towers = read_towers(_local_folder(uri, digest))
+            if towers is not None:
+                check_sizes(_local_folder(uri, digest), towers.files)
+            return towers
         with TemporaryDirectory() as scratch:
             return fetch_description(open_session(uri), uri, digest, Path(scratch))
 

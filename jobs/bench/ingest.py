@@ -154,7 +154,7 @@ def ingest_once(paths: Sequence[Path], config: IngestConfig) -> IngestRun:
 
     sources = [Source(str(path), path.name) for path in paths]
     with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder, measure_usage() as usage:
-        report = run_ingest(config, sources, f"{folder}/library")
+        report = run_ingest(config.model_copy(update={"text_tower": False}), sources, f"{folder}/library")
     if bad := [outcome.problem for outcome in report.outcomes if outcome.state == "failed"]:
         raise RuntimeError(f"the ingest that was to be measured failed: {bad[0]}")
     parent_mb, child_mb = usage.parent_bytes / 1e6, usage.child_bytes / 1e6

@@ -56,7 +56,7 @@ def test_after_an_ingest_words_are_searched_without_a_network(
     kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, film: Path, tmp_path: Path
 ) -> None:
     library = tmp_path / "library"
-    ran = kinodex("ingest", film, "--library", library, "--space", SPACE)
+    ran = kinodex("ingest", film, "--library", library, "--space", SPACE, "--no-text-tower")
     assert (ran.code, ran.err) == (0, "")
     monkeypatch.setattr(OFFLINE, True)
     ran = kinodex("search", library, "red boat", "-k", 1, "--only", "frames")
@@ -68,7 +68,7 @@ def test_likewise_after_vectors_are_added(
     kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, film: Path, tmp_path: Path
 ) -> None:
     library = library_of(tmp_path / "library", [film]).uri
-    assert kinodex("add", "vectors", library, "--space", SPACE).code == 0
+    assert kinodex("add", "vectors", library, "--space", SPACE, "--no-text-tower").code == 0
     monkeypatch.setattr(OFFLINE, True)
     ran = kinodex("search", library, "red boat", "--space", SPACE, "--only", "frames")
     assert ran.code == 0, ran.err

@@ -1,0 +1,138 @@
+"""A library carries the text tower of its spaces: exported by the way or on demand, and used before torch is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.embedding.embedders import TextEmbedder
+from index.embedding.portable.text_tower import TextTower
+from index.embedding.space import Space, load_space
+from index.errors import SpaceMismatch
+from index.library import Library
+from index.store.carried_towers import LEASE, held_towers
+from jobs.carry_towers import carry_or_note, carry_towers
+from tests.support.command import Kinodex, bad, json_of
+from tests.support.libraries.random_library import SETTINGS
+from tests.support.models.stage_models import tiny_film
+from tests.support.models.tiny_models import TINY, write_model
+
+TEXTS = ["a red boat on the sea", "ein blaues Auto", "", "東京の夜"]
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a tiny CLIP, which tests may take away."""
+    return Path(shutil.copytree(tiny_model("space"), tmp_path_factory.mktemp("models") / "tiny"))
+
+
+@pytest.fixture(scope="module")
+def torch_space(model: Path) -> Space:
+    return load_space(f"local-dir:{model}")
+
+
+@pytest.fixture
+def library(torch_space: Space, tmp_path: Path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, torch_space.fingerprint)
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_film(tmp_path_factory.mktemp("films") / "boat.mp4", 3, 0)
+
+
+def assert_agree(tower: TextEmbedder, space: Space) -> None:
+    cosines = (tower.embed_text(TEXTS) * space.embed_text(TEXTS)).sum(axis=1)
+    assert cosines.min() > 0.9999
+    np.testing.assert_allclose(np.linalg.norm(tower.embed_text(TEXTS), axis=1), 1, atol=1e-5)
+
+
+def test_a_tower_is_exported_once_and_used_without_the_model(library, torch_space, model):
+    assert isinstance(library.load_space(None, "text"), Space)
+    carried = carry_towers(library, library.fingerprint, ["text"])
+    assert (carried.exported, carried.refused) == (("text",), ())
+    assert carried.towers.text is not None
+    assert carried.towers.text.least_cosine >= 0.9999
+    assert carry_towers(library, library.fingerprint, ["text"]).exported == ()
+    assert carry_or_note(library, library.fingerprint, ["text"]) == []
+    away = model.rename(model.with_name("away"))
+    try:
+        tower = Library.open(library.uri).load_space(None, "text")
+        assert isinstance(tower, TextTower)
+        assert tower.fingerprint == torch_space.fingerprint
+        assert_agree(tower, torch_space)
+    finally:
+        away.rename(model)
+
+
+def test_it_is_exported_again_on_demand(library, kinodex):
+    carry_towers(library, library.fingerprint, ["text"])
+    folder = Path(library.uri) / "towers" / library.fingerprint.digest
+    weights = max(folder.iterdir(), key=lambda file: file.stat().st_size)
+    weights.write_bytes(b"cut")
+    bad(kinodex, "search", library.uri, "boat", "--only", "frames", code=2, says="add text-tower")
+    assert "bytes, and" in kinodex("info", library.uri).out
+    made = json_of(kinodex, "add", "text-tower", library.uri, "--again")
+    assert made["exported"] == ["text"]
+    assert kinodex("search", library.uri, "boat", "--only", "frames").code == 0
+    assert "exported" not in kinodex("add", "text-tower", library.uri).out
+
+
+def test_other_weights_of_that_name_are_not_exported(tmp_path):
+    name = write_model(tmp_path / "model", TINY, seed=1)
+    library = Library.create(str(tmp_path / "library"), SETTINGS, load_space(name, towers="text").fingerprint)
+    write_model(tmp_path / "model", TINY, seed=2)
+    with pytest.raises(SpaceMismatch, match="stands for other weights"):
+        carry_towers(library, library.fingerprint, ["text"])
+    (line,) = carry_or_note(library, library.fingerprint, ["text"])
+    assert line.startswith(f"note: the text tower of {name} was not exported: here ")
+    assert line.endswith(f"; `kinodex add text-tower {library.uri}` tries again")
+    assert held_towers(library.uri, library.fingerprint.digest) is None
+
+
+def test_another_process_at_it_is_no_error_by_the_way(library):
+    with library.lease(LEASE, "another"):
+        (line,) = carry_or_note(Library.open(library.uri), library.fingerprint, ["text"])
+    assert "another on " in line
+
+
+def test_an_ingest_exports_the_tower_and_says_so(kinodex, model, film, tmp_path):
+    uri, space = tmp_path / "library", f"local-dir:{model}"
+    ran = kinodex("ingest", film, "--library", uri, "--space", space)
+    assert ran.code == 0
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"text tower of {space}: carried, ")
+    assert ", exported in " in line
+    assert kinodex("ingest", film, "--library", uri).err == ""
+    assert "text tower: carried, " in kinodex("info", uri).out
+    (tower,) = json_of(kinodex, "info", uri)["towers"]
+    assert (tower["space"], tower["tower"]) == (space, "text")
+    assert kinodex("search", uri, "a red boat").code == 0
+
+
+def test_it_can_be_left_out_and_made_later(kinodex, model, film, tmp_path):
+    uri, space = tmp_path / "library", f"local-dir:{model}"
+    assert kinodex("ingest", film, "--library", uri, "--space", space, "--no-text-tower").err == ""
+    assert "text tower: not carried" in kinodex("info", uri).out
+    assert not (uri / "towers").exists()
+    assert "exported in " in kinodex("add", "text-tower", uri).out
+    assert "text tower: carried, " in kinodex("info", uri).out
+
+
+def test_a_space_that_is_added_gets_its_tower_too(kinodex, model, library_of_films, torch_space):
+    space = f"local-dir:{model}"
+    ran = kinodex("add", "vectors", library_of_films, "--space", space)
+    assert (ran.code, f"text tower of {space}: carried, " in ran.err) == (0, True)
+    assert_agree(Library.open(str(library_of_films)).load_space(space, "text"), torch_space)
+    assert f"text tower of {space}: carried, " in kinodex("info", library_of_films).out
+
+
+@pytest.fixture
+def library_of_films(kinodex: Kinodex, film: Path, tmp_path: Path) -> Path:
+    ran = kinodex("ingest", film, "--library", tmp_path / "films", "--space", "builtin")
+    assert (ran.code, ran.err) == (0, "")
+    return tmp_path / "films"

@@ -177,5 +177,32 @@ def search(
         print(table(figures))
 
 
+@app.command()
+def start(
+    directory: Annotated[Path, typer.Argument(help="Folder for films and libraries; existing ones are used.")],
+    space: Annotated[
+        list[str] | None,
+        typer.Option(help="Embedding space of a library to search; may be repeated. Default: builtin."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the cheapest counts.")] = 5,
+    beside: Annotated[
+        Path | None, typer.Option(help="Another checkout of kinodex, with a .venv of its own or this one's.")
+    ] = None,
+    python: Annotated[
+        Path | None, typer.Option(help="Interpreter for this checkout, such as one with the base install alone.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure what starting a command costs: CPU seconds and peak memory on one core, warm, the best of some rounds."""
+    from jobs.bench.start import bench_start, table
+    from jobs.console.output import print_json
+
+    figures = bench_start(directory, space or ["builtin"], rounds, _tell, beside, python)
+    if json:
+        print_json([asdict(each) for each in figures])
+    else:
+        print(table(figures))
+
+
 def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

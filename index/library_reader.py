@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from index.annotations.additions import Additions, plain_label
 from index.annotations.clip_captions import ClipCaptions
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
+from index.embedding.load_tower import torch_package
 from index.embedding.space import Fingerprint, Space, load_space
 from index.errors import QueryError, SpaceMismatch, TimeOutside, TorchMissing
 from index.rows import (
@@ -36,7 +37,6 @@ from index.videos.visibility import VisibilityCache, find_video, matching_videos
 
 GLOB = re.compile(r"[*?\[]")
 EXACT_S = 1e-6
-TORCH_PACKAGES = ("torch", "torchvision", "open_clip")
 FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
 CAPTION_COLUMNS = [*CaptionRow.__slots__]
 
@@ -149,7 +149,7 @@ class LibraryReader:
         try:
             loaded = load_space(held.name, towers=towers)
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in TORCH_PACKAGES:
+            if torch_package(error) is None:
                 raise
             option = " --with-image-tower" if towers == "image" else ""
             raise TorchMissing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +36,9 @@ class ImageEmbedder(Protocol):
     def dim(self) -> int: ...
     @property
     def device_type(self) -> str: ...
+    def threads(self, count: int) -> AbstractContextManager[None]:
+        """Compute with so many threads for each call of `embed` within a block."""
+
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Make the tower's input [3, h, w] of a picture [H, W, 3]."""
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -103,21 +103,26 @@ class Space:
         """Kind of device: "cpu", "cuda" or another that torch knows."""
         return self._device.type
 
+    @contextmanager
+    def threads(self, count: int) -> Iterator[None]:
+        """Compute with so many threads within this block; they are the process's own number, for all spaces."""
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(count)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
     def text_parts(self) -> tuple[Any, Any]:
         """Return the open_clip model and its tokenizer, for the text tower to be exported."""
         return self._model, self._tokenizer
 
-    @property
-    def image_module(self) -> torch.nn.Module:
-        """The image tower as open_clip made it; after the first batch, as it computes here."""
-        module: torch.nn.Module = self._model.visual
-        return module
-
-    @property
-    def pixel_norm(self) -> tuple[Sequence[float], Sequence[float]]:
-        """Mean and standard deviation of each channel, with pixels from 0 to 1, that the image tower expects."""
+    def image_parts(self) -> tuple[torch.nn.Module, Sequence[float], Sequence[float]]:
+        """Return the image tower in its present arithmetic, and mean and deviation of its pixels from 0 to 1."""
         normalize = self._transform.transforms[-1]
-        return normalize.mean, normalize.std
+        return self._model.visual, normalize.mean, normalize.std
 
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Make the model's input [3, h, w] of one picture [H, W, 3] by open_clip's own transform; not normalised."""
@@ -163,7 +168,8 @@ class Space:
                 np.require(batch, requirements="W")
             )  # torch warns about memory that others may hold
         images = batch.to(self._device).float().div_(255)
-        mean, std = (torch.tensor(each, device=self._device).view(3, 1, 1) for each in self.pixel_norm)
+        normalize = self._transform.transforms[-1]
+        mean, std = (torch.tensor(each, device=self._device).view(3, 1, 1) for each in (normalize.mean, normalize.std))
         return images.sub_(mean).div_(std)
 
     def _chosen_tower(self, images: torch.Tensor) -> torch.nn.Module:
@@ -204,6 +210,8 @@ def fetch_tokenizer(name: str) -> None:
     An image tower does without one, so loading that alone does not fetch it. A folder has its own or none.
     Raises UnknownModel, or WeightsMissing if it cannot be had.
     """
+    if name == "builtin":
+        return
     open_clip = import_open_clip()
     named = model_name(open_clip, name)
     if named.asks_hub:

@@ -19,7 +19,7 @@ from jobs.tokenizer import fetch_or_note
 from pipeline.prefetch import prefetch
 
 if TYPE_CHECKING:
-    from index.embedding.space import Space
+    from index.embedding.embedders import ImageEmbedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Vectors:
 
 
 @lru_cache(maxsize=1)
-def _tower(space: str, device: str) -> Space:
-    from index.embedding.space import load_space
+def _tower(space: str, device: str) -> ImageEmbedder:
+    from index.embedding.load_tower import load_image_tower
 
-    return load_space(space, device=device, towers="image")
+    return load_image_tower(space, device)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from jobs.ray_cluster import actor_of, total_resources
 
 if TYPE_CHECKING:
+    from index.embedding.embedders import ImageEmbedder
     from index.embedding.portable.tower_files import TowerKind
-    from index.embedding.space import Fingerprint, Space
+    from index.embedding.space import Fingerprint
 
 EMBED_RETRIES = 20
 
@@ -38,10 +39,10 @@ class Embedder:
         self._name, self._device = space, device
 
     @cached_property
-    def _space(self) -> Space:
-        from index.embedding.space import load_space
+    def _space(self) -> ImageEmbedder:
+        from index.embedding.load_tower import load_image_tower
 
-        return load_space(self._name, device=self._device, towers="image")
+        return load_image_tower(self._name, self._device)
 
     def fingerprint(self) -> Fingerprint:
         return self._space.fingerprint

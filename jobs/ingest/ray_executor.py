@@ -47,10 +47,10 @@ class RayWorker:
 
     def open(self) -> None:
         """Open the library and load what is needed; raises the KinodexError that it meets."""
-        from index.embedding.space import load_space
+        from index.embedding.load_tower import load_image_tower
 
         assignment, space, device = self._start
-        self._space = load_space(space, device=device, towers="image") if space else None
+        self._space = load_image_tower(space, device) if space else None
         self._at_end = ExitStack()
         folder = self._at_end.enter_context(scratch_folder())
         self._worker = Worker(assignment, folder, self._space.device_type if self._space else "cpu")

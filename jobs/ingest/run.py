@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from index.embedding.model_source import absolute_name
 from index.embedding.space import Fingerprint
@@ -39,7 +39,7 @@ LEASE = "ingest"
 RUNNING = "running"
 MOST_LOCAL_WORKERS = 16
 REFRESH_EVERY_S = 600.0
-MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb", "pyarrow")
+MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "lancedb", "pyarrow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _under_lease(
         outcomes=(),
         left_out=len(sources) - len(todo),
         settings=config.model_dump(mode="json") | {"space_digest": models.fingerprint.digest},
-        versions={name: version(name) for name in MEASURED_WITH} | {"python": platform.python_version()},
+        versions=_versions(),
     )
     library.ingest_log.add_run(_run_row(report, RUNNING))
     if todo:
@@ -169,13 +169,12 @@ def _load_models(config: IngestConfig) -> AbstractContextManager[_Models]:
 
 @contextmanager
 def _load_here(config: IngestConfig) -> Iterator[_Models]:
-    """Load the model in this process; PyTorch computes with a worker's share of the cores until the end."""
-    import torch
-
-    from index.embedding.space import fetch_tokenizer, load_space
+    """Load the model in this process; it computes with a worker's share of the cores until the end."""
+    from index.embedding.load_tower import load_image_tower
+    from index.embedding.space import fetch_tokenizer
     from jobs.ingest.worker import local_executor
 
-    space = load_space(config.space, device=config.device, towers="image")
+    space = load_image_tower(config.space, config.device)
     if not config.text_tower:
         fetch_or_note(partial(fetch_tokenizer, config.space))
     if config.decoder == "nvdec" and space.device_type == "cpu" != config.device:
@@ -189,12 +188,8 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
     def carry(uri: str) -> list[str]:
         return carry_or_note(Library.open(uri), space.fingerprint, config.towers)
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(max(cores // workers, 1))  # every worker embeds for itself
-    try:
+    with space.threads(max(cores // workers, 1)):  # every worker embeds for itself
         yield _Models(space.fingerprint, space.device_type == "cuda", start_workers, carry)
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextmanager
@@ -213,6 +208,15 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
             fetch_or_note(executor.fetch_tokenizer)
         carry = partial(executor.carry_towers, kinds=config.towers)
         yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, ray_watch())
+
+
+def _versions() -> dict[str, str]:
+    """Versions of the packages that rows depend on, as far as they are installed."""
+    versions = {"python": platform.python_version()}
+    for name in MEASURED_WITH:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def _stamp(source: Source) -> Stamp | None:

@@ -17,7 +17,7 @@ from agent.environment import Environment
 from agent.models.rulebased.model import RuleBasedModel
 from agent.trace.events import Event
 from agent.trace.trace import trace_to
-from index.embedding.space import load_space
+from index.embedding.load_tower import load_text_tower
 from index.library import Library
 from jobs.console.ingest_progress import progress_bar
 from jobs.console.ingest_report import show_report
@@ -52,7 +52,7 @@ def run_demo(directory: Path) -> None:
 
     query = "an orange anchor at sea"
     _step(out, 3, f'kinodex search {place} "{query}" -k 5 --min-gap 5 --only frames')
-    text_space = load_space("builtin", towers="text")
+    text_space = load_text_tower("builtin")
     show_hits(library.search.frames(text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False)
 
     right = 0

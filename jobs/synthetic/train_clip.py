@@ -28,6 +28,7 @@ import typer
 from numpy.typing import NDArray
 
 from index.embedding.space import import_open_clip
+from jobs.synthetic.export_towers import export_towers
 from jobs.synthetic.score_clip import score
 from jobs.synthetic.world.augment import photograph
 from jobs.synthetic.world.captions import altered, claim_about, wording
@@ -315,6 +316,7 @@ def main(
     threads: Annotated[int, typer.Option(help="CPU threads; fewer than there are cores if others need some.")] = 2,
     save_every_min: Annotated[float, typer.Option(help="Keep the weights so far this often.")] = 8,
     scored: Annotated[int, typer.Option(help="Pictures that each score is taken on.")] = 1000,
+    towers: Annotated[bool, typer.Option(help="Export the two towers at the end, to be run without torch.")] = True,
 ) -> None:
     """Train the built-in model, reload it through open_clip and print its scores on held-out combinations."""
     import torch
@@ -352,6 +354,8 @@ def main(
         "training_s": round(time.monotonic() - rendered),
         "bytes": (out / WEIGHTS_NAME).stat().st_size,
     }
+    if towers:
+        export_towers(out)
     report = {**facts, **score(out, pictures=scored)}
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     print(json.dumps(report, indent=2))

@@ -1,0 +1,71 @@
+"""One tower of a space by the space's name: by torch, or the built-in space's exported one where torch is missing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from index.embedding.embedders import ImageEmbedder, TextEmbedder
+from index.embedding.portable.tower_files import BUILTIN_TOWERS, TowerKind, read_towers
+from index.embedding.space import Space, load_space
+from index.errors import DeviceMissing, TorchMissing
+
+TORCH_PACKAGES = ("torch", "torchvision", "open_clip")
+CPU_DEVICES = ("auto", "cpu")
+
+
+def load_text_tower(name: str) -> TextEmbedder:
+    """Load the text tower of a space by its name (see index/embedding/space.py).
+
+    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
+    """
+    loaded = _load_with_torch(name, "auto", "text")
+    if isinstance(loaded, Space):
+        return loaded
+    from index.embedding.portable.text_tower import TextTower
+
+    return TextTower.open(BUILTIN_TOWERS)
+
+
+def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
+    """Load the image tower of a space by its name on a device; the exported one knows "cpu" alone.
+
+    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip, or for the
+    built-in one without ONNX Runtime.
+    """
+    loaded = _load_with_torch(name, device, "image")
+    if isinstance(loaded, Space):
+        return loaded
+    if device not in CPU_DEVICES:
+        raise DeviceMissing(f"got device {device!r}, and {loaded} is not installed; use cpu")
+    from index.embedding.portable.image_tower import ImageTower
+
+    try:
+        return ImageTower.open(BUILTIN_TOWERS)
+    except ModuleNotFoundError as error:
+        raise TorchMissing(
+            f"cannot embed pictures with {name}: neither {loaded} nor {error.name} is installed; "
+            "`pip install 'kinodex[decode]'` brings ONNX Runtime"
+        ) from error
+
+
+def torch_package(error: ModuleNotFoundError) -> str | None:
+    """Name the missing package if it is torch or one that goes with it."""
+    package = (error.name or "").partition(".")[0]
+    return package if package in TORCH_PACKAGES else None
+
+
+def _load_with_torch(name: str, device: str, kind: TowerKind) -> Space | str:
+    """Load a tower with torch; for the built-in space without it, name the package that is missing."""
+    towers: Literal["text", "image"] = kind
+    try:
+        return load_space(name, device=device, towers=towers)
+    except ModuleNotFoundError as error:
+        package = torch_package(error)
+        if package is None:
+            raise
+        held = read_towers(BUILTIN_TOWERS) if name == "builtin" else None
+        if held is not None and held.tower(kind) is not None:
+            return package
+        raise TorchMissing(
+            f"cannot load {name}: {package} is not installed; `pip install 'kinodex[clip]'` brings it"
+        ) from error

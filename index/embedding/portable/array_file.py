@@ -33,7 +33,9 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], floats: str = "
 
     Arrays of wide types come first, so that each begins at a multiple of its type's size.
     """
-    codes = {name: floats if floats and each.dtype == np.float32 else CODES[each.dtype] for name, each in arrays.items()}
+    codes = {
+        name: floats if floats and each.dtype == np.float32 else CODES[each.dtype] for name, each in arrays.items()
+    }
     order = sorted(arrays, key=lambda name: -np.dtype(TYPES[codes[name]]).itemsize)
     header, place = {}, 0
     for name in order:

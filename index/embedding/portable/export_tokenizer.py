@@ -140,8 +140,6 @@ def _always(file: Mapping[str, Any], words: list[Word], unknown: str) -> tuple[s
     A unigram model makes the score of what is unknown from its least score, so that word is one of them.
     """
     needed = {unknown, file["padding"]["pad_token"], *(token["content"] for token in file["added_tokens"])}
-    if file["model"].get("byte_fallback"):
-        needed |= {f"<0x{number:02X}>" for number in range(256)}
     if file["model"]["type"] == "Unigram":
         needed.add(min(words, key=lambda word: word.score).text)
     processor = file["post_processor"] or {}

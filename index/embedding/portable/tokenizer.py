@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TOKENIZER_JSON, VOCABULARY = "tokenizer.json", "vocabulary.safetensors"
 Cleaning = Literal["lower", "whitespace", "canonicalize"]
+SINGLE_BYTES = tuple(f"<0x{number:02X}>" for number in range(256))
+"""Words for the bytes of a letter that no word has, where a model falls back on them."""
 NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -31,7 +33,7 @@ class TokenizerSettings:
     context_length: int
     cleaning: Cleaning
     always: tuple[str, ...] = ()
-    """Words that are needed for any text: for what is unknown, for single bytes, for padding."""
+    """Words that are needed for any text: for what is unknown, for the ends of a text, for padding."""
     unknown: str = ""
     """Word that stands for what a unigram model does not know."""
     dropped_id: int = -1
@@ -53,7 +55,8 @@ class Tokenizer:
         except Exception as error:  # the package raises plain exceptions
             raise BadCheckpoint(f"cannot read {folder / TOKENIZER_JSON}: {error}; make the text tower again") from error
         self._added = {each["content"]: int(each["id"]) for each in self._frame["added_tokens"]}
-        self._always = self._vocabulary.find(settings.always)
+        with_bytes = SINGLE_BYTES if self._frame["model"].get("byte_fallback") else ()
+        self._always = self._vocabulary.find((*settings.always, *with_bytes))
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Make token ids [n, context length] of texts."""

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.embedding.portable.array_file import ArrayFile, write_arrays
-from index.errors import BadCheckpoint
 
 HASH_BASE = 0x9E3779B97F4A7C15
 """Odd, so that no power of it is 0 modulo 2^64: digits of the golden ratio."""
@@ -63,7 +62,6 @@ class Vocabulary:
     def __init__(self, path: Path) -> None:
         """Map the file; raises BadCheckpoint if it is damaged."""
         file = ArrayFile(path)
-        self._path = path
         self._hashes, self._numbers, self._scores = file.map("hashes"), file.map("numbers"), file.map("scores")
         self._text_ends, self._texts = file.map("text_ends"), file.map("texts")
         self._merge_ends, self._ranks = file.map("merge_ends"), file.map("merge_ranks")
@@ -71,11 +69,9 @@ class Vocabulary:
         self._longest = int(file.map("longest")[0])
 
     def find(self, texts: Iterable[str]) -> list[Word]:
-        """Find words by their whole texts; raises BadCheckpoint if one is missing."""
-        named = {text: self._rows(np.array([text_hash(text)], np.uint64)) for text in texts}
-        if missing := [text for text, rows in named.items() if not rows]:
-            raise BadCheckpoint(f"{self._path} holds no word {missing[0]!r}; make the text tower again")
-        return [self._word(rows[0]) for rows in named.values()]
+        """Find words by their whole texts, as far as there are such words."""
+        rows = self._rows(np.array([text_hash(text) for text in texts], np.uint64))
+        return [self._word(row) for row in rows]
 
     def words_in(self, texts: Iterable[str], prefix: str = "", suffix: str = "") -> list[Word]:
         """Find the words that are parts of `texts`: as they are, after `prefix`, and before `suffix`.
@@ -95,7 +91,7 @@ class Vocabulary:
         return [self._word(row) for row in sorted(rows)]
 
     def _hashes_of_parts(self, text: str) -> Iterable[tuple[int, NDArray[np.uint64]]]:
-        """Hash the parts of a text, by length: hash(part) = hash(text up to its end) - hash(up to its start) shifted."""
+        """Hash the parts of a text, by length: the hash up to the end of each, less that up to its start, shifted."""
         totals = [0]
         for letter in text:
             totals.append(_joined(totals[-1], 1, ord(letter) + 1))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from agent.environment import Environment
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.fingerprint import Fingerprint
 from index.errors import SpaceMismatch
 from index.library import Library
 from index.rows import VideoRow
 from jobs.errors import UsageError
+
+if TYPE_CHECKING:
+    from agent.environment import Environment
 
 
 def find_space(library: Library, name: str | None) -> Fingerprint:
@@ -59,6 +62,8 @@ def open_environment(
     `space` is one of the library's spaces by name or digest, None being its own. `detector` is the hub id or folder of
     a model that looks into stored frames for things that the library's detections do not name.
     """
+    from agent.environment import Environment
+
     library = Library.open(place) if isinstance(place, str) else place
     detect = None
     find_space(library, space)

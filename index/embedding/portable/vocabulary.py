@@ -36,7 +36,7 @@ class Word:
 
 def write_vocabulary(path: Path, words: Iterable[Word]) -> None:
     """Write the words of a tokenizer to a file; raises ValueError if two words have one hash."""
-    ordered = sorted((text_hash(word.text), word) for word in words)
+    ordered = sorted(((text_hash(word.text), word) for word in words), key=lambda each: each[0])
     hashes = np.array([each for each, _ in ordered], np.uint64)
     if len(np.unique(hashes)) != len(hashes):
         raise ValueError("two words of the vocabulary have the same hash")

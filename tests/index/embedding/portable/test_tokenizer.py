@@ -1,0 +1,72 @@
+"""Cleaning of texts, and tokenizers of which only the words of a text are read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from index.embedding.portable.check_texts import CHECK_TEXTS
+from index.embedding.portable.export_tokenizer import export_tokenizer
+from index.embedding.portable.tokenizer import Tokenizer, TokenizerSettings, clean, settings_from_json, small_model
+from index.embedding.portable.vocabulary import Word
+from index.embedding.space import import_open_clip
+from index.errors import BadCheckpoint
+
+open_clip = import_open_clip()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("tokenizer")
+    export_tokenizer(open_clip.tokenizer.SimpleTokenizer(context_length=16), made)
+    return made
+
+
+@pytest.mark.parametrize("cleaning", ["lower", "whitespace", "canonicalize"])
+def test_cleaning_is_open_clips_own(cleaning):
+    theirs = open_clip.tokenizer.get_clean_fn(cleaning)
+    assert [clean(text, cleaning) for text in CHECK_TEXTS] == [theirs(text) for text in CHECK_TEXTS]
+
+
+def test_a_text_over_the_limit_keeps_its_end(folder):
+    tokenizer = Tokenizer(folder, TokenizerSettings(16, "lower", ("!", "<start_of_text>", "<end_of_text>")))
+    ids = tokenizer(["dog " * 40, "dog", ""])
+    assert ids.shape == (3, 16)
+    assert ids[:, 0].tolist() == [49406] * 3
+    assert ids[0].tolist().index(49407) == 15
+    assert ids[2].tolist() == [49406, 49407] + [0] * 14
+    assert tokenizer([]).shape == (0, 16)
+
+
+def test_a_dropped_token_becomes_0(folder):
+    always = ("!", "<start_of_text>", "<end_of_text>")
+    tokenizer = Tokenizer(folder, TokenizerSettings(16, "lower", always, dropped_id=49407))
+    assert tokenizer(["dog"]).tolist() == [[49406, 1929] + [0] * 14]
+
+
+def test_settings_come_back_from_json():
+    settings = TokenizerSettings(16, "canonicalize", ("a", "b"), "<unk>", 3)
+    found = {
+        "context_length": 16,
+        "cleaning": "canonicalize",
+        "always": ["a", "b"],
+        "unknown": "<unk>",
+        "dropped_id": 3,
+    }
+    assert settings_from_json(json.loads(json.dumps(found))) == settings
+
+
+def test_small_models_hold_only_merges_of_their_words():
+    words = [Word("a", 5), Word("b", 9), Word("ab", 7, merges=((3, "a", "b"), (1, "", "ab")))]
+    assert small_model("BPE", words, "") == {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+    assert small_model("WordPiece", words[:1], "") == {"vocab": {"a": 0}}
+    found = small_model("Unigram", [Word("x", 3, -1.0), Word("<unk>", 2)], "<unk>")
+    assert found == {"vocab": [["x", -1.0], ["<unk>", 0.0]], "unk_id": 1}
+
+
+def test_a_damaged_file_has_a_clear_error(folder, tmp_path):
+    (tmp_path / "vocabulary.safetensors").write_bytes((folder / "vocabulary.safetensors").read_bytes())
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(BadCheckpoint, match="cannot read .*json"):
+        Tokenizer(tmp_path, TokenizerSettings(16, "lower"))

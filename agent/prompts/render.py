@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from agent.core.protocol import Detail, R, Request, ShownFrame, Turn, citation_numbers
 from agent.core.question import VIDEO_ID_LENGTH, Note, Segment, Video
 from agent.prompts.reply_line import reply_line
-from agent.prompts.segments import candidate_lines, history_lines, parent_score, segment_line
+from agent.prompts.segments import candidate_lines, history_lines, newness, parent_score, segment_line
 from agent.prompts.times import beside, beside_range, zero_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _templates() -> Environment:
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
     templates.globals["reply_line"] = reply_line
     templates.globals["clock_range"] = _clock_range
-    for function in (candidate_lines, history_lines, parent_score, segment_line):
+    for function in (candidate_lines, history_lines, newness, parent_score, segment_line):
         templates.globals[function.__name__] = function
     templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]

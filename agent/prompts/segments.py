@@ -60,6 +60,16 @@ def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: 
     ]
 
 
+def newness(frames: Sequence[ShownFrame], new: Sequence[ShownFrame]) -> str:
+    """A sentence that says which of the frames are new, the ones to rate by; "" where all are."""
+    if not new or len(new) == len(frames):
+        return ""
+    numbers, _ = citation_numbers(frames)
+    found = [number for number, frame in zip(numbers, frames, strict=True) if frame in new]
+    those = f"frame {found[0]} is" if len(found) == 1 else f"frames {found[0]} to {found[-1]} are"
+    return f" Of the frames only {those} new: rate by what is new, and take the others as known before."
+
+
 def parent_score(history: Iterable[ScoredSegment], parent: int | None) -> str:
     """The score and the reason that the parent had when it was chosen; "" without a score."""
     found = next((each for each in history if each.segment.number == parent), None)

@@ -203,6 +203,17 @@ class ScoreSegments(Request[SegmentScores]):
     scores: ScoreKind = field(default="fused", metadata=LATER)
     """The scores that the policy will be shown: its prompt and this one begin alike."""
 
+    @property
+    def new_frames(self) -> tuple[ShownFrame, ...]:
+        """The frames at which a segment was divided into `segments`: at the end of one and the start of another.
+
+        By the paper these alone are shown. Where the frames at the segment's own ends are shown too, they are what it
+        was chosen for: counted once more they would lead the search back to where it has been.
+        """
+        ends = {(part.video_id, part.end_s) for part in self.segments}
+        inside = ends & {(part.video_id, part.start_s) for part in self.segments}
+        return tuple(frame for frame in self.frames if (frame.video_id, frame.time_s) in inside)
+
     def joint(self) -> Joint:
         return search_steps("ratings", self.question)
 

@@ -115,9 +115,10 @@ class RuleBasedModel:
         return {"action": "answer", "option": question.lettered[at][0], "answer": None, "evidence": []}
 
     def _score(self, request: ScoreSegments) -> list[dict[str, Any]]:
-        """Score each segment by the best match of a statement with the frames at its borders."""
+        """Score each segment by the best match of a statement with a frame at its borders, a new one if it has one."""
         queries = cloze_statements(request.question).queries or (request.question.text,)
         matches = match_frames(self.environment, queries, request.frames)
+        new = {(frame.video_id, frame.time_s) for frame in request.new_frames}
         scores: list[dict[str, Any]] = []
         for part in request.segments:
             beside = [
@@ -125,9 +126,9 @@ class RuleBasedModel:
                 for at, frame in enumerate(request.frames)
                 if frame.video_id == part.video_id and frame.time_s in (part.start_s, part.end_s)
             ]
-            at, text = max(
-                ((at, text) for at in beside for text in range(len(queries))), key=lambda pair: float(matches[pair])
-            )
+            telling = [at for at in beside if (part.video_id, request.frames[at].time_s) in new]
+            pairs = ((at, text) for at in telling or beside for text in range(len(queries)))
+            at, text = max(pairs, key=lambda pair: float(matches[pair]))
             score = round(100 * float(calibrate(matches[at, text])))
             explanation = f"{queries[text]!r}, perhaps" if score else ""
             scores.append({"segment": part.number, "reasoning": explanation, "score": score})

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from agent.core.protocol import ShownFrame
 from agent.core.reply_schema import Bounds
 from agent.requests.tree import MAX_QUERIES, ScoresAndQueries, ScoreSegments, SegmentScores, check_queries
 
@@ -21,12 +20,6 @@ class ScoreAndPropose(ScoreSegments):
     Reply = ScoresAndQueries
     template: ClassVar[str] = "score_and_propose"
     known: tuple[str, ...] = ()
-
-    @property
-    def new_frames(self) -> tuple[ShownFrame, ...]:
-        """The frames at the borders of the segments to be scored."""
-        ends = {(part.video_id, time_s) for part in self.segments for time_s in (part.start_s, part.end_s)}
-        return tuple(frame for frame in self.frames if (frame.video_id, frame.time_s) in ends)
 
     def bounds(self) -> Bounds:
         return {**super().bounds(), "queries": {"maxItems": MAX_QUERIES}}

@@ -10,6 +10,7 @@ from agent.prompts.segments import (
     REASON_CHARACTERS,
     candidate_lines,
     history_lines,
+    newness,
     parent_score,
     segment_line,
 )
@@ -32,6 +33,13 @@ def test_border_frames_are_named_by_their_labels() -> None:
     assert last.endswith(", frame 5 to the end")
     evicted = segment_line(Segment(5, FILM.video_id, 120.0, 222.0), FRAMES, (FILM,))
     assert evicted.endswith(", frame 12 to an earlier frame")
+
+
+def test_the_new_frames_are_named_where_known_ones_stand_beside_them() -> None:
+    new = tuple(ShownFrame(FILM.video_id, at, float(at), 8, 8, b"", label=20 + at) for at in (1, 2, 3))
+    assert newness((*FRAMES, *new), new).startswith(" Of the frames only frames 21 to 23 are new: rate by what is new")
+    assert "only frame 21 is new" in newness((*FRAMES, new[0]), new[:1])
+    assert newness(new, new) == newness(FRAMES, ()) == ""
 
 
 def test_without_a_shown_border_the_clock_times_are_written() -> None:

@@ -95,13 +95,25 @@ def judge(question: Question, view: View) -> Verdict:
 
 
 def moment(question: Question, view: View) -> int | None:
-    """Index of what shows the moment that the question's time is measured from."""
+    """Index of what shows the moment that the question's time is measured from.
+
+    Where it is seen in several frames in a row, it is the one next to what the question asks about: the last for what
+    comes after it, the first for what comes before.
+    """
     asked = wanted(question)
     if not asked.moment or not view.numbers:
         return None
     matches = view.strengths([asked.moment])[:, 0]
-    best = int(np.argmax(matches))
-    return best if matches[best] >= 1.0 else None
+    at = int(np.argmax(matches))
+    if matches[at] < 1.0:
+        return None
+    of_video = [each for each in range(len(view.numbers)) if view.videos[each] == view.videos[at]]
+    in_order = sorted(of_video, key=lambda each: view.times_s[each], reverse=asked.order == "before")
+    for following in in_order[in_order.index(at) + 1 :]:
+        if matches[following] < 1.0 or abs(view.times_s[following] - view.times_s[at]) > SOON_S:
+            break
+        at = following
+    return at
 
 
 def strongest(question: Question, view: View) -> tuple[int | None, float]:

@@ -16,6 +16,7 @@ _QUESTION = re.compile(r"^Question: (.*?)\n(?:Options:\n(.*?)(?:\n\n|\Z)|There a
 _OPTION = re.compile(r"^([A-Z])\. (.*?)(?=^[A-Z]\. |\Z)", _UNTIL)
 _CLOCK = r"(?: \([\d:]+(?: to [\d:]+)?\))?"
 _FRAME = re.compile(rf"^frame (\d+) at (-?[\d.]+) s{_CLOCK}(?: of video (\S+))?$")
+_NEW = re.compile(r"Of the frames only frames? (\d+)(?: to (\d+))? (?:is|are) new")
 _ONE_VIDEO = re.compile(rf"^The video lasts [\d.]+ s, from {_TIMES}", re.MULTILINE)
 _VIDEO = re.compile(rf'^- video (\S+) \(".*"\), {_TIMES}$', re.MULTILINE)
 _SEGMENT = re.compile(rf"^- Segment (\d+)(?: of video (\S+))?: {_TIMES}{_CLOCK}([^:\n]*)", re.MULTILINE)
@@ -108,6 +109,12 @@ class Asked:
         """Of all messages, each number once, the last line that gives it."""
         found = {note.number: note for text in self.texts for note in _notes(text)}
         return [found[number] for number in sorted(found)]
+
+    @property
+    def new_frames(self) -> range:
+        """The numbers of the frames that are said to be new; empty where none is."""
+        found = _NEW.search(self.text)
+        return range(int(found[1]), int(found[2] or found[1]) + 1) if found else range(0)
 
     def line(self, name: str) -> str:
         """The rest of the line "NAME: ..."; "" if there is none."""

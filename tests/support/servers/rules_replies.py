@@ -132,9 +132,13 @@ def queries(sight: Eyes, asked: Asked) -> Reply:
 
 
 def score_segments(sight: Eyes, asked: Asked) -> Reply:
-    """Score segments by the likeness of the frames at their borders to anything that the question names."""
+    """Score segments by the likeness of the frames at their borders to anything that the question names.
+
+    Where the prompt says which frames are new, a segment with one of them is scored by new ones alone.
+    """
     texts = texts_of(asked.question)
     matches = sight.likenesses(texts, [frame.jpeg for frame in asked.frames])
+    new = asked.new_frames
     scores = []
     for part in asked.segments:
         beside = [
@@ -143,6 +147,7 @@ def score_segments(sight: Eyes, asked: Asked) -> Reply:
             if frame.video in ("", part.video)
             and min(abs(frame.time_s - part.start_s), abs(frame.time_s - part.end_s)) < 0.1
         ]
+        beside = [at for at in beside if asked.frames[at].number in new] or beside
         at, text = np.unravel_index(int(matches[beside].argmax()), (len(beside), len(texts))) if beside else (0, 0)
         best = float(matches[beside][at, text]) if beside else 0.0
         told = f"somewhat like {texts[int(text)]!r}" if best >= 0.5 else ""

@@ -197,6 +197,14 @@ def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library
     assert sorted(labels.values()) == list(range(1, len(labels) + 1))
 
 
+def test_a_segment_is_rated_by_the_frames_that_it_was_divided_at(library):
+    """A known frame at the end of a divided segment made both it and its neighbour look good: the search went back."""
+    _, events, model = run(library, budget=Budget(rounds=3))
+    for scoring, expanded in zip(model.asked(ScoreSegments), of(Expanded, events), strict=True):
+        assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
+        assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
+
+
 def test_in_the_papers_form_the_reward_model_sees_the_new_frames_alone(library):
     _, events, model = run(library, budget=Budget(rounds=3), shared_frames=False)
     shown = [frame_nos(request.frames) for request in model.asked(ScoreSegments)]

@@ -1,12 +1,13 @@
 # Two commands for a fresh machine, each doing its own set-up:
 #   make demo   sample films, a library, a search, three questions with evidence, all offline after set-up
-#   make test   the tests, in two processes
+#   make test   the tests, in two processes; its set-up adds what the demo does not need, torch first
 #   make quick  the tests that start no Ray, no browser and kill nothing: three minutes
 #   make third-parties  the tests before servers and language models of others, which CI runs too
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+DECODE := $(VENV)/.decode
 DEMO   ?= demo
 # Each process would compile all tests, and each command that a test starts all of kinodex, again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test quick third-parties lint docs check clean
 
-demo: $(READY)
+demo: $(DECODE)
 	$(BIN)/kinodex demo $(DEMO)
 
 test: $(READY)
@@ -42,18 +43,29 @@ docs: $(READY)
 
 check: lint docs test
 
-# uv where it is there, else venv and pip; both install the tested versions of constraints.txt, and both compile them:
-# where PYTHONDONTWRITEBYTECODE is set, every start of a process would do so again.
-$(READY): pyproject.toml constraints.txt
-	@echo 'setting up $(VENV), 3 GB; this takes some minutes'
+# An extra with the tested versions of constraints.txt: with uv where it is there, else venv and pip.
+define install
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --allow-existing --python $(PYTHON) $(VENV) && \
-	  uv pip install --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+	  uv pip install $(2) --python $(BIN)/python -c constraints.txt -e '.[$(1)]'; \
 	else \
 	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check $(3) -c constraints.txt -e '.[$(1)]'; \
 	fi
+endef
+
+# The base and a decoder, without torch: the built-in space has towers that were exported. Not compiled: the first start
+# compiles what it imports, a tenth of it.
+$(DECODE): pyproject.toml constraints.txt
+	@echo 'setting up $(VENV) for the demo, 700 MB; this takes a minute'
+	$(call install,decode,,--no-compile)
 	@touch $@
+
+# Everything, in the same environment, compiled: where PYTHONDONTWRITEBYTECODE is set, every start would do so again.
+$(READY): pyproject.toml constraints.txt
+	@echo 'setting up $(VENV) for the tests, 3 GB; this takes some minutes'
+	$(call install,dev,--compile-bytecode)
+	@touch $@ $(DECODE)
 
 clean:
 	rm -rf $(VENV) $(DEMO)

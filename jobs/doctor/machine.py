@@ -30,7 +30,7 @@ def check_machine() -> list[CheckResult]:
 
 
 def _cores() -> str:
-    usable = len(os.sched_getaffinity(0))
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # macOS has none
     quota, _, period = _limit("cpu.max").partition(" ")
     bound = f", limited to {int(quota) / int(period):g}" if quota.isdigit() else ""
     return f"{usable} of {os.cpu_count()} usable{bound}"
@@ -38,7 +38,8 @@ def _cores() -> str:
 
 def _memory() -> str:
     page = os.sysconf("SC_PAGE_SIZE")
-    total, free = os.sysconf("SC_PHYS_PAGES") * page, os.sysconf("SC_AVPHYS_PAGES") * page
+    total = os.sysconf("SC_PHYS_PAGES") * page
+    free = os.sysconf("SC_AVPHYS_PAGES") * page if "SC_AVPHYS_PAGES" in os.sysconf_names else total  # not on macOS
     meminfo = dict(line.split(":") for line in _text(Path("/proc/meminfo")).splitlines())
     if "MemAvailable" in meminfo:
         free = int(meminfo["MemAvailable"].split()[0]) * 1024

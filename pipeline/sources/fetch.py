@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -135,6 +134,8 @@ def scratch_folder() -> Iterator[Path]:
     `flock` and no library: the lock has to be held before another process can see its file, and deleting must not
     create one.
     """
+    from fcntl import LOCK_EX, flock  # here, because the query side imports this module and may be where there is none
+
     _delete_abandoned()
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as name, (Path(name) / "new").open("w") as file:
         flock(file, LOCK_EX)
@@ -224,6 +225,8 @@ def _suffix(uri: str) -> str:
 
 
 def _delete_abandoned() -> None:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
     for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*/{LOCK_FILE}"):
         try:
             with path.open() as file:

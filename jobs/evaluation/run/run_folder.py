@@ -6,7 +6,6 @@ samples in progress and nothing else: a torn last line is not read, and the next
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -183,6 +182,8 @@ def open_for_append(path: Path) -> Iterator[Callable[[Line], None]]:
 
     The folder is created. Raises `UsageError` if another process writes it, or it cannot be written.
     """
+    import fcntl  # here, so that runs can be looked at where there is none
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = path.open("ab")

@@ -1,0 +1,181 @@
+"""The query side with the base install alone: what each command imports, and what it may never look for."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+NOT_IN_BASE = (
+    *("torch", "open_clip", "torchvision", "transformers", "timm", "safetensors"),  # clip and hf
+    *("av", "charset_normalizer", "pysubs2", "onnxruntime", "onnx", "onnxscript", "openvino"),  # decode and ingest
+    *("ray", "pandas", "matplotlib", "scipy", "threadpoolctl", "prometheus_client", "pynvml", "s3fs"),
+    *("datasets", "trl", "peft", "sentencepiece", "llguidance", "decord", "torchcodec", "aiohttp"),
+)
+PYARROW_LOOKS_FOR = {"pandas"}
+"""pyarrow itself tries to import it, and does without."""
+
+RUN = """
+import json, sys
+from importlib.machinery import ModuleSpec
+
+class Refuse:
+    tried = set()
+
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self) if name.partition(".")[0] in REFUSED else None  # looking for it is no import
+
+    def create_module(self, spec):
+        self.tried.add(spec.name.partition(".")[0])
+        raise ModuleNotFoundError(f"No module named {spec.name!r}", name=spec.name)
+
+    def exec_module(self, module):
+        raise AssertionError
+
+report = sys.argv.pop(1)
+REFUSED = set(sys.argv.pop(1).split(","))
+sys.meta_path.insert(0, Refuse())
+sys.argv[0] = "kinodex"
+code = 0
+try:
+    if sys.argv[1] == "-c":
+        exec(sys.argv.pop(2))
+    else:
+        from jobs.cli.main import main
+        main()
+except SystemExit as done:
+    code = done.code or 0
+finally:
+    imported = [name for name, module in sys.modules.items() if module is not None]
+    with open(report, "w") as file:
+        json.dump({"tried": sorted(Refuse.tried), "imported": imported, "code": code}, file)
+"""
+
+
+class Imports(NamedTuple):
+    """Modules that a process imported, and those of NOT_IN_BASE that it looked for."""
+
+    imported: set[str]
+    tried: set[str]
+
+
+class Command(NamedTuple):
+    """A command of the query side, and modules of the base install that it has no use for."""
+
+    arguments: tuple[str, ...]
+    useless: tuple[str, ...]
+
+
+NO_TABLES = ("numpy", "pyarrow", "lance", "tokenizers", "PIL")
+NO_MODELS = ("openai", "httpx2", "jinja2", "starlette", "uvicorn", "agent.variants", "jobs.evaluation")
+COMMANDS = {
+    "help": Command(("--help",), (*NO_TABLES, *NO_MODELS, "index.library", "asyncio", "urllib.request")),
+    "version": Command(("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "index.library", "asyncio")),
+    "info": Command(("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "agent", "pipeline.sources")),
+    "frames": Command(
+        ("frames", "LIBRARY", "--video", "film-01", "--at", "3", "--out", "SCRATCH"),
+        (*NO_MODELS, "tokenizers", "agent"),
+    ),
+    "agents": Command(("agents",), (*(set(NO_TABLES) - {"numpy"}), "openai", "jinja2", "index.library", "starlette")),
+    "search": Command(("search", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "agent")),
+    "ask": Command(
+        ("ask", "LIBRARY", "What colour is the ball?", "--video", "film-03", "--trace", "SCRATCH/trace.jsonl"),
+        ("openai", "httpx2", "starlette", "jobs.evaluation"),
+    ),
+    "view": Command(("view", "LIBRARY", "--out", "SCRATCH/page.html"), ("openai", "httpx2", "jinja2")),
+    "servers": Command(("-c", "import jobs.mcp.server, jobs.mcp.ask_tool, jobs.viewer.server"), ("openai", "jinja2")),
+    "open": Command(
+        ("-c", "import sys, kinodex; kinodex.open(sys.argv[2]).info()", "LIBRARY"),
+        (*NO_MODELS, "typer", "rich", "tokenizers", "PIL", "agent", "jobs"),
+    ),
+}
+
+
+def run(arguments: tuple[str, ...], library: Path, scratch: Path) -> Imports:
+    """Run a command in a process of its own where nothing but the base install can be imported."""
+    named = [each.replace("LIBRARY", str(library)).replace("SCRATCH", str(scratch)) for each in arguments]
+    environment = {**os.environ, "KINODEX_CACHE": str(scratch / "cache")}
+    report = scratch / "imports.json"
+    command = [sys.executable, "-c", RUN, str(report), ",".join(NOT_IN_BASE), *named]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(report.read_text())
+    assert found["code"] == 0, done.stderr[-2000:]
+    return Imports(set(found["imported"]), set(found["tried"]))
+
+
+@pytest.fixture(scope="module")
+def imports(library: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Imports]:
+    """What each command imports, each in a process of its own."""
+    scratch = tmp_path_factory.mktemp("scratch")
+    return {name: run(command.arguments, library, scratch) for name, command in COMMANDS.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_needs_the_base_install_alone_and_imports_what_it_uses(
+    name: str, imports: dict[str, Imports]
+) -> None:
+    assert imports[name].tried <= PYARROW_LOOKS_FOR
+    assert not {each for each in COMMANDS[name].useless if each in imports[name].imported}
+
+
+@pytest.mark.slow
+def test_a_module_that_is_not_there_is_refused(library: Path, tmp_path: Path) -> None:
+    """The guard of these tests can fail."""
+    ran = run(("-c", "import sys\ntry:\n    import torch\nexcept ImportError:\n    pass"), library, tmp_path)
+    assert ran.tried == {"torch"}
+    assert "torch" not in ran.imported
+
+
+UNIX_MODULES = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog", "ctypes"}
+LINUX_CALLS = {
+    *("fork", "forkpty", "sync", "sched_getaffinity", "sched_setaffinity", "posix_fadvise", "memfd_create", "splice"),
+    *("copy_file_range", "eventfd", "pidfd_open", "setns", "unshare", "getrandom", "getxattr", "setxattr", "O_DIRECT"),
+}
+LINUX_FOLDERS = ("/proc", "/sys", "/dev")
+PORTABLE_ANYWAY = {
+    ("index/store/leases.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
+    ("index/videos/writer.py", "sync"): "ingest alone completes videos",
+    ("index/annotations/additions.py", "sync"): "the stages of `kinodex add` alone complete additions",
+}
+
+
+@pytest.mark.slow
+def test_nothing_on_the_query_side_is_linux_alone(imports: dict[str, Imports], root: Path) -> None:
+    names = set.union(*(each.imported for each in imports.values()))
+    rooms = ("kinodex", "index", "agent", "jobs", "pipeline")
+    files = {root / f"{name.replace('.', '/')}.py" for name in names if name.partition(".")[0] in rooms}
+    sources = {file for file in files if file.exists()}
+    assert len(sources) > 100
+    found = {(str(file.relative_to(root)), use) for file in sources for use in linux_uses(file.read_text())}
+    assert found - PORTABLE_ANYWAY.keys() == set()
+    assert PORTABLE_ANYWAY.keys() - found == set(), "is portable by now"
+
+
+def linux_uses(source: str) -> set[str]:
+    """Modules imported with a module, calls and folders anywhere in it, that some systems lack."""
+    tree = ast.parse(source)
+    inside = {child for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) for child in ast.walk(each)}
+    uses: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and node not in inside:
+            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
+            uses |= UNIX_MODULES.intersection(named)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
+            uses |= LINUX_CALLS & {node.attr}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            uses |= {folder for folder in LINUX_FOLDERS if node.value.startswith(f"{folder}/")}
+    return uses
+
+
+def test_what_is_linux_alone_is_found() -> None:
+    assert linux_uses("import fcntl\nfrom resource import getrusage") == {"fcntl", "resource"}
+    assert linux_uses("import os\ndef f():\n    os.sync()\n    open('/proc/stat')") == {"sync", "/proc"}
+    assert linux_uses("def f():\n    import fcntl") == set()

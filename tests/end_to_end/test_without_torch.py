@@ -1,0 +1,146 @@
+"""The query side as the base install has it: search, ask and view on a library that was made elsewhere.
+
+The library's space is a model that this machine does not have, and neither torch nor anything else that ingest needs is
+there; the library lies in a folder, and in an S3-compatible store. Hubs cannot be reached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from lance.file import LanceFileSession
+
+from index.embedding.space import load_space
+from index.library import Library
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.run import run_ingest
+from jobs.synthetic.known_answers import read_known
+from pipeline.sources.discover import list_sources
+from tests.support.servers.rule_server import MODEL, Rules, RuleServer
+from tests.support.servers.s3_server import environment, s3_server, send
+from tests.support.without_modules import MODULE
+
+pytestmark = pytest.mark.slow
+NOT_IN_THE_BASE = (
+    "torch,torchvision,open_clip,timm,transformers,safetensors,huggingface_hub,sentencepiece,av,pysubs2,ray,onnx,"
+    "onnxruntime,openvino,pandas,scipy,matplotlib,decord,torchcodec,datasets,trl"
+)
+NOWHERE = "http://127.0.0.1:9"
+QUERY = "a red boat"
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A library whose model is not on this machine, and what the torch tower found in it."""
+
+    uri: str
+    best: tuple[str, float]
+    variables: Mapping[str, str]
+
+
+@pytest.fixture(scope="module")
+def made(films: Path, tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
+    """Films ingested by a model that is deleted then."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    model = shutil.copytree(tiny_model("space"), folder / "model")
+    config = IngestConfig(space=f"local-dir:{model}", fps=0.5)
+    report = run_ingest(config, list_sources([str(films)]), str(folder / "library"))
+    assert report.count("indexed") == 3
+    library = Library.open(str(folder / "library"))
+    vector = load_space(config.space, towers="text").embed_text([QUERY])[0]
+    (hit,) = library.search.frames(vector, k=1)
+    shutil.rmtree(model)
+    return Elsewhere(library.uri, (hit.video_id, hit.time_s), {})
+
+
+@pytest.fixture(scope="module")
+def in_store(made: Elsewhere) -> Iterator[Elsewhere]:
+    """A copy of its folder in a store."""
+    uri, root = "s3://films/library", Path(made.uri)
+    with s3_server() as address:
+        send(f"{address}/films", "PUT")
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment(address).items():
+                patch.setenv(name, value)
+            session = LanceFileSession(uri)
+            for file in filter(Path.is_file, root.rglob("*")):
+                session.upload_file(file, str(file.relative_to(root)))
+        yield Elsewhere(uri, made.best, environment(address))
+
+
+@pytest.fixture(params=["folder", "store"])
+def library(request: pytest.FixtureRequest) -> Elsewhere:
+    found: Elsewhere = request.getfixturevalue("made" if request.param == "folder" else "in_store")
+    return found
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", MODULE, NOT_IN_THE_BASE, *map(str, arguments)]
+
+
+@pytest.fixture
+def variables(library: Elsewhere, tmp_path: Path) -> dict[str, str]:
+    """The environment of a machine whose caches are empty, and from which only this machine can be reached."""
+    caches = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "KINODEX_CACHE": str(tmp_path / "replies")}
+    network = {"http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1,localhost"}
+    return {**os.environ, **caches, **network, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), **library.variables}
+
+
+def output(variables: Mapping[str, str], *arguments: object) -> str:
+    ran = subprocess.run(command(*arguments), env=dict(variables), capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_it_is_searched_asked_and_viewed(library, variables, films, tmp_path):
+    (hit,) = json.loads(output(variables, "search", library.uri, QUERY, "--only", "frames", "-k", 1, "--json"))
+    assert (hit["video_id"], hit["time_s"]) == library.best
+    trace = tmp_path / "trace.jsonl"
+    question = read_known(films / "questions.jsonl")[0].question.text
+    with RuleServer(Rules()) as server:
+        model = ["--agent", "uniform", "--model", MODEL, "--base-url", server.base_url]
+        assert output(variables, "ask", library.uri, question, *model, "--trace", trace)
+    with viewer(variables, trace, library.uri) as address:
+        words = urlencode({"text": QUERY, "kind": "frames"})
+        assert _json(f"{address}/data/libraries/0/search?{words}")[0]["frame_no"] == hit["frame_no"]
+        assert question in json.dumps(_json(f"{address}/data/traces/t0"))
+
+
+@contextmanager
+def viewer(variables: Mapping[str, str], *places: object) -> Iterator[str]:
+    """Run the viewer; gives its address."""
+    arguments = command("view", *places, "--port", 0, "--no-browser")
+    with subprocess.Popen(arguments, env=dict(variables), stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            yield server.stderr.readline().split(" ")[0].rstrip("/")
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=60) == 0
+
+
+def _json(address: str) -> Any:
+    with urllib.request.urlopen(address) as answer:
+        return json.load(answer)
+
+
+def test_without_a_tower_the_way_to_one_is_said(made, tmp_path):
+    bare = shutil.copytree(made.uri, tmp_path / "bare")
+    shutil.rmtree(bare / "towers")
+    ran = subprocess.run(command("search", bare, QUERY), capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "is not installed, and" in ran.stderr
+    assert f"run `kinodex add text-tower {bare}` where the model is, or `pip install 'kinodex[clip]'`" in ran.stderr

@@ -62,7 +62,7 @@ def compiled_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Mod
 
 def features_of(tower: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
     """Compute the features of `images` by an open_clip image tower, in the tower's own number format."""
-    features = tower(images.to(next(tower.parameters()).dtype))
+    features = tower(images.to(next(tower.parameters(), images).dtype))
     pooled: torch.Tensor = features[0] if isinstance(features, tuple) else features  # CoCa also gives its tokens
     return pooled
 

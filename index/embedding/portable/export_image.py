@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from io import StringIO
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,8 @@ MIN_HALF_COSINE = 0.999999
 HALVED_FROM_NUMBERS = 1024
 BATCHES = (1, 7, 16)
 """Sizes of the batches of the check: the graph must take any."""
+EXPORTERS = ("onnxscript", "onnx_ir", "torch.onnx")
+"""Loggers of the packages that export."""
 MOST_BYTES = 2_000_000_000
 """A graph in one file cannot be larger (protobuf)."""
 
@@ -89,8 +90,9 @@ def _graph(space: Space, module: Any, pictures: NDArray[np.uint8]) -> Any:
                 verbose=False,
             )
     except Exception as error:  # a tower that the exporter cannot follow says so in a hundred ways
-        why = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise ExportRefused(f"torch cannot export the image tower of {space.name}: {why[0][:200]}") from error
+        cause = error.__cause__ or error
+        why = f"{type(cause).__name__}: {str(cause).strip()}".splitlines()[0][:200]
+        raise ExportRefused(f"torch cannot export the image tower of {space.name}: {why}") from error
     return program.model_proto
 
 
@@ -148,12 +150,15 @@ def _halved(model: Any) -> Any:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep the exporter's own lines from the terminal; its errors are raised."""
-    with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+    """Keep the exporter's own notes from the terminal; its errors are raised."""
+    loggers = [logging.getLogger(name) for name in EXPORTERS]
+    levels = [each.level for each in loggers]
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        before = logging.root.manager.disable
-        logging.disable(logging.WARNING)
+        for each in loggers:
+            each.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            logging.disable(before)
+            for each, level in zip(loggers, levels, strict=True):
+                each.setLevel(level)

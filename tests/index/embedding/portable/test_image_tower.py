@@ -1,0 +1,89 @@
+"""The exported image tower of the built-in space, and pictures prepared as open_clip prepares them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.embedding.portable.image_tower import IMAGE_ONNX, ImageTower, PictureFit
+from index.embedding.portable.tower_files import BUILTIN_TOWERS, SpaceTowers, read_towers, write_towers
+from index.embedding.space import Space, load_space
+from index.errors import TowersDamaged
+from tests.support.models.tiny_models import TINY, write_model
+
+SHAPES = ((90, 160), (160, 90), (30, 31), (64, 64), (3, 200))
+WIDE = TINY | {"vision_cfg": TINY["vision_cfg"] | {"image_size": [64, 96]}}
+
+
+def pictures(count: int, height: int = 90, width: int = 160) -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, (count, height, width, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def tower() -> ImageTower:
+    return ImageTower.open(BUILTIN_TOWERS)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return load_space("builtin", device="cpu", towers="image")
+
+
+def test_it_gives_the_vectors_of_the_torch_tower(tower, space):
+    assert tower.fingerprint == space.fingerprint
+    assert (tower.name, tower.dim, tower.device_type) == ("builtin", 256, "cpu")
+    batch = np.stack([tower.prepare(rgb) for rgb in pictures(9)])
+    np.testing.assert_array_equal(batch, np.stack([space.prepare(rgb) for rgb in pictures(9)]))
+    ours, theirs = tower.embed(batch), space.embed(batch)
+    assert (ours.shape, ours.dtype) == ((9, 256), np.float16)
+    cosines = (ours.astype(np.float64) * theirs).sum(1) / np.linalg.norm(ours.astype(np.float64), axis=1)
+    assert (cosines / np.linalg.norm(theirs.astype(np.float64), axis=1)).min() > 0.99999
+    assert tower.embed(batch[:0]).shape == (0, 256)
+
+
+def test_a_batch_of_any_size_gives_the_same_vectors_in_any_number_of_threads(tower):
+    batch = np.stack([tower.prepare(rgb) for rgb in pictures(12)])
+    with tower.threads(1), ThreadPoolExecutor(4) as pool:
+        alone = list(pool.map(tower.embed, [each[None] for each in batch]))
+    with tower.threads(2):
+        together = tower.embed(batch)
+    np.testing.assert_allclose(np.concatenate(alone).astype(np.float32), together.astype(np.float32), atol=3e-4)
+
+
+@pytest.mark.parametrize("config", [TINY, WIDE], ids=["square", "wide"])
+@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+def test_pictures_are_prepared_as_open_clip_does_it(tmp_path, config, mode, interpolation):
+    settings = {"resize_mode": mode, "interpolation": interpolation, "fill_color": 9}
+    space = load_space(write_model(tmp_path / "model", config, settings), towers="image")
+    fit = PictureFit.of(space.fingerprint.preprocess)
+    for shape in SHAPES:
+        (rgb,) = pictures(1, *shape)
+        np.testing.assert_array_equal(fit.prepare(rgb), space.prepare(rgb), err_msg=str(shape))
+
+
+def test_settings_that_are_missing_are_open_clips():
+    assert PictureFit.of(json.dumps({})) == PictureFit(224, 224, "shortest", False, 0)
+
+
+def test_damaged_towers_are_named(tmp_path):
+    with pytest.raises(TowersDamaged, match=f"{tmp_path} holds no image tower"):
+        ImageTower.open(tmp_path)
+    held = read_towers(BUILTIN_TOWERS)
+    assert held is not None
+    write_towers(tmp_path, SpaceTowers(held.space))
+    with pytest.raises(TowersDamaged, match="holds no image tower"):
+        ImageTower.open(tmp_path)
+    damaged: Path = shutil.copytree(BUILTIN_TOWERS, tmp_path / "damaged")
+    content = (damaged / IMAGE_ONNX).read_bytes()
+    (damaged / IMAGE_ONNX).write_bytes(content[: len(content) // 2])
+    with pytest.raises(TowersDamaged, match="image.onnx"):
+        ImageTower.open(damaged)
+    (damaged / IMAGE_ONNX).write_bytes(bytes(len(content)))
+    with pytest.raises(TowersDamaged, match="image.onnx"):
+        ImageTower.open(damaged)

@@ -1,0 +1,70 @@
+"""One tower by a space's name, with torch and in a process that has none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from index.embedding.load_tower import load_image_tower, load_text_tower, torch_package
+from index.embedding.space import Space
+
+WITHOUT_TORCH = """
+import sys
+from tests.support.without_modules import hide
+hide(sys.argv[1].split(","))
+import numpy as np
+from index.embedding.load_tower import load_image_tower, load_text_tower
+from index.errors import SpaceError
+print(load_text_tower("builtin").embed_text(["a red boat"])[0].tolist())
+for name, device in (("ViT-B-32/openai", "cpu"), ("builtin", "cuda")):
+    try:
+        load_image_tower(name, device)
+    except SpaceError as error:
+        print(type(error).__name__, error)
+if "onnxruntime" in sys.argv[1]:
+    try:
+        load_image_tower("builtin")
+    except SpaceError as error:
+        print(type(error).__name__, error)
+else:
+    tower = load_image_tower("builtin")
+    print(tower.embed(np.full((1, 3, 128, 128), 77, np.uint8))[0].tolist())
+"""
+
+
+def lines_without(packages: str) -> list[str]:
+    command = [sys.executable, "-c", WITHOUT_TORCH, packages]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_with_torch_a_tower_is_the_spaces_own():
+    text, image = load_text_tower("builtin"), load_image_tower("builtin", "cpu")
+    assert isinstance(text, Space) and isinstance(image, Space)
+    assert text.fingerprint == image.fingerprint
+
+
+@pytest.mark.slow
+def test_without_torch_the_built_in_space_is_loaded_as_exported():
+    text, missing, on_cuda, image = lines_without("torch,torchvision,open_clip")
+    expected = load_text_tower("builtin").embed_text(["a red boat"])[0]
+    np.testing.assert_allclose(json.loads(text), expected, atol=1e-4)
+    expected = load_image_tower("builtin", "cpu").embed(np.full((1, 3, 128, 128), 77, np.uint8))[0]
+    np.testing.assert_allclose(json.loads(image), expected.astype(np.float32), atol=1e-3)
+    assert missing.startswith("TorchMissing cannot load ViT-B-32/openai: torch is not installed; `pip install")
+    assert on_cuda == "DeviceMissing got device 'cuda', and torch is not installed; use cpu"
+
+
+@pytest.mark.slow
+def test_without_onnx_runtime_too_the_way_to_pictures_is_said():
+    *_, last = lines_without("torch,torchvision,open_clip,onnxruntime")
+    assert last.startswith("TorchMissing cannot embed pictures with builtin: neither torch nor onnxruntime is ")
+    assert "pip install 'kinodex[decode]'" in last
+
+
+def test_packages_that_go_with_torch():
+    assert torch_package(ModuleNotFoundError(name="torch.nn")) == "torch"
+    assert torch_package(ModuleNotFoundError(name="av")) is None

@@ -62,7 +62,7 @@ class ArrayFile:
         try:
             with path.open("rb") as file:
                 length = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(length)) if 2 <= length <= LONGEST_HEADER else None
+                header: dict[str, Any] = json.loads(file.read(length) if length <= LONGEST_HEADER else b"")
             header.pop("__metadata__", None)
             self._places = {name: _place(each, length + 8) for name, each in header.items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -111,7 +111,8 @@ class ArrayReader:
     def whole(self, name: str) -> NDArray[np.float32]:
         """Read an array whole."""
         kind, shape, start = self._place(name)
-        return self._floats(kind, start, math.prod(shape)).reshape(shape).copy()
+        numbers: NDArray[np.float32] = self._floats(kind, start, math.prod(shape)).reshape(shape).copy()
+        return numbers
 
     def rows(self, name: str, numbers: NDArray[np.integer]) -> NDArray[np.float32]:
         """Read rows of a matrix by their numbers [...], as float32 [..., columns]."""
@@ -140,7 +141,7 @@ class ArrayReader:
             self._raw, self._numbers = np.empty(count * 4, np.uint8), np.empty(count, np.float32)
         raw = self._raw[: count * kind.itemsize]
         self._file.seek(start)
-        if self._file.readinto(memoryview(raw)) != len(raw):
+        if self._file.readinto(raw.data) != len(raw):
             raise BadCheckpoint(f"{self._file.name} is cut short; make the text tower again")
         if kind == np.float16:
             return _single(raw.view("<i2"), self._numbers[:count])

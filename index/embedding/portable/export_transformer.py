@@ -149,7 +149,7 @@ def _is_causal(mask: Any) -> bool:
     if mask is None:
         return False
     numbers = _array(mask)
-    expected = np.where(np.tri(*numbers.shape, dtype=bool), np.float32(0), np.float32(-np.inf))
+    expected = np.where(np.tri(*numbers.shape) > 0, np.float32(0), np.float32(-np.inf))
     if numbers.ndim != 2 or not np.array_equal(numbers, expected):
         raise ExportRefused("this text tower has an attention mask that is neither none nor causal")
     return True

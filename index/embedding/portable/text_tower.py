@@ -86,4 +86,5 @@ class TextTower:
             for first in range(0, len(texts), TEXT_BATCH):
                 rows = shortest_first[first : first + TEXT_BATCH]
                 vectors[rows] = text_features(reader, self.settings.transformer, ids[rows])
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)

@@ -55,7 +55,8 @@ def text_features(reader: ArrayReader, settings: TransformerSettings, ids: Ids) 
     Positions that have no influence on the pooled one are left out.
     """
     looked_at, pooled = _mask(settings, ids)
-    kept = looked_at.any(0) & (np.arange(looked_at.shape[1]) <= (pooled.max() if settings.causal else np.inf))
+    last = int(pooled.max()) if settings.causal else looked_at.shape[-1]
+    kept = looked_at.any(0) & (np.arange(looked_at.shape[-1]) <= last)
     kept[pooled] = True
     places = np.flatnonzero(kept)
     states = _embedded(reader, settings, ids, places)
@@ -162,10 +163,10 @@ def _scaled(reader: ArrayReader, name: str, states: Floats) -> Floats:
 def activate(activation: Activation, states: Floats) -> Floats:
     """Apply GELU (Hendrycks and Gimpel 2016), exactly, by tanh, or by a sigmoid of 1.702 x as the first CLIP did."""
     if activation == "quick_gelu":
-        return states / (1 + np.exp(np.minimum(np.float32(-1.702) * states, 80)))
+        return np.divide(states, 1 + np.exp(np.minimum(np.float32(-1.702) * states, 80)), dtype=np.float32)
     if activation == "gelu_tanh":
         inner = states * (1 + np.float32(0.044715) * np.square(states)) * np.float32((2 / np.pi) ** 0.5)
-        return np.float32(0.5) * states * (1 + np.tanh(inner))
+        return np.multiply(np.float32(0.5) * states, 1 + np.tanh(inner), dtype=np.float32)
     return np.float32(0.5) * states * (1 + erf(states * np.float32(0.5**0.5)))
 
 

@@ -42,7 +42,7 @@ def write_vocabulary(path: Path, words: Iterable[Word]) -> None:
         raise ValueError("two words of the vocabulary have the same hash")
     texts = [word.text.encode() for _, word in ordered]
     merges = [merge for _, word in ordered for merge in word.merges]
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "hashes": hashes,
         "numbers": np.array([word.number for _, word in ordered], np.uint32),
         "scores": np.array([word.score for _, word in ordered], np.float64),

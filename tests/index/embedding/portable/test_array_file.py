@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from index.embedding.portable.array_file import PART_NUMBERS, ArrayFile, write_a
 from index.errors import BadCheckpoint
 
 NUMBERS = np.random.default_rng(0)
-ARRAYS = {
+ARRAYS: dict[str, Any] = {
     "odd": np.frombuffer(b"abc", np.uint8),
     "matrix": NUMBERS.standard_normal((700, 600)).astype(np.float32),
     "row": NUMBERS.standard_normal(5).astype(np.float32),
@@ -23,7 +24,7 @@ ARRAYS = {
 
 @pytest.fixture
 def path(tmp_path) -> Path:
-    file = tmp_path / "arrays.safetensors"
+    file: Path = tmp_path / "arrays.safetensors"
     write_arrays(file, ARRAYS)
     return file
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from index.embedding.portable.transformer import TransformerSettings, activate, erf, text_features
 
-ORIGINALS = {
+ORIGINALS: dict[str, Any] = {
     "gelu": torch.nn.GELU(),
     "gelu_tanh": torch.nn.GELU("tanh"),
     "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
@@ -60,7 +61,8 @@ class CountingReader:
     def rows(self, name: str, numbers: np.ndarray) -> np.ndarray:
         if name == "positions":
             self.positions = numbers.tolist()
-        return self.arrays[name].astype(np.float32)[numbers]
+        found: np.ndarray = self.arrays[name].astype(np.float32)[numbers]
+        return found
 
     def parts(self, name: str):
         yield 0, self.whole(name)
@@ -80,7 +82,7 @@ class CountingReader:
 def test_positions_without_influence_are_left_out(changes, read):
     facts = {"layers": 1, "heads": 2, "norm_eps": 1e-5, "activation": "gelu"} | changes
     ids = np.array([[3, 5, 8, 0, 0, 0]])
-    reader = CountingReader()
+    reader: Any = CountingReader()
     features = text_features(reader, TransformerSettings(**facts), ids)
     assert reader.positions == read
     both = text_features(reader, TransformerSettings(**facts), np.array([[3, 5, 8, 0, 0, 0], [1, 2, 3, 4, 6, 8]]))

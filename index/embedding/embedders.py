@@ -36,6 +36,10 @@ class ImageEmbedder(Protocol):
     def dim(self) -> int: ...
     @property
     def device_type(self) -> str: ...
+    @property
+    def arithmetic(self) -> str:
+        """Arithmetic that makes the vectors ("float32, ONNX Runtime 1.32.0"), for people to read."""
+
     def threads(self, count: int) -> AbstractContextManager[None]:
         """Compute with so many threads for each call of `embed` within a block."""
 

@@ -16,6 +16,8 @@ MIN_CUDA_SPEEDUP = 1.1
 MIN_COSINE = 0.9995
 SMALL_TOWER_PARAMETERS = 20_000_000
 """Towers below this stay in fp32: they are quick anyway, and so give the same vectors on every machine."""
+MANY_CONVOLUTIONS = 3
+"""A tower with so many convolutions is made of them; a transformer has one, which cuts a picture into patches."""
 TRIAL_IMAGES = 4
 LONG_RUN_BATCHES = 500
 """A run that has come so far goes on for long enough that the minute which compiling takes comes back."""
@@ -26,11 +28,15 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
 
     Measured on the first of `images` (float32 [n, 3, h, w]); whether bf16 pays on a CPU depends on the processor's
     instructions, which its name does not tell. The faster of two runs counts, so the first may warm up. On CUDA half
-    precision always pays, and the layout of convolutions is chosen too.
+    precision always pays, and the layout of convolutions is chosen too. On a CPU a tower of convolutions has its
+    channels last, which is 1.4 times as quick (docs/measured.md) and changes no vector by more than rounding.
     """
     import torch
 
     on_cuda = images.is_cuda
+    if images.device.type == "cpu" and _convolutions(tower) >= MANY_CONVOLUTIONS:
+        last: Any = tower  # its weights are laid out otherwise in place, so that none is held twice
+        tower = last.to(memory_format=torch.channels_last)
     if sum(parameter.numel() for parameter in tower.parameters()) < SMALL_TOWER_PARAMETERS:
         return tower
     if not on_cuda and images.device.type != "cpu":
@@ -65,6 +71,23 @@ def features_of(tower: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
     features = tower(images.to(next(tower.parameters(), images).dtype))
     pooled: torch.Tensor = features[0] if isinstance(features, tuple) else features  # CoCa also gives its tokens
     return pooled
+
+
+def arithmetic_of(tower: torch.nn.Module) -> str:
+    """Describe the arithmetic of a tower: number format, layout if it is not the usual one, version of torch."""
+    import torch
+
+    weights = list(tower.parameters())
+    format_name = str(next(iter(weights), torch.empty(0)).dtype).removeprefix("torch.")
+    is_last = any(each.dim() == 4 and not each.is_contiguous() for each in weights)
+    layout = ["channels_last"] if is_last else []
+    return ", ".join([format_name, *layout, f"torch {torch.__version__}"])
+
+
+def _convolutions(tower: torch.nn.Module) -> int:
+    import torch
+
+    return sum(isinstance(each, torch.nn.Conv2d) for each in tower.modules())
 
 
 def _in_quicker_layout(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from index.embedding.fingerprint import Fingerprint as Fingerprint
 from index.embedding.fingerprint import sha256_of_json
 from index.embedding.model_source import HUB, OR_BUILTIN, ModelName, model_name, quick_hub, silent_root_logger
-from index.embedding.precision import LONG_RUN_BATCHES, compiled_tower, features_of, quick_tower
+from index.embedding.precision import LONG_RUN_BATCHES, arithmetic_of, compiled_tower, features_of, quick_tower
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 
 if TYPE_CHECKING:
@@ -102,6 +102,11 @@ class Space:
     def device_type(self) -> str:
         """Kind of device: "cpu", "cuda" or another that torch knows."""
         return self._device.type
+
+    @property
+    def arithmetic(self) -> str:
+        """Arithmetic that makes the vectors of pictures; empty before the first batch, which chooses it."""
+        return arithmetic_of(self._model.visual) if self._batches else ""
 
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:

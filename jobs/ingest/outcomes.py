@@ -82,6 +82,8 @@ class IngestReport:
     utilisation: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    arithmetic: str = ""
+    """Arithmetic that made the vectors; of several embedders, that of the first. Empty if none was made."""
     workers: int = 1
     embedders: int = 1
     retried: int = 0

@@ -47,6 +47,9 @@ class Embedder:
     def fingerprint(self) -> Fingerprint:
         return self._space.fingerprint
 
+    def arithmetic(self) -> str:
+        return self._space.arithmetic
+
     def fetch_tokenizer(self) -> None:
         from index.embedding.space import fetch_tokenizer
 

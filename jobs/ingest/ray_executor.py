@@ -132,6 +132,11 @@ class RayExecutor:
         """Fetch the tokenizer into the cache of the first embedder's machine; raises its SpaceError."""
         self._call_first("fetch_tokenizer")
 
+    def arithmetic(self) -> str:
+        """Arithmetic of the first embedder; empty if it has embedded nothing."""
+        found: str = self._call_first("arithmetic")
+        return found
+
     def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
         """Keep the space's towers with the library at `uri`, exported by the first embedder; see `carry_or_note`."""
         lines: list[str] = self._call_first("carry_towers", uri, kinds)

@@ -46,13 +46,15 @@ MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "la
 class _Models:
     """Models that are loaded: the fingerprint of their space, the start of workers for them, and another watch.
 
-    `carry_towers` keeps the space's towers with the library at a URI, and returns what there is to say about it.
+    `carry_towers` keeps the space's towers with the library at a URI, and returns what there is to say about it;
+    `arithmetic` says which one made the vectors.
     """
 
     fingerprint: Fingerprint
     on_gpu: bool
     start_workers: Callable[[Assignment], AbstractContextManager[Executor]]
     carry_towers: Callable[[str], list[str]]
+    arithmetic: Callable[[], str]
     watch: Watch | None = None
 
 
@@ -115,6 +117,7 @@ def _under_lease(
             coordinator = Coordinator(library, lease, executor, todo, stamps, limits, watches)
             coordinator.run()
             report = _with_numbers(report, coordinator, executor, time.monotonic() - began)
+            report = replace(report, arithmetic=models.arithmetic())
     return replace(report, seconds=time.monotonic() - began)
 
 
@@ -189,7 +192,7 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
         return carry_or_note(Library.open(uri), space.fingerprint, config.towers)
 
     with space.threads(max(cores // workers, 1)):  # every worker embeds for itself
-        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers, carry)
+        yield _Models(space.fingerprint, space.device_type == "cuda", start_workers, carry, lambda: space.arithmetic)
 
 
 @contextmanager
@@ -207,7 +210,7 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
         if not config.text_tower:
             fetch_or_note(executor.fetch_tokenizer)
         carry = partial(executor.carry_towers, kinds=config.towers)
-        yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, ray_watch())
+        yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, executor.arithmetic, ray_watch())
 
 
 def _versions() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from index.embedding.precision import compiled_tower, quick_tower
+from index.embedding.precision import arithmetic_of, compiled_tower, quick_tower
 from index.embedding.space import import_open_clip
 from tests.support.models.tiny_models import TINY
 
@@ -31,3 +31,20 @@ def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
     small = open_clip.model.CLIP(**TINY).eval().visual
     assert quick_tower(small, images) is small
     assert compiled_tower(small, images) is small  # only on CUDA compiling may pay
+
+
+def test_convolutions_have_their_channels_last_on_a_cpu():
+    torch.manual_seed(0)
+    vision = {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8}
+    tower = open_clip.model.CLIP(**TINY | {"vision_cfg": vision}).eval().visual
+    images = torch.randn(4, 3, 64, 64)
+    with torch.inference_mode():
+        before, plain = tower(images).numpy(), arithmetic_of(tower)
+        chosen = quick_tower(tower, images)
+        after = chosen(images).numpy()
+    assert cosines(before, after).min() > 0.999999
+    assert plain == f"float32, torch {torch.__version__}"
+    assert arithmetic_of(chosen) == f"float32, channels_last, torch {torch.__version__}"
+    transformer = quick_tower(open_clip.model.CLIP(**TINY).eval().visual, images)
+    assert arithmetic_of(transformer) == plain
+    assert arithmetic_of(transformer.to(torch.bfloat16)) == f"bfloat16, torch {torch.__version__}"

@@ -40,6 +40,7 @@ def report(indexed: int, failed: int) -> IngestReport:
         utilisation={"decode": 0.75, "embed": 0.5},
         settings={"fps": 1.0, "workers": None},
         versions={"av": "18"},
+        arithmetic="float32, torch 2",
         workers=2,
         retried=4,
         fell_back={"decord: no such codec": 5},

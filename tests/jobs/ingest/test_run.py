@@ -109,6 +109,7 @@ def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
     report = row.report
     assert report["counts"] == {"indexed": 4, "already there": 1, "failed": 1}
     assert report["settings"]["cut_s"] == 0.0 and report["versions"]["av"]
+    assert report["arithmetic"].startswith("float32, ")
     assert {"decode", "jpeg", "prepare", "embed", "write", "fetch"} <= set(report["seconds_by_stage"])
     assert 0 < report["utilisation"]["decode"] <= 1.05
 

@@ -1,6 +1,6 @@
 """Error texts of other libraries and their meaning: the only place in this room that knows such texts.
 
-LanceDB and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code
+Lance and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code
 of their own, so their text is all there is to tell errors apart. `tests/index/test_foreign_errors.py` provokes each
 entry with the installed version.
 """
@@ -20,6 +20,7 @@ class Meaning(Enum):
     DAMAGED = auto()
     """A file that is cut off, or a file or table that is missing."""
     NO_TABLE = auto()
+    TABLE_EXISTS = auto()
     UNREACHABLE = auto()
     """The storage failed for any other reason."""
     NO_BUCKET = auto()
@@ -59,19 +60,20 @@ SIGNS = (
         "Lance", Meaning.DAMAGED, "Invalid range", "size is too small", "does not have sufficient data", "Not found: "
     ),
     *_of("Rust", Meaning.DAMAGED, "failed to fill whole buffer"),
-    *_of("LanceDB", Meaning.DAMAGED, "was not found"),
-    *_of("LanceDB", Meaning.NO_TABLE, "was not found"),
-    *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "IO {", "object store"),
+    *_of("Lance", Meaning.DAMAGED, "was not found"),
+    *_of("Lance", Meaning.NO_TABLE, "was not found"),
+    *_of("Lance", Meaning.TABLE_EXISTS, "Dataset already exists"),
+    *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "object store"),
     *_codes(Meaning.NO_BUCKET, "NoSuchBucket"),
     *_codes(Meaning.REFUSED, "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"),
     *_codes(Meaning.REFUSED, "InvalidToken", "ExpiredToken"),
-    *_of("object_store", Meaning.REFUSED, "status: 403", "status: 401"),
+    *_of("object_store", Meaning.REFUSED, "status code: 403", "status code: 401"),
     *_of("Lance", Meaning.NO_CREDENTIALS, "Failed to get AWS credentials", "CredentialsNotLoaded"),
     *_codes(Meaning.OTHER_REGION, "PermanentRedirect", "AuthorizationHeaderMalformed"),
     *_codes(Meaning.OTHER_REGION, "IllegalLocationConstraintException"),
     *_codes(Meaning.NO_CONDITIONAL_WRITES, "NotImplemented"),
-    *_of("reqwest", Meaning.PLAIN_HTTP, "BadScheme"),
-    *_of("object_store", Meaning.NO_ANSWER, "kind: Connect", "kind: Timeout"),
+    *_of("object_store", Meaning.PLAIN_HTTP, "HTTP error: builder error"),
+    *_of("object_store", Meaning.NO_ANSWER, "HTTP error: error sending request"),
 )
 
 

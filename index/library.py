@@ -1,4 +1,4 @@
-"""A library on LanceDB: created or opened for reading and writing.
+"""A library of Lance tables: created or opened for reading and writing.
 
 Many processes may read and write at once. A video's rows come first and its row in `videos` last; every
 reader looks only at videos that have that row, so nobody sees half a video, whenever a writer dies.
@@ -23,7 +23,7 @@ from index.embedding.space import Fingerprint
 from index.errors import LeaseLost, LibraryBusy, LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
 from index.library_reader import LibraryReader
 from index.store.commit_probe import check_commits
-from index.store.database import Tables, check_vacant, connect, is_local, place, table_names
+from index.store.database import Tables, check_vacant, is_local, place, table_names
 from index.store.indexes import index_text
 from index.store.leases import DEFAULT_LEASE, Lease, Pace, check_lease
 from index.store.schema import table_schemas
@@ -53,15 +53,14 @@ class Library(LibraryReader):
         where = place(uri)
         if is_local(where) and not Path(where).is_dir():
             return False
-        return "videos" in table_names(connect(where), where)
+        return "videos" in table_names(where)
 
     @classmethod
     def open(cls, uri: str) -> Library:
         """Open the library at `uri`; raises NotALibrary, NewerLibrary, OlderLibrary or StorageError."""
         if not cls.exists(uri):
             raise NotALibrary(f"got {uri}, where there is no library; `kinodex ingest` makes one")
-        where = place(uri)
-        return cls(where, connect(where))
+        return cls(place(uri))
 
     @classmethod
     def create(cls, uri: str, settings: Any, fingerprint: Fingerprint) -> Library:
@@ -70,9 +69,8 @@ class Library(LibraryReader):
         if cls.exists(uri):
             raise LibraryError(f"got {uri}, where there is a library already; open it, or give a new place")
         check_vacant(where)
-        database = connect(where)
-        _make_tables(database, where, _plain(settings), fingerprint)
-        return cls(where, database)
+        _make_tables(where, _plain(settings), fingerprint)
+        return cls(where)
 
     @classmethod
     def open_or_create(cls, uri: str, settings: Any, fingerprint: Fingerprint) -> Library:
@@ -122,11 +120,11 @@ def _plain(settings: Any) -> dict[str, Any]:
     return plain
 
 
-def _make_tables(database: Any, uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint) -> None:
+def _make_tables(uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint) -> None:
     """Create all tables, those that an interrupted creation left out included; raises LibraryBusy or UnsafeStore."""
     if not is_local(uri):
-        check_commits(database, uri)
-    tables = Tables(uri, database)
+        check_commits(uri)
+    tables = Tables(uri)
     schemas = table_schemas(settings, fingerprint)
     try:
         _create_all(tables, schemas)
@@ -143,4 +141,4 @@ def _create_all(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
             lease.check()
             tables.create(name, schema)
             if name in SEARCHED_BY_WORDS:
-                index_text(tables[name])
+                index_text(tables, name)

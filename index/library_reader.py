@@ -48,9 +48,9 @@ class LibraryReader:
     `ingest_log`.
     """
 
-    def __init__(self, uri: str, database: Any) -> None:
+    def __init__(self, uri: str) -> None:
         self.uri = uri
-        self.tables = Tables(uri, database)
+        self.tables = Tables(uri)
         heading = read_heading(self.tables["videos"].schema, uri)
         self.settings = heading.settings
         self.fingerprint = heading.fingerprint

@@ -16,14 +16,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from lancedb.expr import Expr
 from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from index.errors import LibraryError
 from index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow
 from index.store.database import Tables, is_local, space_tables
-from index.store.filters import all_of, chunked, equal, one_of
+from index.store.filters import Filter, all_of, chunked, equal, one_of
 from index.store.schema import STAGE_TABLES, vectors_schema, vectors_table
 from index.videos.visibility import VisibilityCache, checked_stage
 
@@ -261,7 +260,7 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
     return held
 
 
-def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Expr]]:
+def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter]]:
     """Find the table that holds a stage's rows, and the filter for those of one model."""
     if checked_stage(stage) != "vectors":
         return STAGE_TABLES[stage], [equal("model", model)]

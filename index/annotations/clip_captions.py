@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from lancedb.expr import Expr
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from index.errors import LibraryBusy
 from index.rows import AddedFacts, ClipRow
 from index.store.database import Tables, storage_errors
-from index.store.filters import equal, one_of
+from index.store.filters import Filter, equal, one_of
 from index.store.indexes import AFTER_RUN, join_fragments, small_fragments
 from index.store.leases import DEFAULT_LEASE, Lease
 from index.store.schema import CLIPS, CLIPS_TABLE
@@ -61,7 +60,7 @@ class ClipCaptions:
         if gone:
             self.forget(one_of("video_id", sorted(gone)))
 
-    def forget(self, where: Expr) -> None:
+    def forget(self, where: Filter) -> None:
         """Delete the captions that match a filter."""
         if self._tables.has(CLIPS_TABLE):
             self._tables.delete(CLIPS_TABLE, where)
@@ -79,11 +78,11 @@ class ClipCaptions:
 
     def _tidy(self) -> None:
         """Join fragments now and then, in one process at a time: no run does it in a library that agents only read."""
-        if small_fragments(self._tables[CLIPS_TABLE]) <= MANY_FRAGMENTS:
+        if small_fragments(self._tables, CLIPS_TABLE) <= MANY_FRAGMENTS:
             return
         try:
             with Lease(self._tables, LEASE, OWNER, DEFAULT_LEASE), storage_errors(self._tables.uri):
-                join_fragments(self._tables[CLIPS_TABLE], MANY_FRAGMENTS, AFTER_RUN)
+                join_fragments(self._tables, CLIPS_TABLE, MANY_FRAGMENTS, AFTER_RUN)
         except LibraryBusy:
             return  # the holder of the lease joins them
 

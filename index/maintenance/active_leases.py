@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lancedb.expr import col, lit
-
 from index.store.database import Tables
+from index.store.filters import other_than
 from index.store.leases import Process, is_known, is_running
 from index.store.schema import STAGES
 
@@ -45,7 +44,7 @@ class LeaseHolder:
 
 def lease_holders(tables: Tables) -> tuple[LeaseHolder, ...]:
     """Read the holders of all leases, by name."""
-    rows = tables.rows("leases", col("token") != lit("")).sort_by("name").to_pylist()
+    rows = tables.rows("leases", other_than("token", "")).sort_by("name").to_pylist()
     return tuple(_holder(row) for row in rows)
 
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from lancedb.expr import Expr
 
 from index.library import Library
 from index.store.database import space_tables
-from index.store.filters import all_of, equal, fits_one_filter, one_of
+from index.store.filters import Filter, all_of, equal, fits_one_filter, one_of
 from index.store.schema import STAGE_TABLES, STAGES
 from index.videos.visibility import complete_videos
 
@@ -77,7 +76,7 @@ def _check(library: Library, stage: str, video_ids: Sequence[str] | None) -> tup
     return (held.keys() - promised.keys()) | stray, broken - stray
 
 
-def _held(library: Library, stage: str, chosen: Sequence[Expr]) -> Counter[Key]:
+def _held(library: Library, stage: str, chosen: Sequence[Filter]) -> Counter[Key]:
     """Count the rows of a stage's tables, by video and model."""
     tables = library.tables
     held: Counter[Key] = Counter()

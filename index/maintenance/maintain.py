@@ -207,7 +207,7 @@ def _optimize_all(tables: Tables, when: Thresholds) -> list[str]:
             notes.append(f"the files of {facts.name} were not joined: {short}")
         else:
             with storage_errors(tables.uri):
-                optimize(tables[facts.name], when)
+                optimize(tables, facts.name, when)
     return notes
 
 

@@ -1,8 +1,8 @@
 """Rewrite the files that still hold deleted rows, so that these are not merely hidden but gone.
 
-Joining files leaves a file as it is while less than a tenth of its rows is deleted, and LanceDB has no setting for
-that. But an update moves rows: one that sets a column to its own value, in all rows of a fragment, writes them into a
-new fragment and takes the old one out of the table, in one commit. Appends at the same time go through; a delete or a
+Joining files leaves a file as it is while less than a tenth of its rows is deleted. But an update moves
+rows: one that sets a column to its own value, in all rows of a fragment, writes them into a new fragment and takes the
+old one out of the table, in one commit. Appends at the same time go through; a delete or a
 compaction of the same rows makes it start again. If it is killed, the fragment is as it was and still has deleted rows,
 by which the next purge finds it. The old file goes with the older versions of the table.
 
@@ -12,8 +12,6 @@ that is killed in between leaves nothing that only it would have known.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +25,7 @@ ROWS_A_FRAGMENT = 1 << 32
 def holds_deleted(tables: Tables, name: str) -> bool:
     """True if files of a table hold rows that are deleted."""
     with storage_errors(tables.uri):
-        newest = max(tables[name].list_versions(), key=lambda state: state["version"])
+        newest = tables[name].get_version()
     return int(newest["metadata"]["total_deletion_files"]) > 0
 
 
@@ -37,7 +35,7 @@ def purge_table(tables: Tables, name: str) -> None:
     Rows deleted at a fragment's end leave no gap, so the others follow until there is nothing deleted.
     """
     with storage_errors(tables.uri):
-        forget_deleted(tables[name])
+        forget_deleted(tables, name)
     for fragment in _suspects(tables, name) if holds_deleted(tables, name) else ():
         _rewrite(tables, name, fragment)
         if not holds_deleted(tables, name):
@@ -58,9 +56,8 @@ def _suspects(tables: Tables, name: str) -> list[int]:
 
 
 def _rewrite(tables: Tables, name: str, fragment: int) -> None:
-    table: Any = tables[name]
     first = fragment * ROWS_A_FRAGMENT
     of_fragment = f"_rowaddr >= {first} AND _rowaddr < {first + ROWS_A_FRAGMENT}"
-    column = table.schema.names[0]
+    column = tables[name].schema.names[0]
     with storage_errors(tables.uri):
-        retry_on_conflict(lambda: table.update(where=of_fragment, values_sql={column: column}))
+        retry_on_conflict(lambda: tables[name].update({column: column}, of_fragment))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from lancedb.expr import col
 
 from index.library import Library
 from index.maintenance.audit_annotations import AddedAudit, audit_added
@@ -134,6 +133,6 @@ def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[
         rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
         first = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
         others = rows.filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first.combine_chunks())))
-        tables.delete(name, of_videos & col("_rowid").isin(others["_rowid"].to_pylist()))
+        tables.delete(name, of_videos & one_of("_rowid", others["_rowid"].to_pylist()))
         repaired.update(others["video_id"].to_pylist())
     return repaired

@@ -1,4 +1,4 @@
-"""Queries to LanceDB, by vector or by words: checked first, and repeated for more rows where hits were dropped.
+"""Queries to Lance, by vector or by words: checked first, and repeated for more rows where hits were dropped.
 
 Rows that a reader may not see yet (of videos or additions that are not complete) are dropped after the query, and so
 are hits too near to a better one; where too few are left, the query is repeated for four times as many.
@@ -11,12 +11,12 @@ from math import isnan
 from typing import Any
 
 import numpy as np
-from lancedb.expr import Expr
 from numpy.typing import NDArray
 
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
-from index.store.database import Tables, storage_errors
+from index.store.database import Tables
+from index.store.filters import Filter
 from index.videos.visibility import VisibilityCache
 
 FEW_VIDEOS = 20
@@ -34,29 +34,23 @@ def nearest_rows(
     name: str,
     query: NDArray[np.float32],
     columns: Sequence[str],
-    where: Expr | None,
+    where: Filter | None,
     exact: bool,
     k: int,
 ) -> Rows:
     """Fetch the `k` rows whose `vector` is nearest by cosine, exactly if `exact`; with `_distance` = 1 - cosine."""
-    with storage_errors(tables.uri):
-        search = tables[name].search(query, vector_column_name="vector").distance_type("cosine")
-        search = search if where is None else search.where(where)
-        search = (
-            search.bypass_vector_index()
-            if exact
-            else search.refine_factor(REFINE_FACTOR).ef(max(MIN_CANDIDATES, 10 * k))
-        )
-        rows: Rows = search.select([*columns, "_distance"]).limit(k).to_arrow().to_pylist()
+    effort = {"use_index": False} if exact else {"refine_factor": REFINE_FACTOR, "ef": max(MIN_CANDIDATES, 10 * k)}
+    nearest = {"column": "vector", "q": query, "k": k, "metric": "cosine", **effort}
+    found = tables.rows(name, where, [*columns, "_distance"], nearest=nearest, prefilter=True)
+    rows: Rows = found.to_pylist()
     return rows
 
 
-def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Expr | None, k: int) -> Rows:
+def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
     """Fetch the `k` rows whose `text` matches best by BM25, with `_score`; words in "quotes" must be adjacent."""
-    with storage_errors(tables.uri):
-        search = tables[name].search(text, query_type="fts", fts_columns="text")
-        search = search if where is None else search.where(where)
-        rows: Rows = search.select([*columns, "_score"]).limit(k).to_arrow().to_pylist()
+    words = {"query": text, "columns": ["text"]}
+    found = tables.rows(name, where, [*columns, "_score"], full_text_query=words, prefilter=True, limit=k)
+    rows: Rows = found.to_pylist()
     return rows
 
 

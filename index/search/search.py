@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lancedb.query import ColumnOrdering
 from numpy.typing import NDArray
 
 from index.annotations.additions import plain_label
@@ -26,8 +25,9 @@ from index.search.query import (
     nearest_rows,
     search_until_k,
 )
-from index.store.database import Tables, storage_errors
+from index.store.database import Tables
 from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
+from index.store.quiet_lance import ColumnOrdering
 from index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
@@ -137,16 +137,11 @@ class Search:
         check_words(label)
         of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
         where = all_of(of_label + of_videos(scope) + within(scope.start_s, scope.end_s))
-        best_first = [
-            ColumnOrdering(column_name="score", ascending=False),
-            ColumnOrdering(column_name="video_id"),
-            ColumnOrdering(column_name="time_s"),
-        ]
+        best_first = [ColumnOrdering("score", ascending=False), ColumnOrdering("video_id"), ColumnOrdering("time_s")]
 
         def fetch(limit: int) -> Rows:
-            with storage_errors(self._tables.uri):
-                search = self._tables["detections"].search().where(where).order_by(best_first)
-                rows: Rows = search.select(DETECTION_COLUMNS).limit(limit).to_arrow().to_pylist()
+            found = self._tables.rows("detections", where, DETECTION_COLUMNS, order_by=best_first, limit=limit)
+            rows: Rows = found.to_pylist()
             return rows
 
         def to_hits(rows: Rows) -> list[Hit]:

@@ -1,4 +1,6 @@
-"""A LanceDB database: opened at its place, its tables read and written, its errors turned into one clear line.
+"""Lance tables of a library: opened at their place, read and written, their errors turned into one clear line.
+
+A table is a folder `NAME.lance` at the library's place, which makes this a LanceDB database.
 
 There is a table of vectors for each embedding space, beside the one that ingest fills. A space is identified by its
 fingerprint's digest; the table's metadata holds the whole fingerprint. A video is visible in another space once its
@@ -11,20 +13,24 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
-from pathlib import Path
-from typing import Any, TypeVar
+from copy import copy
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import lancedb
+import numpy as np
 import pyarrow as pa
-from lancedb.expr import Expr
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from index.embedding.model_source import absolute_name
 from index.embedding.space import Fingerprint
 from index.errors import NotALibrary, SpaceMismatch, StorageError, StorageFull
 from index.foreign_errors import Meaning, meanings_of
+from index.store.filters import Filter, Value, sql_value
+from index.store.quiet_lance import lance
 from index.store.schema import SPACE_KEY, VECTORS_PREFIX
+
+if TYPE_CHECKING:
+    from lance import LanceDataset, LanceScanner, MergeInsertBuilder
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
@@ -32,16 +38,19 @@ OUR_TABLES = (
 )  # fmt: skip
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 CODE = re.compile(r"<Code>(\w+)</Code>")
-ADDRESS = re.compile(r"uri: Some\((\w+://[^/?)]+)")
+ADDRESS = re.compile(r"Error performing \w+ (\w+://[^/?\s]+)")
 COMMIT_ATTEMPTS = 8
 MAX_PAUSE_S = 5.0
 ROWS_PER_BATCH = 65_536
+TABLE_SUFFIX = ".lance"
+FILE_FORMAT: Final = "2.2"
+"""Version of the files that new tables have: LanceDB 0.40 reads no later one."""
 
 Result = TypeVar("Result")
 
 
 def place(uri: str) -> str:
-    """Turn a URI into the form that LanceDB takes; a plain path becomes absolute, since workers may run elsewhere."""
+    """Turn a URI into the form that Lance takes; a plain path becomes absolute, since workers may run elsewhere."""
     if not uri.strip():
         raise NotALibrary("got an empty name for a library; give its folder or URI")
     plain = uri.removeprefix("file://")
@@ -53,23 +62,14 @@ def is_local(uri: str) -> bool:
     return "://" not in uri
 
 
-def connect(uri: str) -> Any:
-    """Open a LanceDB connection whose tables always show the newest state."""
+def table_names(uri: str) -> list[str]:
+    """List the tables of a library; none where there is nothing."""
     with storage_errors(uri):
-        return lancedb.connect(uri, read_consistency_interval=timedelta(0))
-
-
-def table_names(database: Any, uri: str) -> list[str]:
-    """List the tables of a database, page by page."""
-    names: list[str] = []
-    page = None
-    with storage_errors(uri):
-        while True:
-            found = database.list_tables(page_token=page)
-            names += found.tables
-            page = found.page_token
-            if not page:
-                return names
+        if is_local(uri):
+            entries = [entry.name for entry in Path(uri).iterdir()] if Path(uri).is_dir() else []
+        else:
+            entries = lance.file.LanceFileSession(uri).list_with_delimiter().common_prefixes
+    return sorted(PurePosixPath(entry).stem for entry in entries if entry.endswith(TABLE_SUFFIX))
 
 
 def check_vacant(uri: str) -> None:
@@ -89,9 +89,9 @@ def _is_ours(name: str) -> bool:
 
 @contextmanager
 def storage_errors(uri: str) -> Iterator[None]:
-    """Turn errors of LanceDB and the system about storage into StorageFull or StorageError.
+    """Turn errors of Lance and the system about storage into StorageFull or StorageError.
 
-    LanceDB raises most of them as RuntimeError or ValueError (see `foreign_errors`); others pass unchanged.
+    Lance raises most of them as RuntimeError or ValueError (see `foreign_errors`); others pass unchanged.
     """
     try:
         yield
@@ -148,31 +148,57 @@ def _advice_on_store(text: str) -> str | None:
 
 
 class Tables:
-    """Tables of the LanceDB database at `uri`, each opened on first use."""
+    """Tables of the library at `uri`, each opened on first use, and always in its newest state.
 
-    def __init__(self, uri: str, database: Any) -> None:
+    A handle of a table is for one thread at a time; so each use makes its own, which costs a microsecond, and they
+    share what they have read.
+    """
+
+    def __init__(self, uri: str) -> None:
         self.uri = uri
-        self._database = database
-        self._open: dict[str, Any] = {}
+        self._session: Any = None  # caches of what was read, for all tables
+        self._open: dict[str, LanceDataset] = {}
 
-    def __getitem__(self, name: str) -> Any:
-        """Return the LanceDB table of this name."""
-        if name not in self._open:
-            with storage_errors(self.uri):
-                self._open[name] = self._database.open_table(name)
-        return self._open[name]
+    def __getitem__(self, name: str) -> LanceDataset:
+        """Open the newest state of the table of this name, for the caller alone."""
+        with storage_errors(self.uri):
+            return self._newest(name)
+
+    def _newest(self, name: str) -> LanceDataset:
+        known: Any = self._open.get(name)
+        if known is None:
+            newest = lance.dataset(self._place(name), session=self._session)
+            self._session = self._session or newest.session()
+        else:
+            newest = copy(known)
+            newest.checkout_latest()
+        self._open[name] = newest  # never written through, so that any thread may copy it
+        return copy(newest)
+
+    def _place(self, name: str) -> str:
+        return f"{self.uri.rstrip('/')}/{name}{TABLE_SUFFIX}"
 
     def create(self, name: str, schema: pa.Schema) -> None:
         """Make a table, if there is none of that name."""
         with storage_errors(self.uri):
-            self._open[name] = self._database.create_table(name, schema=schema, exist_ok=True)
+            try:
+                lance.write_dataset(schema.empty_table(), self._place(name), data_storage_version=FILE_FORMAT)
+            except OSError as error:
+                if Meaning.TABLE_EXISTS not in meanings_of(error):
+                    raise
+
+    def drop(self, name: str) -> None:
+        """Delete a table and its files."""
+        self._open.pop(name, None)
+        with storage_errors(self.uri):
+            lance.LanceDataset.drop(self._place(name))
 
     def has(self, name: str) -> bool:
         """True if there is a table of that name; one whose creation was interrupted is listed, and does not count."""
         if name not in self._open and name in self.names():
             with storage_errors(self.uri):
                 try:
-                    self._open[name] = self._database.open_table(name)
+                    self._newest(name)
                 except ValueError as error:
                     if Meaning.NO_TABLE not in meanings_of(error):
                         raise
@@ -180,76 +206,95 @@ class Tables:
 
     def names(self) -> list[str]:
         """List all tables, also those whose creation was interrupted."""
-        return table_names(self._database, self.uri)
+        return table_names(self.uri)
 
     def append(self, name: str, rows: Sequence[dict[str, Any]] | pa.Table) -> None:
         """Append rows in one commit; nothing is written where there are none."""
-        table = self[name]
-        arrow = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=table.schema)
+        arrow = rows if isinstance(rows, pa.Table) else self._to_arrow(name, rows)
         if arrow.num_rows:
+            _check_vectors(arrow)
             with storage_errors(self.uri):
-                retry_on_conflict(lambda: table.add(arrow))
+                retry_on_conflict(lambda: self[name].insert(arrow))
 
     def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """Write rows, each in place of the one with the same keys."""
-        if not rows:
-            return
-        table = self[name]
-        arrow = pa.Table.from_pylist(list(rows), schema=table.schema)
-        with storage_errors(self.uri):
-            merge = table.merge_insert(list(keys)).when_matched_update_all().when_not_matched_insert_all()
-            retry_on_conflict(lambda: merge.execute(arrow))
+        if rows:
+            arrow = self._to_arrow(name, rows)
+            with storage_errors(self.uri):
+                retry_on_conflict(lambda: self._merge(name, keys).when_matched_update_all().execute(arrow))
 
     def insert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """Write those rows whose keys are not there yet."""
-        table = self[name]
-        arrow = pa.Table.from_pylist(list(rows), schema=table.schema)
+        arrow = self._to_arrow(name, rows)
         with storage_errors(self.uri):
-            retry_on_conflict(lambda: table.merge_insert(list(keys)).when_not_matched_insert_all().execute(arrow))
+            retry_on_conflict(lambda: self._merge(name, keys).execute(arrow))
 
-    def update(self, name: str, where: Expr, values: Mapping[str, Any]) -> int:
+    def _merge(self, name: str, keys: Sequence[str]) -> MergeInsertBuilder:
+        return self[name].merge_insert(list(keys)).when_not_matched_insert_all()
+
+    def _to_arrow(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
+        return pa.Table.from_pylist(list(rows), schema=self[name].schema)
+
+    def update(self, name: str, where: Filter, values: Mapping[str, Value]) -> int:
         """Set columns of the rows that match a filter at the time of the commit; return how many rows changed."""
+        changes = {column: sql_value(value) for column, value in values.items()}
         with storage_errors(self.uri):
-            return int(retry_on_conflict(lambda: self[name].update(where, dict(values))).rows_updated)
+            return int(retry_on_conflict(lambda: self[name].update(changes, where.sql))["num_rows_updated"])
 
-    def delete(self, name: str, where: Expr) -> None:
+    def delete(self, name: str, where: Filter) -> None:
         """Delete rows; nothing is written where there are none."""
         if self.count(name, where):
             with storage_errors(self.uri):
-                retry_on_conflict(lambda: self[name].delete(where.to_sql()))
+                retry_on_conflict(lambda: self[name].delete(where.sql))
 
-    def count(self, name: str, where: Expr | None = None) -> int:
+    def count(self, name: str, where: Filter | None = None) -> int:
         """Count the rows that match a filter, or all."""
         with storage_errors(self.uri):
-            return int(self[name].count_rows(None if where is None else where.to_sql()))
+            return int(self[name].count_rows(None if where is None else where.sql))
 
-    def rows(self, name: str, where: Expr | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read all rows that match a filter, in no particular order."""
+    def rows(
+        self, name: str, where: Filter | None = None, columns: Sequence[str] | None = None, **options: Any
+    ) -> pa.Table:
+        """Read all rows that match a filter, in no particular order; `options` are further ones of Lance's scanner."""
         with storage_errors(self.uri):
-            return self._query(name, where, columns).to_arrow()
+            return self._scanner(name, where, columns, **options).to_table()
 
     def batches(
-        self, name: str, where: Expr | None = None, columns: Sequence[str] | None = None, row_ids: bool = False
+        self, name: str, where: Filter | None = None, columns: Sequence[str] | None = None, row_ids: bool = False
     ) -> Iterator[pa.RecordBatch]:
         """Read the same rows batch by batch; with `row_ids` each row has its position in `_rowid`."""
+        options = {"batch_size": ROWS_PER_BATCH, "with_row_id": row_ids}
         with storage_errors(self.uri):
-            yield from self._query(name, where, columns).with_row_id(row_ids).to_batches(batch_size=ROWS_PER_BATCH)
+            yield from self._scanner(name, where, columns, **options).to_batches()
 
-    def _query(self, name: str, where: Expr | None, columns: Sequence[str] | None) -> Any:
-        query = self[name].search()
-        query = query if where is None else query.where(where)
-        return query if columns is None else query.select(list(columns))
+    def _scanner(self, name: str, where: Filter | None, columns: Sequence[str] | None, **options: Any) -> LanceScanner:
+        chosen = None if columns is None else list(columns)
+        return self[name].scanner(chosen, None if where is None else where.sql, **options)
 
     def stored_bytes(self) -> int:
-        """Sum the bytes of data in all tables, in their newest state."""
+        """Sum the bytes of data and indexes of all tables, in their newest state."""
         names = [name for name in self.names() if self.has(name)]
         with storage_errors(self.uri):
-            return sum(int(self[name].stats()["total_bytes"]) for name in names)
+            return sum(data_bytes(self[name]) for name in names)
 
     def version(self, name: str) -> int:
         """Return a number that changes whenever the table does."""
-        with storage_errors(self.uri):
-            return int(self[name].version)
+        return int(self[name].version)
+
+
+def data_bytes(table: LanceDataset) -> int:
+    """Sum the bytes of a table's files in the state that it was opened in, and of its indexes."""
+    files = int(table.get_version()["metadata"]["total_files_size"])
+    return files + sum(index.total_size_bytes or 0 for index in table.describe_indices())
+
+
+def _check_vectors(rows: pa.Table) -> None:
+    """Raise ValueError for vectors with NaN, which no search could compare."""
+    for column in rows.columns:
+        if pa.types.is_fixed_size_list(column.type) and pa.types.is_floating(column.type.value_type):
+            for chunk in column.chunks:
+                if np.isnan(chunk.flatten().to_numpy(zero_copy_only=False)).any():
+                    raise ValueError("a vector has numbers that are NaN; embed it again")
 
 
 def retry_on_conflict(commit: Callable[[], Result]) -> Result:

@@ -1,12 +1,14 @@
-"""Filters of the library, built from typed expressions: no value is ever pasted into a query string."""
+"""Filters of the library, built from typed values: these are turned into SQL in one place, and quoted there."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
+from numbers import Integral
 from operator import and_
-
-from lancedb.expr import Expr, col, lit
 
 from index.errors import QueryError
 from index.rows import Scope
@@ -14,24 +16,38 @@ from index.store.schema import frame_key
 
 MAX_VALUES_PER_FILTER = 500
 
-
-def equal(column: str, value: str) -> Expr:
-    """Match rows with this value."""
-    return col(column) == lit(_checked_text(value))
+Value = str | int | float | datetime
 
 
-def at_least(column: str, value: float) -> Expr:
-    """Match rows with this value or more."""
-    return col(column) >= lit(value)
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on the columns of a table, as SQL of DataFusion; `&` and `|` combine two."""
+
+    sql: str
+
+    def __and__(self, other: Filter) -> Filter:
+        return Filter(f"({self.sql}) AND ({other.sql})")
+
+    def __or__(self, other: Filter) -> Filter:
+        return Filter(f"({self.sql}) OR ({other.sql})")
 
 
-def one_of(column: str, values: Sequence[str]) -> Expr:
-    """Match rows with one of these values."""
-    return col(column).isin([_checked_text(value) for value in values])
+def sql_value(value: Value) -> str:
+    """Write a value as SQL; a time of day becomes a text, which takes the type of the column that it is set in.
+
+    Raises QueryError for a text that is not UTF-8: an argument with such bytes arrives with lone surrogates.
+    """
+    if isinstance(value, str):
+        return "'" + _checked_text(value).replace("'", "''") + "'"
+    if isinstance(value, datetime):
+        return f"'{value.isoformat()}'"
+    if isinstance(value, Integral):
+        return str(int(value))
+    number = float(value)  # NumPy's numbers write their type with their value
+    return repr(number) if math.isfinite(number) else f"CAST('{number}' AS DOUBLE)"
 
 
 def _checked_text(value: str) -> str:
-    """Return a text that a filter can hold; an argument whose bytes are not UTF-8 arrives as lone surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -39,30 +55,59 @@ def _checked_text(value: str) -> str:
     return value
 
 
-def of_frames(video_id: str, frame_nos: Sequence[int]) -> Expr:
+def equal(column: str, value: str | int) -> Filter:
+    """Match rows with this value."""
+    return Filter(f"{column} = {sql_value(value)}")
+
+
+def other_than(column: str, value: str) -> Filter:
+    """Match rows with another value than this; none is no other."""
+    return Filter(f"{column} != {sql_value(value)}")
+
+
+def at_least(column: str, value: float) -> Filter:
+    """Match rows with this value or more."""
+    return Filter(f"{column} >= {sql_value(value)}")
+
+
+def above(column: str, value: float) -> Filter:
+    """Match rows with more than this value."""
+    return Filter(f"{column} > {sql_value(value)}")
+
+
+def below(column: str, value: float) -> Filter:
+    """Match rows with less than this value."""
+    return Filter(f"{column} < {sql_value(value)}")
+
+
+def one_of(column: str, values: Sequence[str] | Sequence[int]) -> Filter:
+    """Match rows with one of these values; none where there are no values."""
+    return Filter(f"{column} IN ({', '.join(map(sql_value, values))})" if values else "false")
+
+
+def of_frames(video_id: str, frame_nos: Sequence[int]) -> Filter:
     """Match these frames of one video; the key is indexed, but only almost unique."""
-    keys = [frame_key(video_id, number) for number in frame_nos]
-    return col("frame_key").isin(keys) & equal("video_id", video_id)
+    return one_of("frame_key", [frame_key(video_id, number) for number in frame_nos]) & equal("video_id", video_id)
 
 
-def overlapping(start_s: float | None, end_s: float | None) -> list[Expr]:
+def overlapping(start_s: float | None, end_s: float | None) -> list[Filter]:
     """Match ranges that share some time with `[start_s, end_s)`."""
-    after = [] if start_s is None else [col("end_s") > lit(start_s)]
-    return after + ([] if end_s is None else [col("start_s") < lit(end_s)])
+    after = [] if start_s is None else [above("end_s", start_s)]
+    return after + ([] if end_s is None else [below("start_s", end_s)])
 
 
-def within(start_s: float | None, end_s: float | None) -> list[Expr]:
+def within(start_s: float | None, end_s: float | None) -> list[Filter]:
     """Match frames at a time in `[start_s, end_s)`."""
-    after = [] if start_s is None else [col("time_s") >= lit(start_s)]
-    return after + ([] if end_s is None else [col("time_s") < lit(end_s)])
+    after = [] if start_s is None else [at_least("time_s", start_s)]
+    return after + ([] if end_s is None else [below("time_s", end_s)])
 
 
-def of_videos(scope: Scope) -> list[Expr]:
+def of_videos(scope: Scope) -> list[Filter]:
     """Match rows of the videos of a scope."""
-    return [] if scope.video_ids is None else [col("video_id").isin(list(scope.video_ids))]
+    return [] if scope.video_ids is None else [one_of("video_id", scope.video_ids)]
 
 
-def all_of(filters: Sequence[Expr]) -> Expr | None:
+def all_of(filters: Sequence[Filter]) -> Filter | None:
     """Combine filters; None, which matches everything, if there are none."""
     return reduce(and_, filters) if filters else None
 

@@ -6,21 +6,27 @@ videos it gives 98 of 100 true nearest frames (measured on a million).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
-
-from lancedb.index import FTS, Bitmap, BTree, HnswSq
+from typing import TYPE_CHECKING, Any, Literal
 
 from index.store.database import Tables, retry_on_conflict, space_tables, storage_errors
 from index.store.schema import CLIPS_TABLE
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from lance.lance.indices import IndexDescription
 
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
 """Tables that are queried for the rows of a video."""
 SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
 """Tables whose fragments are quickly joined."""
 MIN_KEEP_S = 0.001
-"""As good as 0, of which LanceDB warns on stderr."""
+"""As good as 0, which Lance takes for its own limit of two weeks."""
+SMALL_FRAGMENT_ROWS = 100_000
+GRAPH: dict[str, Any] = {"m": 20, "ef_construction": 300, "sample_rate": 256, "max_iters": 50}
+"""Neighbours of a frame in the graph, candidates while it is built, and the k-means of its partitions of 2^20 rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,88 +68,103 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
     clips = [CLIPS_TABLE] if tables.has(CLIPS_TABLE) else []
     with storage_errors(tables.uri):
         for name in (*BY_VIDEO, *clips, *spaces):
-            _index_values(tables[name], "video_id", BTree(), when)
-        _index_values(tables["frames"], "frame_key", BTree(), when)
-        _index_values(tables["sources"], "uri", BTree(), when)
-        _index_values(tables["detections"], "label", Bitmap(), when)
-        join_fragments(tables["frames"], when.picture_fragments, when)
+            _index_values(tables, name, "video_id", when)
+        _index_values(tables, "frames", "frame_key", when)
+        _index_values(tables, "sources", "uri", when)
+        _index_values(tables, "detections", "label", when)
+        join_fragments(tables, "frames", when.picture_fragments, when)
         for name in (*SMALL, *clips):
-            join_fragments(tables[name], when.fragments, when)
+            join_fragments(tables, name, when.fragments, when)
         for name in spaces:
-            join_fragments(tables[name], when.vector_fragments, when)
+            join_fragments(tables, name, when.vector_fragments, when)
         for name in (*spaces, "captions"):
-            _index_vectors(tables[name], when)
+            _index_vectors(tables, name, when)
         for name in ("transcript", "captions"):
             if _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
-                optimize(tables[name], when)
-        optimize(tables["leases"], when)  # renewed every few seconds, each time as a new version of the table
+                optimize(tables, name, when)
+        optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
 
 
-def index_text(table: Any) -> None:
+def index_text(tables: Tables, name: str) -> None:
     """Build a word index over `text` for any script: no stemming, and with positions, for "quoted phrases"."""
-    tokens = FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
-    retry_on_conflict(lambda: table.create_index("text", config=tokens, name="by_text"))
+    tokens: dict[str, Any] = {"base_tokenizer": "icu", "with_position": True, "stem": False, "remove_stop_words": False}
+    _build(tables, name, lambda table: table.create_scalar_index("text", "INVERTED", "by_text", **tokens))
 
 
-def forget_deleted(table: Any) -> None:
+def forget_deleted(tables: Tables, name: str) -> None:
     """Rebuild indexes, without the words, labels and ids of rows that were deleted.
 
     An index of vectors takes long and is dropped: `refresh` builds it again, and until then searches scan.
     """
-    for index in table.list_indices():
-        _rebuild(table, index.name, index.columns[0])
+    for index in tables[name].describe_indices():
+        _rebuild(tables, name, index.name, index.field_names[0])
 
 
-def _rebuild(table: Any, name: str, column: str) -> None:
+def _rebuild(tables: Tables, name: str, index: str, column: str) -> None:
     if column == "vector":
-        retry_on_conflict(lambda: table.drop_index(name))
+        _build(tables, name, lambda table: table.drop_index(index))
     elif column == "text":
-        index_text(table)
+        index_text(tables, name)
     else:
-        retry_on_conflict(
-            lambda: table.create_index(column, config=Bitmap() if column == "label" else BTree(), name=name)
-        )
+        _build(tables, name, lambda table: table.create_scalar_index(column, _kind(column), index))
 
 
-def small_fragments(table: Any) -> int:
-    """Count the fragments of a table that Lance calls small."""
-    return int(table.stats()["fragment_stats"]["num_small_fragments"])
+def _build(tables: Tables, name: str, step: Callable[[LanceDataset], Any]) -> None:
+    """Do something to the newest state of a table, again if another commit comes first."""
+    retry_on_conflict(lambda: step(tables[name]))
 
 
-def join_fragments(table: Any, many: int, when: Thresholds) -> None:
+def _kind(column: str) -> Literal["BITMAP", "BTREE"]:
+    return "BITMAP" if column == "label" else "BTREE"
+
+
+def small_fragments(tables: Tables, name: str) -> int:
+    """Count the fragments of a table that are too small to stay as they are."""
+    return int(tables[name].stats.dataset_stats(SMALL_FRAGMENT_ROWS)["num_small_files"])
+
+
+def join_fragments(tables: Tables, name: str, many: int, when: Thresholds) -> None:
     """Join the fragments of a table if there are too many."""
-    if small_fragments(table) > many:
-        optimize(table, when)
+    if small_fragments(tables, name) > many:
+        optimize(tables, name, when)
 
 
-def optimize(table: Any, when: Thresholds) -> None:
+def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
-    keep_s = max(when.keep_s, MIN_KEEP_S)
-    retry_on_conflict(lambda: table.optimize(cleanup_older_than=timedelta(seconds=keep_s)))
+    keep = timedelta(seconds=max(when.keep_s, MIN_KEEP_S))
+    _build(tables, name, lambda table: table.optimize.compact_files())
+    _build(tables, name, lambda table: table.cleanup_old_versions(keep))
+    _build(tables, name, lambda table: table.optimize.optimize_indices())
 
 
-def _index_values(table: Any, column: str, kind: BTree | Bitmap, when: Thresholds) -> None:
+def _index_values(tables: Tables, name: str, column: str, when: Thresholds) -> None:
     """Rebuild a stale index: that takes 0.1 s a million rows, and optimizing would copy pictures."""
+    table = tables[name]
     is_due = not _indexes(table, column) and table.count_rows() >= when.scalar_rows
     if is_due or _is_stale(table, column, when.stale_rows, when.stale_share):
-        retry_on_conflict(lambda: table.create_index(column, config=kind, name=f"by_{column}"))
+        _build(tables, name, lambda table: table.create_scalar_index(column, _kind(column), f"by_{column}"))
 
 
-def _index_vectors(table: Any, when: Thresholds) -> None:
+def _index_vectors(tables: Tables, name: str, when: Thresholds) -> None:
     """Index vectors; rows without one, such as captions may be, do not count: an index of none cannot be built."""
+    table = tables[name]
     if not _indexes(table, "vector"):
         if table.count_rows() >= when.vector_rows and table.count_rows("vector IS NOT NULL") >= when.vector_rows:
-            graph = HnswSq(distance_type="cosine")
-            retry_on_conflict(lambda: table.create_index("vector", config=graph, name="by_vector"))
+            _build(
+                tables,
+                name,
+                lambda table: table.create_index("vector", "IVF_HNSW_SQ", "by_vector", "cosine", True, **GRAPH),
+            )
     elif _is_stale(table, "vector", when.stale_rows, when.stale_share):
-        optimize(table, when)
+        optimize(tables, name, when)
 
 
-def _indexes(table: Any, column: str) -> list[Any]:
-    return [index for index in table.list_indices() if index.columns == [column]]
+def _indexes(table: LanceDataset, column: str) -> list[IndexDescription]:
+    return [index for index in table.describe_indices() if index.field_names == [column]]
 
 
-def _is_stale(table: Any, column: str, rows: int, share: float) -> bool:
+def _is_stale(table: LanceDataset, column: str, rows: int, share: float) -> bool:
     """Check that the index of a column, if there is one, lacks more rows than this and a larger share of them."""
-    missing = max((index.num_unindexed_rows for index in _indexes(table, column)), default=0)
-    return missing > rows and missing > share * table.count_rows()
+    held = table.count_rows()
+    missing = max((held - index.num_rows_indexed for index in _indexes(table, column)), default=0)
+    return missing > rows and missing > share * held

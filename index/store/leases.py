@@ -25,8 +25,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lancedb.expr import col, lit
-
 from index.errors import LeaseLost, LibraryBusy, LibraryError
 from index.store.database import Tables
 from index.store.filters import equal
@@ -160,7 +158,7 @@ def _held_row(tables: Tables, name: str) -> Mapping[str, Any]:
 def _update(tables: Tables, name: str, token: str, values: Mapping[str, Any], beat: int | None = None) -> bool:
     """Change the row if it still has this token, and beat if given; the store decides which of several was first."""
     where = equal("name", name) & equal("token", token)
-    return tables.update("leases", where if beat is None else where & (col("beat") == lit(beat)), values) > 0
+    return tables.update("leases", where if beat is None else where & equal("beat", beat), values) > 0
 
 
 def _busy(tables: Tables, row: Mapping[str, Any]) -> LibraryBusy:

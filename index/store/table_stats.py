@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.store.database import Tables, is_local, storage_errors
+from index.store.database import Tables, data_bytes, is_local, storage_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +41,19 @@ def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
 
 def _facts(tables: Tables, name: str) -> TableFacts:
     table = tables[name]
-    stats = table.stats()
+    rows = table.count_rows()
     indexes = [
-        IndexFacts(each.name, tuple(each.columns), str(each.index_type), each.num_unindexed_rows)
-        for each in table.list_indices()
+        IndexFacts(each.name, tuple(each.field_names), each.index_type, rows - each.num_rows_indexed)
+        for each in table.describe_indices()
     ]
     folder = Path(tables.uri) / f"{name}.lance"
     return TableFacts(
         name=name,
-        rows=int(stats["num_rows"]),
-        data_bytes=int(stats["total_bytes"]),
+        rows=rows,
+        data_bytes=data_bytes(table),
         disk_bytes=_disk_bytes(folder) if is_local(tables.uri) else None,
-        fragments=int(stats["fragment_stats"]["num_fragments"]),
-        versions=len(table.list_versions()),
+        fragments=len(table.get_fragments()),
+        versions=len(table.version_refs()),
         indexes=tuple(indexes),
     )
 

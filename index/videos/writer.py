@@ -13,12 +13,11 @@ from typing import Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
-from lancedb.expr import Expr, col, lit
 from numpy.typing import NDArray
 
 from index.rows import AddedSource, TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
-from index.store.filters import all_of, chunked, equal, one_of
+from index.store.filters import Filter, all_of, at_least, below, chunked, equal, one_of, other_than
 from index.store.schema import CLIPS_TABLE, FRAME_NO_BITS, STAGE_TABLES, frame_key
 
 
@@ -132,7 +131,7 @@ class VideoWriter:
         self.discard(*rejected)
         accepted = [asdict(row) for row in rows if row.video_id not in rejected]
         if accepted and is_local(self._tables.uri):
-            os.sync()  # LanceDB never does: after a power cut a row could else outlive the rows that it promises
+            os.sync()  # Lance never does: after a power cut a row could else outlive the rows that it promises
         self._tables.upsert("videos", ["video_id"], accepted)
         return rejected
 
@@ -153,8 +152,8 @@ class VideoWriter:
 
     def discard_frames(self, video_id: str, first_no: int, until_no: int | None) -> None:
         """Delete a video's frames and vectors numbered `[first_no, until_no)`; None: all from the first on."""
-        where = equal("video_id", video_id) & (col("frame_no") >= lit(first_no))
-        where = where if until_no is None else where & (col("frame_no") < lit(until_no))
+        where = equal("video_id", video_id) & at_least("frame_no", first_no)
+        where = where if until_no is None else where & below("frame_no", until_no)
         for name in ("frames", self._vectors_table):
             self._tables.delete(name, where)
 
@@ -194,7 +193,7 @@ def is_complete(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -
     )
 
 
-def count_rows(tables: Tables, name: str, where: Sequence[Expr] = ()) -> Counts:
+def count_rows(tables: Tables, name: str, where: Sequence[Filter] = ()) -> Counts:
     """Count the rows of every video that match a filter, leaving out those that an optional stage added."""
     positions: dict[str, int] = {}
     parts = tables.batches(name, all_of([*where, *ingested_only(name)]), key_columns(name))
@@ -222,9 +221,9 @@ def key_columns(name: str) -> list[str]:
     return ["video_id", *numbers.get(name, ["frame_no"])]
 
 
-def ingested_only(name: str) -> list[Expr]:
+def ingested_only(name: str) -> list[Filter]:
     """Make the filter for rows that ingest itself writes into a table."""
-    return [col("source") != lit(source) for source in get_args(AddedSource)] if name == "transcript" else []
+    return [other_than("source", source) for source in get_args(AddedSource)] if name == "transcript" else []
 
 
 def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]:

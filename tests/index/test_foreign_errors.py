@@ -10,52 +10,58 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import lancedb
+import lance
 import pyarrow as pa
 import pytest
+from lance import LanceDataset
+from lance.file import LanceFileSession
 
 from index.foreign_errors import SIGNS, Meaning, Sign, meanings_of
 
 ROWS = pa.table({"number": list(range(100)), "text": ["x" * 100] * 100})
 
 
-def connect(folder: Path) -> Any:
-    return lancedb.connect(folder, read_consistency_interval=timedelta(0))
+def rows_in(folder: Path) -> LanceDataset:
+    """Open the table of rows in the state of now."""
+    return lance.dataset(folder / "rows.lance")
 
 
-def two_handles(folder: Path) -> tuple[Any, Any]:
-    """Open one table twice, each handle in the state of now."""
-    connect(folder).create_table("rows", ROWS)
-    one, other = (lancedb.connect(folder).open_table("rows") for _ in range(2))
-    return one, other
+def two_handles(folder: Path) -> tuple[LanceDataset, LanceDataset]:
+    """Make a table, and open it twice."""
+    lance.write_dataset(ROWS, folder / "rows.lance")
+    return rows_in(folder), rows_in(folder)
 
 
 def commit_after_a_delete(folder: Path) -> None:
     one, other = two_handles(folder)
-    one.add(ROWS)
-    other = lancedb.connect(folder).open_table("rows")
+    one.insert(ROWS)
+    other = rows_in(folder)
     one.delete("number < 50")
-    other.optimize()
+    other.optimize.compact_files()
 
 
 def commit_after_a_replacement(folder: Path) -> None:
     _, other = two_handles(folder)
-    connect(folder).create_table("rows", pa.table({"new": [1]}), mode="overwrite")
-    other.add(ROWS)
+    lance.write_dataset(pa.table({"new": [1]}), folder / "rows.lance", mode="overwrite")
+    other.insert(ROWS)
+
+
+def make_a_table_twice(folder: Path) -> None:
+    for _ in range(2):
+        lance.write_dataset(ROWS, folder / "rows.lance")
 
 
 def read_damaged(pattern: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
     def provoke(folder: Path) -> None:
-        connect(folder).create_table("rows", ROWS)
+        lance.write_dataset(ROWS, folder / "rows.lance")
         for file in (folder / "rows.lance").glob(pattern):
             damage(file)
-        connect(folder).open_table("rows").search().to_arrow()
+        rows_in(folder).to_table()
 
     return provoke
 
@@ -78,11 +84,11 @@ def exceed_the_quota(folder: Path) -> None:
 
 
 def open_a_missing_table(folder: Path) -> None:
-    connect(folder).open_table("missing")
+    lance.dataset(folder / "missing.lance")
 
 
 def use_an_unknown_scheme(folder: Path) -> None:
-    lancedb.connect("weird://somewhere/films").list_tables()
+    LanceFileSession("weird://somewhere/films").list_with_delimiter()
 
 
 LOCAL: dict[str, Callable[[Path], None]] = {
@@ -96,6 +102,7 @@ LOCAL: dict[str, Callable[[Path], None]] = {
     "Not found: ": read_damaged("data/*.lance", Path.unlink),
     "LanceError(IO)": read_damaged("data/*.lance", half),
     "was not found": open_a_missing_table,
+    "Dataset already exists": make_a_table_twice,
     "object store": use_an_unknown_scheme,
 }
 NOT_PROVOKED = {"concurrent writers", "failed to fill whole buffer"}
@@ -118,10 +125,10 @@ def test_a_local_error_matches(sign: Sign, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", sorted(NOT_PROVOKED))
 def test_words_that_cannot_be_provoked_are_in_the_library(text: str) -> None:
-    spec = find_spec("lancedb")
+    spec = find_spec("lance")
     assert spec is not None
     assert spec.origin is not None
-    (native,) = Path(spec.origin).parent.glob("_lancedb*.so")
+    (native,) = Path(spec.origin).parent.glob("lance*.so")
     assert text.encode() in native.read_bytes()
 
 
@@ -168,20 +175,22 @@ KEYS = {"aws_access_key_id": "someone", "aws_secret_access_key": "secret"}
 CODES = [sign.text.removeprefix("<Code>").removesuffix("</Code>") for sign in SIGNS if sign.library == "S3"]
 STORES: dict[str, tuple[AbstractContextManager[str], dict[str, str]]] = {
     **{f"<Code>{code}</Code>": (store_that_refuses(code, 400), KEYS | {"allow_http": "true"}) for code in CODES},
-    **{f"status: {n}": (store_that_refuses("", n), KEYS | {"allow_http": "true"}) for n in (401, 403)},
-    "kind: Connect": (nullcontext("http://127.0.0.1:9"), KEYS | {"allow_http": "true"}),
-    "kind: Timeout": (silent_store(), KEYS | {"allow_http": "true", "timeout": "100ms", "request_timeout": "100ms"}),
-    "BadScheme": (nullcontext("http://127.0.0.1:9"), KEYS),
+    **{f"status code: {n}": (store_that_refuses("", n), KEYS | {"allow_http": "true"}) for n in (401, 403)},
+    "HTTP error: error sending request": (nullcontext("http://127.0.0.1:9"), KEYS | {"allow_http": "true"}),
+    "HTTP error: builder error": (nullcontext("http://127.0.0.1:9"), KEYS),
 }
 """A store and the options to use it, for the text that the error must have."""
 
 
 def store_error(text: str) -> str:
-    store, options = STORES[text]
+    return error_of(*STORES[text])
+
+
+def error_of(store: AbstractContextManager[str], options: dict[str, str]) -> str:
     with store as address:
         settings = {"aws_endpoint": address, "aws_region": "us-east-1", "client_max_retries": "0", **options}
         try:
-            lancedb.connect("s3://films/library", storage_options=settings).list_tables()
+            LanceFileSession("s3://films/library", storage_options=settings).list_with_delimiter()
         except (OSError, RuntimeError, ValueError) as error:
             return str(error)
     return "no error"
@@ -189,7 +198,7 @@ def store_error(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def store_errors() -> dict[str, str]:
-    """All errors of stores, provoked at once: LanceDB pauses for 3 s before it gives up."""
+    """All errors of stores, provoked at once: Lance pauses for 3 s before it gives up."""
     with ThreadPoolExecutor(len(STORES)) as pool:
         return dict(zip(STORES, pool.map(store_error, STORES), strict=True))
 
@@ -198,7 +207,11 @@ def store_errors() -> dict[str, str]:
 def test_the_error_of_a_store_matches(sign: Sign, store_errors: dict[str, str]) -> None:
     assert sign.text in store_errors[sign.text]
     assert {sign.meaning, Meaning.UNREACHABLE} <= meanings_of(store_errors[sign.text])
-    assert "IO {" in store_errors[sign.text]
+
+
+def test_a_store_that_never_answers_reads_like_one_that_cannot_be_reached() -> None:
+    impatient = KEYS | {"allow_http": "true", "timeout": "100ms", "request_timeout": "100ms"}
+    assert Meaning.NO_ANSWER in meanings_of(error_of(silent_store(), impatient))
 
 
 CREDENTIALS = [sign.text for sign in SIGNS if sign.meaning is Meaning.NO_CREDENTIALS]
@@ -209,14 +222,14 @@ def test_missing_credentials_match(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ValueError, match="credentials") as error:
-        lancedb.connect("s3://films/library", storage_options={"aws_region": "us-east-1"}).list_tables()
+    with pytest.raises(RuntimeError, match="credentials") as error:
+        LanceFileSession("s3://films/library", storage_options={"aws_region": "us-east-1"}).list_with_delimiter()
     assert all(text in str(error.value) for text in CREDENTIALS)
     assert Meaning.NO_CREDENTIALS in meanings_of(error.value)
 
 
 def test_every_entry_has_a_test() -> None:
-    tested = {*LOCAL, *NOT_PROVOKED, *SYSTEM_ERRORS, *STORES, *CREDENTIALS, "IO {"}
+    tested = {*LOCAL, *NOT_PROVOKED, *SYSTEM_ERRORS, *STORES, *CREDENTIALS}
     assert {sign.text for sign in SIGNS} == tested
 
 

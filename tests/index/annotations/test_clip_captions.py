@@ -13,8 +13,8 @@ from index.annotations.clip_captions import MANY_FRAGMENTS
 from index.library import Library
 from index.maintenance.sweep import audit, sweep
 from index.rows import ClipRow
-from index.store.database import Tables, connect
-from index.store.indexes import Thresholds, refresh
+from index.store.database import Tables
+from index.store.indexes import Thresholds, refresh, small_fragments
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, run_together, write
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
@@ -34,7 +34,7 @@ def clip(video_id: str, number: int, model: str = "m", text: str = "said") -> Cl
 
 
 def tables_of(library: Library) -> Tables:
-    return Tables(library.uri, connect(library.uri))
+    return Tables(library.uri)
 
 
 def test_a_library_without_the_table_is_read_and_kept_as_before(library):
@@ -106,7 +106,7 @@ def test_a_table_whose_making_was_interrupted_is_made_again(library):
 def test_many_small_writes_are_joined_without_a_refresh(library):
     for number in range(MANY_FRAGMENTS + 2):
         library.clips.add([clip("aaaa", number)])
-    assert tables_of(library)["clips"].stats()["fragment_stats"]["num_small_fragments"] < 5
+    assert small_fragments(tables_of(library), "clips") < 5
     assert len(library.clips.read("aaaa", "m")) == MANY_FRAGMENTS + 2
 
 

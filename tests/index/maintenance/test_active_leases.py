@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from lancedb.expr import col, lit
-
 from index.library import Library
 from index.maintenance.active_leases import addition_lease, lease_holders
+from index.store.filters import equal
 
 
 def test_holders_by_lease(library: Library) -> None:
@@ -21,7 +20,7 @@ def test_holders_by_lease(library: Library) -> None:
 
 
 def test_a_dead_holder_is_known_on_its_own_machine_alone(library: Library) -> None:
-    of_ingest = col("name") == lit("ingest")
+    of_ingest = equal("name", "ingest")
     with library.lease("ingest", "a run"):
         library.tables.update("leases", of_ingest, {"process_start": 1})
         assert [each.is_dead for each in lease_holders(library.tables)] == [True]

@@ -100,14 +100,14 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, library: Librar
 @pytest.mark.parametrize("number", [0, GONE, VIDEOS - 1])
 def test_wherever_it_was_in_its_file(library: Library, tables: Tables, number: int) -> None:
     """At a file's end nothing is seen to be missing."""
-    before = {each.name for each in tables["captions"].list_indices()}
+    before = {each.name for each in tables["captions"].describe_indices()}
     remove_videos(library, id_of(number))
     for name in ("captions", "frames"):
         assert holds_deleted(tables, name)
         purge_table(tables, name)
         assert not holds_deleted(tables, name)
     refresh(library.tables, EAGER)
-    now = {each.name for each in tables["captions"].list_indices()}
+    now = {each.name for each in tables["captions"].describe_indices()}
     assert now == before == {"by_text", "by_vector", "by_video_id"}
     query = unit_vectors(VIDEOS, 5)[9].astype(np.float32)
     assert library.search.captions("nothing", query, k=1)[0].video_id == id_of(9)
@@ -116,9 +116,9 @@ def test_wherever_it_was_in_its_file(library: Library, tables: Tables, number: i
 
 def test_indexes_are_made_anew(library: Library, tables: Tables) -> None:
     """They keep words and vectors of rows that are gone, as long as the table has files that stay."""
-    before = {each.name: each.index_uuid for each in tables["captions"].list_indices()}
+    before = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
     purge_table(tables, "captions")
-    now = {each.name: each.index_uuid for each in tables["captions"].list_indices()}
+    now = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
     assert sorted(before) == ["by_text", "by_vector", "by_video_id"]
     assert sorted(now) == ["by_text", "by_video_id"]
     assert not {*now.values()} & {*before.values()}

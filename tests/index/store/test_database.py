@@ -13,7 +13,6 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
-from lancedb.expr import col, lit
 
 from index.errors import (
     NewerLibrary,
@@ -28,7 +27,7 @@ from index.library import Library
 from index.maintenance.sweep import audit
 from index.rows import Scope
 from index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
-from index.store.filters import equal
+from index.store.filters import equal, other_than
 from index.store.indexes import Thresholds, refresh
 from index.store.schema import FORMAT_KEY, table_schemas
 from tests.support.libraries.random_library import (
@@ -143,7 +142,7 @@ def test_nothing_is_committed_where_there_is_nothing_to_write(tables: Tables) ->
 
 def test_batches_say_where_rows_are(tables: Tables) -> None:
     tables.append("sources", [source(f"{number}", "1") for number in range(3)])
-    (batch,) = tables.batches("sources", col("uri") != lit("1"), ["uri"], row_ids=True)
+    (batch,) = tables.batches("sources", other_than("uri", "1"), ["uri"], row_ids=True)
     assert sorted(batch["uri"].to_pylist()) == ["0", "2"]
     assert len(set(batch["_rowid"].to_pylist())) == 2
 

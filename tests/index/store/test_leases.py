@@ -14,11 +14,11 @@ from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 
 import pytest
-from lancedb.expr import col, lit
 
 from index.errors import LeaseLost, LibraryBusy
 from index.library import Library
 from index.store.database import Tables
+from index.store.filters import equal
 from index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
 from tests.support.libraries.random_library import run_together
 
@@ -71,7 +71,7 @@ def another_holder(library: Library) -> Iterator[Holder]:
 
 def seem_far_away(tables: Tables) -> None:
     """Let the lease look like one that a process on another machine holds, which nobody here can look up."""
-    assert tables.update("leases", col("name") == lit("ingest"), {"host": "far-away"}) == 1
+    assert tables.update("leases", equal("name", "ingest"), {"host": "far-away"}) == 1
 
 
 def test_one_holder_at_a_time(library):
@@ -139,7 +139,7 @@ def test_a_lease_let_go_while_it_is_watched(library, tables):
     with another_holder(library) as holder:
         seem_far_away(tables)
         holder.process.send_signal(signal.SIGSTOP)
-        tables.update("leases", col("name") == lit("ingest"), {"token": ""})
+        tables.update("leases", equal("name", "ingest"), {"token": ""})
         began = time.monotonic()
         with library.lease("ingest", "second", PATIENT) as lease:
             lease.check()

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from lancedb.expr import col, lit
 
 from index.library import Library
 from index.maintenance.active_leases import INGEST, addition_lease
 from index.maintenance.maintain import health, maintain
 from index.maintenance.sweep import audit
 from index.rows import ClipRow, VideoRow
-from index.store.database import Tables, connect
+from index.store.database import Tables
 from index.store.filters import equal
 from index.store.schema import vectors_table
 from tests.support.command import Kinodex, bad
@@ -70,7 +69,7 @@ def library(original: Path, tmp_path: Path) -> Library:
 
 @pytest.fixture
 def tables(library: Library) -> Tables:
-    return Tables(library.uri, connect(library.uri))
+    return Tables(library.uri)
 
 
 def rows_of(stage: str) -> int:
@@ -161,7 +160,7 @@ def test_an_addition_that_lost_rows_is_broken(kinodex: Kinodex, library: Library
 
 
 def test_a_broken_video_goes_only_when_asked(kinodex: Kinodex, library: Library, tables: Tables) -> None:
-    tables.delete("frames", equal("video_id", "aaaa") & (col("frame_no") == lit(3)))
+    tables.delete("frames", equal("video_id", "aaaa") & equal("frame_no", 3))
     library.writer.add_frames(
         {"bbbb": made("bbbb", FRAMES, seed=1).frame_rows()[:2]}
     )  # by a run that was taken for dead

@@ -10,6 +10,7 @@ import pytest
 
 from index.errors import LeaseLost
 from index.library import Library
+from index.store.filters import equal
 from jobs.ingest.chunk_writer import ChunkWriter
 from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
 from pipeline.sampling.sample import Chunk, ChunkSummary, FrameRow
@@ -41,8 +42,8 @@ def assignment(library: Library) -> Iterator[Assignment]:
 
 def rows_in(library: Library, number: int) -> list[int]:
     """The numbers of a chunk's frames in the table, shown to readers or not."""
-    found = library.tables["frames"].search().where(f"video_id = '{CHUNKS[number].video.video_id}'").to_list()
-    return sorted(row["frame_no"] for row in found)
+    found = library.tables.rows("frames", equal("video_id", CHUNKS[number].video.video_id), ["frame_no"])
+    return sorted(found["frame_no"].to_pylist())
 
 
 def part(number: int, first: int, until: int) -> dict[int, list[FrameRow]]:

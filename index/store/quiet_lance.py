@@ -1,0 +1,21 @@
+"""Lance, imported so that it writes nothing but errors to the terminal, unless the user's LANCE_LOG says otherwise.
+
+It reads that variable once, when it is imported, and would else warn of things that only its callers can change, such
+as the statistics that its own optimizing of an index asks for.
+"""
+
+from __future__ import annotations
+
+import os
+
+_LEVEL = os.environ.get("LANCE_LOG")
+os.environ.setdefault("LANCE_LOG", "error")
+try:
+    import lance
+    import lance.file
+    from lance.dataset import ColumnOrdering
+finally:
+    if _LEVEL is None:
+        del os.environ["LANCE_LOG"]  # which is for this process alone
+
+__all__ = ["ColumnOrdering", "lance"]

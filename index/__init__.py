@@ -1,7 +1,7 @@
-"""The library on LanceDB: tables, embedding spaces and search.
+"""The library: Lance tables, embedding spaces and search.
 
 It imports none of the other rooms, and knows no video codec, no Ray and no language model. The names below load on
-first use, so that `import index` alone loads neither LanceDB nor torch.
+first use, so that `import index` alone loads neither Lance nor torch.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ def _init(address: str) -> None:
     try:
         _check_listening(address)
         with warnings.catch_warnings():
-            # LanceDB warns of forks; the processes that Ray starts here run another program at once.
-            warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
+            # Lance warns of forks; the processes that Ray starts here run another program at once.
+            warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
             ray.init(
                 address=address,
                 log_to_driver=False,

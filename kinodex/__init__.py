@@ -10,7 +10,7 @@
 
 Third parties depend on the names of `kinodex.__all__` and on nothing else: the four rooms behind it (`pipeline`,
 `index`, `agent`, `jobs`) may change at any time. Names are loaded when they are first used, so `import kinodex` is
-quick and loads neither torch, Ray, a decoder nor LanceDB.
+quick and loads neither torch, Ray, a decoder nor Lance.
 """
 
 from __future__ import annotations

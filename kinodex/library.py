@@ -65,7 +65,7 @@ class Frame(StoredFrame):
 
 
 def open(uri: str | Path, *, space: str | None = None) -> Library:
-    """Open the library at `uri`: a folder, or any URI that LanceDB takes. `space` names one of its embedding spaces.
+    """Open the library at `uri`: a folder, or any URI that Lance takes. `space` names one of its embedding spaces.
 
     Raises `LibraryError` where there is no library, or one that this version cannot read, and for an unknown space.
     """

@@ -85,7 +85,7 @@ def read_heading(schema: pa.Schema, uri: str) -> Heading:
     """Read the metadata of `videos`; raises NotALibrary, NewerLibrary or OlderLibrary."""
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata:
-        raise NotALibrary(f"got {uri}, a LanceDB database that kinodex did not make; give a library")
+        raise NotALibrary(f"got {uri}, Lance tables that kinodex did not make; give a library")
     version = int(metadata[FORMAT_KEY])
     if version > FORMAT_VERSION:
         raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")

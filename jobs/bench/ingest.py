@@ -40,7 +40,7 @@ from pipeline.sources.fetch import Source
 
 T = TypeVar("T")
 
-MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "lancedb")
+MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "pylance")
 STAGES = ("decode", "decode, all cores", "embed", "embed, all cores", "prepare", "jpeg")
 SCRIPTS = {"script": "decord + open_clip, one frame at a time", "batched script": "decord + open_clip, in batches"}
 

@@ -85,7 +85,7 @@ def bench_search(directory: Path, size: Size, count: int, report: Callable[[int]
         ratio=in_memory_ms / numpy_ms,
         recall=_recall(library, size, vectors),
         machine=f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores; "
-        f"lancedb {version('lancedb')}, numpy {version('numpy')}",
+        f"pylance {version('pylance')}, numpy {version('numpy')}",
     )
 
 

@@ -39,7 +39,7 @@ LEASE = "ingest"
 RUNNING = "running"
 MOST_LOCAL_WORKERS = 16
 REFRESH_EVERY_S = 600.0
-MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "lancedb", "pyarrow")
+MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "pylance", "pyarrow")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import agent.models
 from agent.ask_questions import ask, ask_many
 from agent.environment import Environment
 
-HEAVY = {"numpy", "pydantic", "lancedb", "openai", "jinja2"}
+HEAVY = {"numpy", "pydantic", "lance", "openai", "jinja2"}
 
 
 def test_every_name_has_one_home() -> None:

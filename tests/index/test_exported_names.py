@@ -11,7 +11,7 @@ import index
 from index.library import Library
 from index.rows import Hit, Scope
 
-HEAVY = {"lancedb", "torch", "open_clip", "pyarrow", "numpy", "transformers", "huggingface_hub"}
+HEAVY = {"lance", "torch", "open_clip", "pyarrow", "numpy", "transformers", "huggingface_hub"}
 
 
 @pytest.mark.parametrize("name", index.__all__)

@@ -111,7 +111,7 @@ def test_places(tmp_path, monkeypatch):
 
 
 def test_another_kind_of_uri(tmp_path):
-    """Anything with a scheme goes to LanceDB as it is; this one takes its way to object stores, on local files."""
+    """Anything with a scheme goes to Lance as it is; this one takes its way to object stores, on local files."""
     uri = f"file-object-store://{tmp_path}/library"
     assert not Library.exists(uri)
     library = Library.open_or_create(uri, SETTINGS, fingerprint())

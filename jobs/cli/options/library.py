@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that LanceDB takes.")]
+LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that Lance takes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 VideoOption = Annotated[
     list[str] | None,

@@ -13,6 +13,7 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
+from lancedb.index import FTS, HnswSq
 
 from index.errors import (
     NewerLibrary,
@@ -33,6 +34,7 @@ from index.store.schema import FORMAT_KEY, table_schemas
 from tests.support.libraries.random_library import (
     OTHER_DIM,
     SETTINGS,
+    MadeVideo,
     fingerprint,
     found,
     made,
@@ -170,6 +172,62 @@ def test_only_a_conflict_is_retried() -> None:
     with pytest.raises(RuntimeError, match="another error"):
         retry_on_conflict(fail)
     assert attempts.count("failure") == 1
+
+
+SOON = Thresholds(scalar_rows=50, vector_rows=100, stale_rows=5, stale_lines=1)
+WORDS = tuple((float(number), number + 1.0, f"line {number} of the red boat") for number in range(9))
+
+
+def films() -> list[MadeVideo]:
+    return [made(f"{number:04d}", 60, seed=number, lines=WORDS) for number in range(3)]
+
+
+def test_lancedb_opens_searches_and_writes_what_is_written_here(library: Library) -> None:
+    videos = films()
+    for video in videos:
+        write(library, video)
+    refresh(library.tables, SOON)
+    database = lancedb.connect(library.uri)
+    assert sorted(database.list_tables().tables) == library.tables.names()
+    theirs = database.open_table(library.vectors_table)
+    query = videos[1].vectors[7].astype(np.float32)
+    nearest = theirs.search(query, vector_column_name="vector").distance_type("cosine").refine_factor(5).limit(1)
+    assert [(row["video_id"], row["frame_no"]) for row in nearest.to_list()] == [("0001", 7)]
+    assert {each.name: each.num_unindexed_rows for each in theirs.list_indices()} == {"by_vector": 0, "by_video_id": 0}
+    lines = database.open_table("transcript")
+    for words, count in (("boat", 27), ('"red boat"', 27), ('"boat red"', 0), ('"line 4"', 3)):
+        assert len(lines.search(words, query_type="fts", fts_columns="text").limit(99).to_list()) == count
+    lines.add(lines.search().where("video_id = '0002'").to_arrow().slice(0, 1))
+    lines.optimize()
+    assert library.tables.count("transcript") == 28
+    assert library.search.transcript('"line 4"', Scope(("0002",)))[0].time_s == 4.0
+
+
+def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: Path) -> None:
+    """As all libraries were before kinodex wrote Lance tables itself."""
+    source = Library.create(str(tmp_path / "source"), SETTINGS, fingerprint())
+    videos = films()
+    write(source, videos[1])
+    database = lancedb.connect(tmp_path / "old")
+    for name, schema in table_schemas(SETTINGS, fingerprint()).items():
+        table = database.create_table(name, schema=schema)
+        table.add(source.tables.rows(name))
+        if name in ("transcript", "captions"):
+            words = FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
+            table.create_index("text", config=words, name="by_text")
+        if name == source.vectors_table:
+            table.create_index("vector", config=HnswSq(distance_type="cosine"), name="by_vector")
+    old = Library.open(str(tmp_path / "old"))
+    for new in (videos[0], videos[2]):
+        query = videos[1].vectors[7].astype(np.float32)
+        assert found(old.search.frames(query, k=1)) == [("0001", 7)]
+        assert old.search.transcript('"line 4"', Scope(("0001",)))[0].time_s == 4.0
+        assert old.frames("0001", [3])[0].jpeg == b"jpeg 0001 3"
+        write(old, new)
+        refresh(old.tables, SOON)
+    assert found(old.search.frames(videos[2].vectors[9].astype(np.float32), k=1)) == [("0002", 9)]
+    assert [index.num_rows_indexed for index in old.tables["transcript"].describe_indices()] == [27]
+    assert audit(old).problems == ()
 
 
 OTHER = other_space()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from index.errors import QueryError
@@ -9,13 +10,17 @@ from index.rows import Scope
 from index.store.database import Tables
 from index.store.filters import (
     MAX_VALUES_PER_FILTER,
+    above,
     all_of,
+    at_least,
+    below,
     chunked,
     equal,
     fits_one_filter,
     of_frames,
     of_videos,
     one_of,
+    other_than,
     overlapping,
     within,
 )
@@ -61,3 +66,47 @@ def test_many_values_are_split() -> None:
     assert fits_one_filter(values) is None
     assert fits_one_filter(values[1:]) == values[1:]
     assert all_of([]) is None
+
+
+VALUES = [
+    "it's",
+    "a\\b",
+    "nul\0l",
+    "tab\t\r\n",
+    'q"q',
+    "\u202e\x7f",
+    "%",
+    "_",
+    "日本",
+    "--",
+    "/*",
+    "''",
+    "\\'",
+    "{}",
+    "é",
+]
+
+
+def test_any_text_matches_itself_alone(tables: Tables) -> None:
+    row = {"segment_no": 0, "start_s": 0.0, "end_s": 1.0, "kind": "shot"}
+    tables.append("segments", [row | {"video_id": value} for value in VALUES])
+    for value in VALUES:
+        assert tables.rows("segments", equal("video_id", value))["video_id"].to_pylist() == [value]
+        assert tables.count("segments", other_than("video_id", value)) == len(VALUES) - 1
+
+
+def test_numbers_of_any_size_and_kind(tables: Tables) -> None:
+    row = {"video_id": "aaaa", "kind": "shot"}
+    times = [-1e300, -0.5, 0.0, 1e-300, 1 / 3, 2.0]
+    tables.append("segments", [row | {"segment_no": n, "start_s": s, "end_s": s} for n, s in enumerate(times)])
+    for value in (*times, float("inf"), float("-inf"), np.float64(1 / 3), np.float32(0.5), np.int64(2), 10**15):
+        assert tables.count("segments", at_least("start_s", value)) == sum(time >= float(value) for time in times)
+        assert tables.count("segments", above("start_s", value)) == sum(time > float(value) for time in times)
+        assert tables.count("segments", below("start_s", value)) == sum(time < float(value) for time in times)
+    assert tables.count("segments", one_of("segment_no", [0, 2, 9]) | equal("segment_no", 5)) == 3
+    assert tables.count("segments", one_of("video_id", [])) == 0
+
+
+def test_and_binds_no_tighter_than_it_is_written() -> None:
+    either, other = equal("a", 1) | equal("a", 2), equal("b", 3)
+    assert (either & other).sql == "((a = 1) OR (a = 2)) AND (b = 3)"

@@ -11,7 +11,7 @@ import pytest
 
 import jobs.ingest
 
-HEAVY = {"torch", "ray", "lancedb", "av", "pyarrow", "numpy", "pydantic"}
+HEAVY = {"torch", "ray", "lance", "av", "pyarrow", "numpy", "pydantic"}
 
 
 def test_every_exported_name_is_there_and_typed(root: Path) -> None:

@@ -6,7 +6,7 @@ import gc
 from types import FrameType, FunctionType, ModuleType
 
 STOPS = (type, ModuleType, FrameType)
-OTHERS = {"asyncio", "_asyncio", "threading", "_thread", "lancedb", "pyarrow", "weakref", "_weakrefset", "_pytest"}
+OTHERS = {"asyncio", "_asyncio", "threading", "_thread", "lance", "pyarrow", "weakref", "_weakrefset", "_pytest"}
 """Their objects lead to the whole process."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,14 +91,16 @@ def ray_port() -> Iterator[int]:
 
     port = free_port()
     with restored_process():
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            log_to_driver=False,
-            _metrics_export_port=port,
-            _system_config={"metrics_report_interval_ms": 200},
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="lance is not fork-safe")  # as jobs.ray_cluster has it
+            ray.init(
+                address="local",
+                num_cpus=2,
+                include_dashboard=False,
+                log_to_driver=False,
+                _metrics_export_port=port,
+                _system_config={"metrics_report_interval_ms": 200},
+            )
         try:
             yield port
         finally:

@@ -140,7 +140,7 @@ def prepare(directory: Path, space: str) -> str:
 def commands(libraries: dict[str, str], scratch: Path) -> list[StartCommand]:
     """List the commands: those that load no tower on the first library, the searches on each."""
     first = next(iter(libraries.values()))
-    frame = ("--video", "film-01", "--at", "30", "--out", str(scratch))
+    frame = ("--video", "film-01", "--at", "10", "--out", str(scratch))
     listed = [
         StartCommand("kinodex --help", ("-c", RUN, "--help")),
         StartCommand("kinodex info", ("-c", RUN, "info", first), 0.7),

@@ -123,7 +123,8 @@ class ArrayReader:
         found = np.empty((len(needed), columns), np.float32)
         for row, number in zip(found, needed.tolist(), strict=True):
             row[:] = self._floats(kind, start + number * columns * kind.itemsize, columns)
-        return found[where.reshape(numbers.shape)]
+        in_place: NDArray[np.float32] = found[where.reshape(numbers.shape)]
+        return in_place
 
     def parts(self, name: str) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Read a matrix some rows at a time: the number of the first, and the rows, which the next part overwrites."""

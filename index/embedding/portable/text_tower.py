@@ -87,4 +87,5 @@ class TextTower:
                 rows = shortest_first[first : first + TEXT_BATCH]
                 vectors[rows] = text_features(reader, self.settings.transformer, ids[rows])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
+        units: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-12))
+        return units

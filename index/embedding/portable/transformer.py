@@ -55,8 +55,9 @@ def text_features(reader: ArrayReader, settings: TransformerSettings, ids: Ids) 
     Positions that have no influence on the pooled one are left out.
     """
     looked_at, pooled = _mask(settings, ids)
-    last = int(pooled.max()) if settings.causal else looked_at.shape[-1]
-    kept = looked_at.any(0) & (np.arange(looked_at.shape[-1]) <= last)
+    kept = np.asarray(looked_at.any(axis=0))
+    if settings.causal:
+        kept[int(pooled.max()) + 1 :] = False
     kept[pooled] = True
     places = np.flatnonzero(kept)
     states = _embedded(reader, settings, ids, places)
@@ -78,7 +79,7 @@ def _mask(settings: TransformerSettings, ids: Ids) -> tuple[NDArray[np.bool_], N
         return shown, ids.argmax(1)
     if settings.pool == "eos":
         return shown, (ids == settings.eos_id).argmax(1)
-    return shown, np.full(len(ids), 0 if settings.pool == "first" else shown.shape[1] - 1)
+    return shown, np.full(len(ids), 0 if settings.pool == "first" else shown[0].size - 1)
 
 
 def _embedded(reader: ArrayReader, settings: TransformerSettings, ids: Ids, places: NDArray[np.intp]) -> Floats:
@@ -163,10 +164,12 @@ def _scaled(reader: ArrayReader, name: str, states: Floats) -> Floats:
 def activate(activation: Activation, states: Floats) -> Floats:
     """Apply GELU (Hendrycks and Gimpel 2016), exactly, by tanh, or by a sigmoid of 1.702 x as the first CLIP did."""
     if activation == "quick_gelu":
-        return np.divide(states, 1 + np.exp(np.minimum(np.float32(-1.702) * states, 80)), dtype=np.float32)
+        gated: Floats = states / (1 + np.exp(np.minimum(np.float32(-1.702) * states, 80)))
+        return gated
     if activation == "gelu_tanh":
         inner = states * (1 + np.float32(0.044715) * np.square(states)) * np.float32((2 / np.pi) ** 0.5)
-        return np.multiply(np.float32(0.5) * states, 1 + np.tanh(inner), dtype=np.float32)
+        curved: Floats = np.float32(0.5) * states * (1 + np.tanh(inner))
+        return curved
     return np.float32(0.5) * states * (1 + erf(states * np.float32(0.5**0.5)))
 
 

@@ -94,13 +94,10 @@ def test_a_tower_that_gives_other_vectors_is_refused_with_text_and_figure(tmp_pa
 
 
 def test_a_tokenizer_that_gives_other_ids_is_refused_with_the_text(tmp_path):
-    class Shouting(open_clip.tokenizer.SimpleTokenizer):
-        def encode(self, text):
-            return [*super().encode(text), 10]
-
-    Shouting.__name__ = "SimpleTokenizer"
+    tokenizer = open_clip.tokenizer.SimpleTokenizer(context_length=24)
+    tokenizer.encode = lambda text: [*type(tokenizer).encode(tokenizer, text), 10]
     with pytest.raises(ExportRefused, match=r"token 8 of 'a red boat on a calm lake' is \d+, and 10 for"):
-        export_text_tower(space_of(Shouting(context_length=24)), tmp_path)
+        export_text_tower(space_of(tokenizer), tmp_path)
 
 
 def test_the_built_in_tower_is_that_of_its_weights():

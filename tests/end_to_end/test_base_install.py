@@ -15,7 +15,7 @@ import pytest
 NOT_IN_BASE = (
     *("torch", "open_clip", "torchvision", "transformers", "timm", "safetensors"),  # clip and hf
     *("av", "charset_normalizer", "pysubs2", "onnxruntime", "onnx", "onnxscript", "openvino"),  # decode and ingest
-    *("ray", "pandas", "matplotlib", "scipy", "threadpoolctl", "prometheus_client", "pynvml", "s3fs"),
+    *("ray", "lancedb", "pandas", "matplotlib", "scipy", "threadpoolctl", "prometheus_client", "pynvml", "s3fs"),
     *("datasets", "trl", "peft", "sentencepiece", "llguidance", "decord", "torchcodec", "aiohttp"),
 )
 PYARROW_LOOKS_FOR = {"pandas"}
@@ -92,7 +92,7 @@ COMMANDS = {
     "servers": Command(("-c", "import jobs.mcp.server, jobs.mcp.ask_tool, jobs.viewer.server"), ("openai", "jinja2")),
     "open": Command(
         ("-c", "import sys, kinodex; kinodex.open(sys.argv[2]).info()", "LIBRARY"),
-        (*NO_MODELS, "typer", "rich", "tokenizers", "PIL", "agent", "jobs"),
+        (*NO_MODELS, "pydantic", "typer", "rich", "tokenizers", "PIL", "agent", "jobs"),
     ),
 }
 

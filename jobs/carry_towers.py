@@ -20,6 +20,7 @@ from index.embedding.portable.tower_files import (
     SpaceTowers,
     TowerFacts,
     TowerKind,
+    describe_tower,
     read_towers,
     write_towers,
 )
@@ -27,7 +28,6 @@ from index.embedding.space import fetch_tokenizer
 from index.errors import ExportRefused, LibraryBusy, SpaceError, SpaceMismatch, TowersDamaged, WeightsMissing
 from index.library import Library
 from index.store.carried_towers import LEASE, builtin_tower, held_towers, keep_towers
-from jobs.console.tower_lines import describe_tower
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Joint:
         return _object({STEP: {"anyOf": list(replies.values())}})
 
     def outline(self, *, reasoning: bool = True) -> str:
-        """How a reply of this kind is written, with dots in the place of its keys."""
+        """The form of a reply of this kind, with dots in the place of its keys."""
         inner = f'{{"{self.name}": {{...}}}}' if self._named(reasoning) else "{...}"
         return f'{{"{STEP}": {inner}}}'
 
@@ -62,7 +62,7 @@ class Joint:
 
 
 def _only(value: object, key: str) -> object:
-    """What stands under a key that is the only one; else None."""
+    """The value under a key that is the only one; else None."""
     if not isinstance(value, Mapping):
         return None
     inner: Mapping[str, object] = value

@@ -235,11 +235,10 @@ def text_tower(
     """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
     from dataclasses import asdict
 
-    from index.embedding.portable.tower_files import TowerKind
+    from index.embedding.portable.tower_files import TowerKind, describe_tower
     from index.library import Library
     from jobs.carry_towers import carry_towers
     from jobs.console.output import print_json
-    from jobs.console.tower_lines import describe_tower
     from jobs.errors import OK, SOME_FAILED
     from jobs.open_library import find_space
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from index.embedding.portable.tower_files import SpaceTowers, TowerKind
+from index.embedding.portable.tower_files import SpaceTowers, TowerKind, describe_tower
 from index.errors import TowersDamaged
 from index.store.carried_towers import held_towers
 
@@ -12,15 +12,6 @@ if TYPE_CHECKING:
     from index.library import Library
 
 KINDS: tuple[TowerKind, ...] = ("text", "image")
-
-
-def describe_tower(towers: SpaceTowers, kind: TowerKind) -> str:
-    """Describe a tower that a library carries, or say why it carries none: "carried, 78.0 MB, least cosine ..."."""
-    tower = towers.tower(kind)
-    if tower is None:
-        reason = towers.refusals.get(kind)
-        return f"not carried: {reason}" if reason else "not carried"
-    return f"carried, {tower.bytes / 1e6:,.1f} MB, least cosine {tower.least_cosine:.6f} of {tower.samples}"
 
 
 def tower_states(library: Library) -> list[dict[str, Any]]:

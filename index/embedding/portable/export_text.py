@@ -29,7 +29,7 @@ CHECK_BATCH = 32
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How near an exported tower comes to the original."""
+    """The nearness of an exported tower to the original."""
 
     least_cosine: float
     worst_text: str

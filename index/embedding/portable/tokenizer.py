@@ -28,7 +28,7 @@ NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @dataclass(frozen=True, slots=True)
 class TokenizerSettings:
-    """What a file of the package tokenizers does not tell of a tokenizer of open_clip."""
+    """The facts of a tokenizer of open_clip that no file of the package tokenizers holds."""
 
     context_length: int
     cleaning: Cleaning

@@ -174,3 +174,12 @@ def _tower(found: Mapping[str, Any] | None) -> TowerFacts | None:
     if any(Path(name).name != name for name in files):
         raise ValueError("names of files have no folders")
     return TowerFacts(dict(found["settings"]), files, int(found["samples"]), float(found["least_cosine"]))
+
+
+def describe_tower(towers: SpaceTowers, kind: TowerKind) -> str:
+    """Describe a tower that a library carries, or say why it carries none: "carried, 78.0 MB, least cosine ..."."""
+    tower = towers.tower(kind)
+    if tower is None:
+        reason = towers.refusals.get(kind)
+        return f"not carried: {reason}" if reason else "not carried"
+    return f"carried, {tower.bytes / 1e6:,.1f} MB, least cosine {tower.least_cosine:.6f} of {tower.samples}"

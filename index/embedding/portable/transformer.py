@@ -30,7 +30,7 @@ formula 7.1.26), highest power first: right to 3e-8, and with the rounding of fl
 
 @dataclass(frozen=True, slots=True)
 class TransformerSettings:
-    """What the shapes of the weights do not tell of a text transformer."""
+    """The facts of a text transformer that the shapes of its weights do not show."""
 
     layers: int
     heads: int

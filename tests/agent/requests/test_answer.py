@@ -85,11 +85,9 @@ def test_a_word_that_may_be_true_is_an_answer(reply: str, said: str) -> None:
 
 
 def test_the_other_ends_of_a_search_take_no_word_for_nothing_either() -> None:
-    task = {"question": OPEN, "videos": (VIDEO,), "known": (), "limits": Limits(2), "steps": 3}
-    acting = Act(**task, turns=())
+    acting = Act(question=OPEN, videos=(VIDEO,), known=(), limits=Limits(2), steps=3, turns=())
     assert parse_reply('{"tool": "answer", "sufficient": true, "answer": "N/A"}', acting)[0] is None
-    clips = {"question": OPEN, "videos": (VIDEO,), "clips": (), "steps": 3, "vision": True}
-    turn = ChooseAction(**clips, turns=())
+    turn = ChooseAction(question=OPEN, videos=(VIDEO,), clips=(), steps=3, vision=True, turns=())
     assert parse_reply("<think>Hm.</think><answer>null</answer>", turn)[0] is None
     assert parse_reply("<think>Hm.</think><answer>None</answer>", turn)[0] is not None
 

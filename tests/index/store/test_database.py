@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import lancedb
 import numpy as np
@@ -189,7 +190,7 @@ def test_lancedb_opens_searches_and_writes_what_is_written_here(library: Library
     refresh(library.tables, SOON)
     database = lancedb.connect(library.uri)
     assert sorted(database.list_tables().tables) == library.tables.names()
-    theirs = database.open_table(library.vectors_table)
+    theirs: Any = database.open_table(library.vectors_table)
     query = videos[1].vectors[7].astype(np.float32)
     nearest = theirs.search(query, vector_column_name="vector").distance_type("cosine").refine_factor(5).limit(1)
     assert [(row["video_id"], row["frame_no"]) for row in nearest.to_list()] == [("0001", 7)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -99,7 +101,8 @@ def test_numbers_of_any_size_and_kind(tables: Tables) -> None:
     row = {"video_id": "aaaa", "kind": "shot"}
     times = [-1e300, -0.5, 0.0, 1e-300, 1 / 3, 2.0]
     tables.append("segments", [row | {"segment_no": n, "start_s": s, "end_s": s} for n, s in enumerate(times)])
-    for value in (*times, float("inf"), float("-inf"), np.float64(1 / 3), np.float32(0.5), np.int64(2), 10**15):
+    others: list[Any] = [float("inf"), float("-inf"), np.float64(1 / 3), np.float32(0.5), np.int64(2), 10**15]
+    for value in (*times, *others):
         assert tables.count("segments", at_least("start_s", value)) == sum(time >= float(value) for time in times)
         assert tables.count("segments", above("start_s", value)) == sum(time > float(value) for time in times)
         assert tables.count("segments", below("start_s", value)) == sum(time < float(value) for time in times)

@@ -68,5 +68,5 @@ def test_small_models_hold_only_merges_of_their_words():
 def test_a_damaged_file_has_a_clear_error(folder, tmp_path):
     (tmp_path / "vocabulary.safetensors").write_bytes((folder / "vocabulary.safetensors").read_bytes())
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(BadCheckpoint, match="cannot read .*json"):
+    with pytest.raises(BadCheckpoint, match=r"cannot read .*json"):
         Tokenizer(tmp_path, TokenizerSettings(16, "lower"))

@@ -112,7 +112,7 @@ def run(arguments: tuple[str, ...], library: Path, scratch: Path) -> Imports:
 
 @pytest.fixture(scope="module")
 def imports(library: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Imports]:
-    """What each command imports, each in a process of its own."""
+    """The imports of each command, each in a process of its own."""
     scratch = tmp_path_factory.mktemp("scratch")
     return {name: run(command.arguments, library, scratch) for name, command in COMMANDS.items()}
 

@@ -1,0 +1,1 @@
+"""Commands and jobs where torch, or all but the base install, is not there."""

@@ -35,9 +35,13 @@ class InMemory:
         return cls(stored, wide / np.linalg.norm(wide, axis=1, keepdims=True))
 
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Compare every frame `[n]` with a query vector `[dim]` by cosine; raises QueryError for a vector of zeros."""
+        """Compare every frame `[n]` with a query vector `[dim]` by cosine; raises QueryError for a vector of zeros.
+
+        Equal frames have equal cosines to the last bit, which a product by BLAS does not promise: there the rounding
+        depends on the row, and chose between equal frames.
+        """
         query = unit_query(vector, self.units.shape[1])
-        found: NDArray[np.float32] = self.units @ (query / np.linalg.norm(query))
+        found: NDArray[np.float32] = np.einsum("ij,j->i", self.units, query / np.linalg.norm(query))
         return found
 
     def search(self, vector: NDArray[np.float32], k: int, min_gap_s: float = 0.0) -> list[Near]:

@@ -7,7 +7,8 @@ import pytest
 
 from index.errors import QueryError
 from index.library import Library
-from index.rows import Scope
+from index.rows import FrameVectors, Scope
+from index.search.in_memory import InMemory
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, unit_vectors, write
 
 LINES = (
@@ -46,3 +47,14 @@ def test_in_memory_as_in_the_library(library, min_gap_s):
     assert in_memory.search(QUERIES[0], k=1)[0].at == in_memory.search(QUERIES[0], k=999)[0].at
     with pytest.raises(QueryError, match="zeros"):
         in_memory.search(np.zeros(DIM, np.float32), k=1)
+
+
+@pytest.mark.parametrize("dim", [37, 256, 1152])
+def test_equal_frames_have_equal_cosines_and_the_earliest_is_found(dim):
+    numbers = np.random.default_rng(5)
+    frame = numbers.standard_normal(dim)
+    vectors = np.tile(frame / np.linalg.norm(frame), (30, 1)).astype(np.float16)
+    in_memory = InMemory.of(FrameVectors(np.arange(30, dtype=np.int32), np.arange(30.0), vectors))
+    for query in numbers.standard_normal((20, dim)).astype(np.float32):
+        assert len(set(in_memory.cosines(query).tolist())) == 1
+        assert [near.at for near in in_memory.search(query, k=3, min_gap_s=1)] == [0, 1, 2]

@@ -34,7 +34,8 @@ def make(folder: Path) -> None:
     questions = [each for each in map(json.loads, lines) if each["video"] == f"{FILM}.mp4"]
     (folder / "questions.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in questions), encoding="utf-8")
     film, small = f"films/{FILM}.mp4", f"jpeg_side_px={SIDE_PX}"
-    kinodex(folder, "ingest", film, "--library", "library", "--space", "builtin", "--set", small)
+    space = ("--space", "builtin", "--no-text-tower")  # kinodex has it, and it would be nine tenths of the file
+    kinodex(folder, "ingest", film, "--library", "library", *space, "--set", small)
     ask(folder, questions[0], "eea", "--trace", f"{BUILTIN_TRACE}.jsonl")
     with RuleServer(Rules(), port=PORT):
         kinodex(folder, "add", "captions", "library", *AT_SERVER)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Sequence
-from itertools import chain, cycle, pairwise
+from itertools import chain, cycle, pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ from agent.variants.videotree.requests import JudgeRelevance
 MAX_QUERIES = 5
 MIN_VISIBLE = 2.5
 """Robust deviations from which on a statement counts as visible in a frame."""
+MIN_ALIKE = 0.5
+"""The share of the best match with a moment from which on a frame beside it shows the same moment."""
 MIN_LEAD = 0.2
 """The lead over the second-best choice, in deviations, that settles a question."""
 MIN_RELEVANT = 1.0
@@ -258,12 +260,25 @@ def frames_settle(verdict: Verdict) -> bool:
 
 
 def find_moment(environment: Environment, statements: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
-    """Find the frame that shows the moment from which a question measures time, if one does."""
+    """Find the frame that shows the moment from which a question measures time, if one does.
+
+    Of several in a row it is the one next to what the question asks about: the last for what comes after the moment,
+    the first for what comes before. The others show the moment too, and no answer.
+    """
     if not statements.moment or not frames:
         return None
     found = match_frames(environment, [statements.moment], frames)[:, 0]
     best = int(np.argmax(found))
-    return frames[best] if found[best] >= MIN_VISIBLE else None
+    if found[best] < MIN_VISIBLE:
+        return None
+    alike = max(MIN_VISIBLE, MIN_ALIKE * found[best])
+    of_video = [at for at, frame in enumerate(frames) if frame.video_id == frames[best].video_id]
+    in_order = sorted(of_video, key=lambda at: frames[at].time_s, reverse=statements.order == "before")
+    row = takewhile(
+        lambda at: found[at] >= alike and abs(frames[at].time_s - frames[best].time_s) <= SOON_S,
+        in_order[in_order.index(best) :],
+    )
+    return frames[[*row][-1]]
 
 
 def match_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:

@@ -11,7 +11,8 @@ from agent.ask_questions import ask
 from agent.core.budget import Budget
 from agent.core.question import Note, Question, Segment
 from agent.errors import NeedsLanguage
-from agent.models.rulebased.model import RuleBasedModel, frames_settle, judge_frames
+from agent.models.rulebased.model import RuleBasedModel, find_moment, frames_settle, judge_frames
+from agent.models.rulebased.statements import cloze_statements
 from agent.requests.answer import AnswerFrames, Recall
 from agent.requests.describe import Summarize
 from agent.requests.tree import Decide
@@ -191,6 +192,26 @@ def test_the_order_of_four_is_settled_once_all_were_seen(tmp_path):
     assert (verdict.choice, frames_settle(verdict)) == (3, True)
     verdict = judge_frames(environment, question, environment.frames(video_id, [20, 60, 100]))
     assert (verdict.choice, frames_settle(verdict)) == (3, False)
+
+
+@pytest.mark.parametrize(
+    ("order", "shown_s", "moment_s", "answer_s"),
+    [("after", (64, 67), 67, 72), ("before", (61, 64), 61, 52), ("after", (64, 67, 90), 67, 72)],
+)
+def test_frames_that_show_the_moment_show_no_answer(tmp_path, order, shown_s, moment_s, answer_s):
+    # Of the frames of the shoe, the one at 64 s matches it best. A snail of its colour and a hat look a little like it.
+    events = {50: ("grey rocket", 10), 60: ("scarlet shoe tunnel", 10), 70: ("grey rocket", 10), 90: ("scarlet hat", 5)}
+    environment = environment_of(make_library(tmp_path / "shoe", {"shoe": film(1, 200, events)}))
+    video_id = environment.videos[0].video_id
+    text = f"What appears right {order} the scarlet shoe in the tunnel?"
+    question = Question(text, ("a scarlet snail", "a grey rocket"))
+    moment = find_moment(environment, cloze_statements(question), environment.frames(video_id, list(shown_s)))
+    assert moment is not None
+    assert moment.time_s == moment_s
+    assert not frames_settle(judge_frames(environment, question, environment.frames(video_id, list(shown_s[:2]))))
+    with_answer = environment.frames(video_id, sorted([*shown_s[:2], answer_s]))
+    verdict = judge_frames(environment, question, with_answer)
+    assert (verdict.choice, frames_settle(verdict)) == (1, True)
 
 
 def test_where_an_option_has_to_be_chosen_it_is_the_one_that_the_frames_show_best(environment):

@@ -104,7 +104,7 @@ def ray_port() -> Iterator[int]:
         try:
             yield port
         finally:
-            ray.shutdown()
+            ray.shutdown(wait_for_processes=True)  # else one that takes a second to die is left behind
 
 
 @pytest.mark.ray

@@ -104,6 +104,7 @@ def all_sweeps() -> tuple[Sweep, ...]:
             EEAParameters().pooling,
             _set("pooling"),
         ),
+        _choice("anchors", "Form of the anchors", "form", ("here", "paper"), "here", _set_anchors),
         _choice(
             "halfway",
             "Calibration of similarities",
@@ -227,6 +228,10 @@ def _set_haste(trial: Trial, chance: float) -> Trial:
 
 def _set_midpoint(trial: Trial, deviations: float) -> Trial:
     return replace(trial, similarity_midpoint=deviations)
+
+
+def _set_anchors(trial: Trial, form: str) -> Trial:
+    return replace(trial, settings={**trial.settings, "paper_anchors": form == "paper"})
 
 
 def _set(name: str) -> Callable[[Trial, Any], Trial]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,14 @@ from tests.support.house.once import made_once
 if TYPE_CHECKING:
     from index.library import Library
     from tests.support.libraries.viewer_library import Shown
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Interrupts reach this process, also where a shell started it in the background, which ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

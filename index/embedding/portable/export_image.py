@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -150,10 +151,10 @@ def _halved(model: Any) -> Any:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep the exporter's own notes from the terminal; its errors are raised."""
+    """Keep the exporter's own notes from the terminal, the graph that it prints where it gives up too; errors rise."""
     loggers = [logging.getLogger(name) for name in EXPORTERS]
     levels = [each.level for each in loggers]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), redirect_stderr(StringIO()):
         warnings.simplefilter("ignore")
         for each in loggers:
             each.setLevel(logging.ERROR)

@@ -31,5 +31,5 @@ def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypa
 
     folder = tiny_model("rt_detr")
     monkeypatch.chdir(folder.parent)
-    assert local_name("rt_detr") == str(folder) == local_name(os.fspath(folder))
+    assert local_name(folder.name) == str(folder) == local_name(os.fspath(folder))
     assert local_name("google/owlv2-base-patch16") == "google/owlv2-base-patch16"

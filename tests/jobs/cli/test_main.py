@@ -32,6 +32,7 @@ def test_an_unknown_command_is_refused_with_the_names_near_it(kinodex: Kinodex) 
     assert "No such command 'serch'. Did you mean 'search', 'bench'?" in ran.err
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def interrupted(directory: Path) -> None:
         signal.raise_signal(signal.SIGINT)

@@ -6,15 +6,40 @@ import pytest
 
 from agent.core.question import Question
 from jobs.forecast.forecast import Forecast, add_up, table
-from jobs.forecast.rehearsal import REHEARSED, _mix, _spread
+from jobs.forecast.rehearsal import REHEARSED, _choose, _expect_kept, _Kept, _mix
 
 TASKS = [(Question(f"What is {number}?"), (str(number),)) for number in range(100)]
 
 
 def test_tasks_are_taken_evenly_from_the_first_to_the_last() -> None:
-    some = _spread(TASKS, REHEARSED)
+    some = _choose(TASKS)
     assert len(some) == REHEARSED and some[0] == TASKS[0] and some[-1] == TASKS[-1]
-    assert _spread(TASKS[:3], REHEARSED) == TASKS[:3]
+    assert _choose(TASKS[:3]) == TASKS[:3]
+
+
+def test_two_questions_of_a_video_are_rehearsed_where_there_are_two() -> None:
+    tasks = [(Question(f"What is {number}?"), (str(number // 10),)) for number in range(100)]
+    some = _choose(tasks)
+    assert [video for _, (video,) in some] == ["0", "0", "3", "3", "6", "6", "9", "9"]
+    assert len(set(some)) == REHEARSED
+    assert len(_choose(tasks[:10])) == REHEARSED, "all of the one video"
+    assert _choose([]) == []
+
+
+@pytest.mark.parametrize(
+    ("frames_a_video", "calls"),
+    [
+        (1000, 10 * 20 + 90 * 4),
+        (40, 10 * 20 + 10 * 5 * 4),  # 20 frames with the first question, and 4 with each of five more: all 40
+        (20, 10 * 20),
+    ],
+)
+def test_captions_grow_with_each_question_until_a_video_has_all(frames_a_video: float, calls: float) -> None:
+    tasks = [(Question(f"What is {number}?"), (str(number // 10),)) for number in range(100)]
+    kept = [_Kept(calls=20, frames=20, cost=2.0), _Kept(calls=4, frames=4, cost=0.5)] * 4
+    expected = _expect_kept(tasks, _choose(tasks), kept, frames_a_video)
+    assert expected.calls == expected.frames == calls
+    assert expected.cost == 10 * 2.0 + (calls - 200) / 4 * 0.5
 
 
 def test_two_rehearsals_are_weighed() -> None:

@@ -35,7 +35,7 @@ def test_pictures_are_searched_in_that_space_and_captions_by_their_words(two_spa
 def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path) -> None:
     library = library_of(tmp_path / "library", [tiny_film(tmp_path / "pier.mp4", 6, 2)])
     folder = write_model(tmp_path / "gone", TINY)
-    assert add(library, Vectors(folder)).added == 1
+    assert add(library, Vectors(folder, text_tower=False)).added == 1
     space = library.spaces()[1].digest
     (tmp_path / "gone").rename(tmp_path / "elsewhere")
     api = ViewerApi(classify_inputs([library.uri]), space)

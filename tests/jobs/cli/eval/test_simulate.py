@@ -25,6 +25,7 @@ def test_a_sweep_over_the_questions_of_a_file_is_simulated_and_written(kinodex: 
     assert [each["name"] for each in made["sweeps"]] == ["false-confidence"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_simulation_does_not_say_that_work_is_kept(
     kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -42,7 +42,8 @@ def forecast_question(
     variant = find_variant(agent)
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
     check_fit(variant, has_language=choice.has_language, unpictured=unpictured)
-    rehearsal = Rehearsal(variant.name, variant, settings, endpoint_roles(choice), budget, rules, prior)
+    roles = endpoint_roles(choice)
+    rehearsal = Rehearsal(variant.name, variant, settings, roles, budget, rules, prior, choice.has_language)
     return rehearse(rehearsal, [(question, ())], lambda video_ids: environment)
 
 
@@ -66,8 +67,15 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
             forecasts[system.name] = from_ledgers(system.name, ledgers, len(left), f"past run {folder}")
             continue
         settings = _settings(system, forecasts)
-        roles = endpoint_roles(context.choice)
-        rehearsal = Rehearsal(system.name, system.find_variant(), settings, roles, context.budget, context.rules)
+        rehearsal = Rehearsal(
+            system.name,
+            system.find_variant(),
+            settings,
+            endpoint_roles(context.choice),
+            context.budget,
+            context.rules,
+            has_language=context.choice.has_language,
+        )
         forecasts[system.name] = rehearse(rehearsal, tasks, environment_of)
     return [forecasts[each.name] for each in plan.contenders]
 

@@ -28,12 +28,12 @@ def describe_helper_calls(
     """Say in one line how many calls, tokens and money the frozen models are expected to cost in a whole training."""
     some: list[Task] = [(each.question, (each.film,)) for each in known[:: max(1, len(known) // REHEARSED)][:REHEARSED]]
     rehearsal = Rehearsal(AGENT, AGENT, {}, endpoint_roles(choice), Budget())
-    bill, _ = asyncio.run(run_rehearsal(rehearsal, some, lambda films: environments[films[0]], restless=False))
-    kinds = [kind for kind in bill.calls if kind not in MASTER_REQUESTS]
-    usage = sum((bill.usage[kind] for kind in kinds), Usage())
+    bills, _ = asyncio.run(run_rehearsal(rehearsal, some, lambda films: environments[films[0]], restless=False))
+    kinds = [(bill, kind) for bill in bills for kind in bill.calls if kind not in MASTER_REQUESTS]
+    usage = sum((bill.usage[kind] for bill, kind in kinds), Usage())
     rollouts = settings.steps * settings.questions * settings.rollouts
     share = rollouts / max(1, len(some))
-    calls = share * sum(bill.calls[kind] for kind in kinds)
+    calls = share * sum(bill.calls[kind] for bill, kind in kinds)
     tokens = share * (usage.input_tokens + usage.output_tokens)
     return (
         f"{settings.steps:,} steps of {settings.questions} questions with {settings.rollouts} rollouts each: "

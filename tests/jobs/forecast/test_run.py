@@ -14,6 +14,7 @@ from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget, Ledger
 from agent.errors import NeedsLanguage
 from agent.models.openai_compatible import OpenAIModel
+from agent.models.rulebased.model import RuleBasedModel
 from agent.variants.registry import VARIANTS
 from jobs.forecast.forecast import COSTS, Forecast
 from jobs.forecast.rehearsal import Rehearsal, rehearse
@@ -106,6 +107,25 @@ def test_many_questions_are_rehearsed_in_part(sketches: SketchLibrary) -> None:
         for count in (1, 10)
     )
     assert one.calls < ten.calls < 10 * one.calls
+
+
+def test_the_built_in_model_is_rehearsed_by_itself(sketches: SketchLibrary) -> None:
+    rehearsal = Rehearsal("eea", "eea", {}, {}, Budget(), has_language=False)
+    tasks = [(each.question, (each.film,)) for each in sketches.known]
+    films = {film: sketches.films[Path(film).stem] for _, (film,) in tasks}
+
+    async def bill() -> list[Ledger]:
+        return [
+            (await ask(question, films[film], RuleBasedModel(films[film]), agent="eea")).ledger
+            for question, (film,) in tasks
+        ]
+
+    ledgers = asyncio.run(bill())
+    expected = rehearse(rehearsal, tasks, lambda ids: films[ids[0]])
+    assert expected.calls == sum(each.calls for each in ledgers)
+    assert expected.frames == sum(each.frames for each in ledgers)
+    longer = rehearse(replace(rehearsal, has_language=True), tasks, lambda ids: films[ids[0]])
+    assert longer.calls > expected.calls
 
 
 def calls(forecast: str) -> int:

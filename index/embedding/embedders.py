@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from index.embedding.fingerprint import Fingerprint
 
 
-class TextEmbedder(Protocol):
-    """Embeds texts in a space."""
+class InSpace(Protocol):
+    """Anything that embeds in one space."""
 
     @property
     def fingerprint(self) -> Fingerprint: ...
@@ -21,19 +21,18 @@ class TextEmbedder(Protocol):
     def name(self) -> str: ...
     @property
     def dim(self) -> int: ...
+
+
+class TextEmbedder(InSpace, Protocol):
+    """Embeds texts in a space."""
+
     def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts as unit vectors float32 [n, dim]."""
 
 
-class ImageEmbedder(Protocol):
+class ImageEmbedder(InSpace, Protocol):
     """Embeds pictures in a space."""
 
-    @property
-    def fingerprint(self) -> Fingerprint: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def dim(self) -> int: ...
     @property
     def device_type(self) -> str: ...
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.portable.tower_files import BUILTIN_TOWERS, TowerKind, read_towers
 from index.embedding.space import Space, load_space
@@ -56,9 +54,8 @@ def torch_package(error: ModuleNotFoundError) -> str | None:
 
 def _load_with_torch(name: str, device: str, kind: TowerKind) -> Space | str:
     """Load a tower with torch; for the built-in space without it, name the package that is missing."""
-    towers: Literal["text", "image"] = kind
     try:
-        return load_space(name, device=device, towers=towers)
+        return load_space(name, device=device, towers=kind)
     except ModuleNotFoundError as error:
         package = torch_package(error)
         if package is None:

@@ -21,15 +21,17 @@ from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.portable.tower_files import (
     BUILTIN_TOWERS,
     TOWER_JSON,
+    TOWERS,
     SpaceTowers,
     TowerKind,
     check_sizes,
+    find_whole,
     read_towers,
     write_towers,
 )
 from index.errors import TowersDamaged
-from index.store.database import is_local, storage_errors
-from index.store.tower_cache import TOWERS, cached_tower, fetch_description, open_session
+from index.store.database import is_local, open_files, storage_errors
+from index.store.tower_cache import cached_tower, fetch_description
 
 LEASE = "towers"
 """Name of the lease under which towers are written."""
@@ -47,7 +49,7 @@ def held_towers(uri: str, digest: str) -> SpaceTowers | None:
                 check_sizes(_local_folder(uri, digest), towers.files)
             return towers
         with TemporaryDirectory() as scratch:
-            return fetch_description(open_session(uri), uri, digest, Path(scratch))
+            return fetch_description(open_files(uri), uri, digest, Path(scratch))
 
 
 def find_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
@@ -56,17 +58,11 @@ def find_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
     A tower in an object store is fetched into the user's cache, once, and its content checked. Raises TowersDamaged
     for files that are not as they were written, or StorageError.
     """
-    if is_local(uri):
-        folder = _local_folder(uri, digest)
-        with _again_advice(uri):
-            towers = read_towers(folder)
-            tower = towers.tower(kind) if towers else None
-            if tower is None:
-                return None
-            check_sizes(folder, tower.files)
-        return folder
     with _again_advice(uri):
-        return cached_tower(uri, digest, kind)
+        if not is_local(uri):
+            return cached_tower(uri, digest, kind)
+        folder = _local_folder(uri, digest)
+        return folder if find_whole(folder, kind) else None
 
 
 def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
@@ -167,7 +163,7 @@ def _flush(file: Path) -> None:
 
 
 def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[str]) -> None:
-    session, folder = open_session(uri), f"{TOWERS}/{digest}"
+    session, folder = open_files(uri), f"{TOWERS}/{digest}"
     with TemporaryDirectory() as scratch, storage_errors(uri):
         write_towers(Path(scratch), towers)
         if session.contains(f"{folder}/{TOWER_JSON}"):

@@ -22,6 +22,7 @@ import pyarrow as pa
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from index.embedding.model_source import absolute_name
+from index.embedding.portable.tower_files import TOWERS
 from index.embedding.space import Fingerprint
 from index.errors import NotALibrary, SpaceMismatch, StorageError, StorageFull
 from index.foreign_errors import Meaning, meanings_of
@@ -31,6 +32,7 @@ from index.store.schema import SPACE_KEY, VECTORS_PREFIX
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
+    from lance.file import LanceFileSession
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
@@ -68,8 +70,14 @@ def table_names(uri: str) -> list[str]:
         if is_local(uri):
             entries = [entry.name for entry in Path(uri).iterdir()] if Path(uri).is_dir() else []
         else:
-            entries = lance.file.LanceFileSession(uri).list_with_delimiter().common_prefixes
+            entries = open_files(uri).list_with_delimiter().common_prefixes
     return sorted(PurePosixPath(entry).stem for entry in entries if entry.endswith(TABLE_SUFFIX))
+
+
+def open_files(uri: str) -> LanceFileSession:
+    """Open Lance's client of the files of a library, which takes its credentials from where tables do."""
+    with storage_errors(uri):
+        return lance.file.LanceFileSession(uri)
 
 
 def check_vacant(uri: str) -> None:
@@ -84,7 +92,7 @@ def check_vacant(uri: str) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name.startswith(".") or name == "towers" or (name.endswith(".lance") and name.startswith(OUR_TABLES))
+    return name.startswith(".") or name == TOWERS or (name.endswith(TABLE_SUFFIX) and name.startswith(OUR_TABLES))
 
 
 @contextmanager

@@ -14,23 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from index.embedding.portable.tower_files import (
     TOWER_JSON,
+    TOWERS,
     SpaceTowers,
     TowerFacts,
     TowerKind,
     cache_folder,
     check_content,
-    check_sizes,
+    find_whole,
     read_towers,
     write_towers,
 )
 from index.errors import StorageError, TowersDamaged
-from index.store.database import storage_errors
+from index.store.database import open_files, storage_errors
 
 if TYPE_CHECKING:
     from lance.file import LanceFileSession
-
-TOWERS = "towers"
-"""Folder of all towers in a library."""
 
 
 def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
@@ -42,7 +40,7 @@ def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
     cached = cache_folder(digest) / kind
     if _is_whole(cached, kind):
         return cached
-    session = open_session(uri)
+    session = open_files(uri)
     with _scratch_beside(cached) as scratch:
         towers = fetch_description(session, uri, digest, scratch)
         tower = towers.tower(kind) if towers else None
@@ -55,14 +53,6 @@ def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
         write_towers(scratch, _only(towers, kind, tower))
         _put(scratch, cached, kind)
     return cached
-
-
-def open_session(uri: str) -> LanceFileSession:
-    """Open Lance's client of the files of a library, which takes its credentials from where tables do."""
-    from lance.file import LanceFileSession
-
-    with storage_errors(uri):
-        return LanceFileSession(uri)
 
 
 def fetch_description(session: LanceFileSession, uri: str, digest: str, scratch: Path) -> SpaceTowers | None:
@@ -81,13 +71,9 @@ def fetch_description(session: LanceFileSession, uri: str, digest: str, scratch:
 def _is_whole(folder: Path, kind: TowerKind) -> bool:
     """True if the cache holds a tower; one that is damaged does not count: it is fetched again."""
     try:
-        towers = read_towers(folder)
-        tower = towers.tower(kind) if towers else None
-        if tower is not None:
-            check_sizes(folder, tower.files)
+        return find_whole(folder, kind) is not None
     except TowersDamaged:
         return False
-    return tower is not None
 
 
 def _only(towers: SpaceTowers, kind: TowerKind, tower: TowerFacts) -> SpaceTowers:

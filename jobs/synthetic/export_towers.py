@@ -9,9 +9,7 @@ from typing import Annotated
 import typer
 
 from index.embedding.model_source import BUILTIN, LOCAL
-from index.embedding.portable.tower_files import SpaceTowers, write_towers
-
-TOWERS = "towers"
+from index.embedding.portable.tower_files import TOWERS, SpaceTowers, write_towers
 
 
 def export_towers(folder: Path) -> SpaceTowers:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.embedding.portable.transformer import Activation, TransformerSettings
+from index.embedding.portable.transformer import Activation, ClassKey, Pool, TransformerSettings
 from index.errors import ExportRefused
 
 Arrays = dict[str, NDArray[np.float32]]
@@ -52,6 +52,7 @@ BLOCK_PARTS = {
     "mlp.c_proj.": "mlp.out.",
 }
 """Names of open_clip's weights, or their beginnings, and ours."""
+POOLS: Mapping[str, Pool] = {each: each for each in get_args(Pool)}
 BLOCK = re.compile(r"transformer\.resblocks\.(\d+)\.(.+)")
 
 
@@ -108,26 +109,25 @@ def _check_class(module: Any) -> None:
 def _settings(text: Any, modules: Mapping[str, Any], pool: str, eos_id: int) -> TransformerSettings:
     blocks = list(modules["transformer"].resblocks)
     has_class = getattr(text, "cls_emb", None) is not None
-    if has_class:
-        pool = "last"
-    if pool not in ("first", "last", "argmax", "eos"):
+    pooled = POOLS.get("last" if has_class else pool)
+    if pooled is None:
         raise ExportRefused(f"this text tower pools by {pool!r}, which is not covered")
     norms = [each for module in modules.values() for each in module.modules() if hasattr(each, "normalized_shape")]
     (heads,) = _one("heads", {block.attn.num_heads for block in blocks})
     (norm_eps,) = _one("eps of its norms", {norm.eps for norm in norms})
     (activation,) = _one("activations", {_activation(block.mlp.gelu) for block in blocks})
-    in_front = "none" if not has_class else "last" if text.correct_cls_mask else "first"
+    class_key: ClassKey = "none" if not has_class else "last" if text.correct_cls_mask else "first"
     return TransformerSettings(
         layers=len(blocks),
         heads=heads,
         norm_eps=norm_eps,
         activation=activation,
         causal=_is_causal(text.attn_mask),
-        pool=pool,  # type: ignore[arg-type]
+        pool=pooled,
         eos_id=eos_id,
         pad_id=int(getattr(text, "pad_id", 0)),
         hides_padding=has_class or bool(getattr(text, "use_pad_mask", False)),
-        class_key=in_front,  # type: ignore[arg-type]
+        class_key=class_key,
     )
 
 

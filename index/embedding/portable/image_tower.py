@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.embedding.fingerprint import Fingerprint
-from index.embedding.portable.tower_files import check_sizes, read_towers
+from index.embedding.portable.tower_files import read_whole
 from index.errors import TowersDamaged
 
 if TYPE_CHECKING:
@@ -47,11 +47,8 @@ class ImageTower:
 
         Raises ModuleNotFoundError without ONNX Runtime.
         """
-        towers = read_towers(folder)
-        if towers is None or towers.image is None:
-            raise TowersDamaged(f"{folder} holds no image tower")
-        check_sizes(folder, towers.image.files)
-        tower = cls(towers.space, folder / IMAGE_ONNX)
+        space, _ = read_whole(folder, "image")
+        tower = cls(space, folder / IMAGE_ONNX)
         tower._opened()
         return tower
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from index.embedding.fingerprint import Fingerprint
 from index.embedding.portable import tokenizer
 from index.embedding.portable.array_file import ArrayFile
-from index.embedding.portable.tower_files import check_sizes, read_towers
+from index.embedding.portable.tower_files import read_whole
 from index.embedding.portable.transformer import TransformerSettings, text_features
 from index.errors import TowersDamaged
 
@@ -51,15 +51,12 @@ class TextTower:
 
         Raises TowersDamaged if there is none, or a file is not as it was written; BadCheckpoint if it cannot be read.
         """
-        towers = read_towers(folder)
-        if towers is None or towers.text is None:
-            raise TowersDamaged(f"{folder} holds no text tower")
-        check_sizes(folder, towers.text.files)
+        space, tower = read_whole(folder, "text")
         try:
-            settings = TextSettings.from_json(towers.text.settings)
+            settings = TextSettings.from_json(tower.settings)
         except (TypeError, KeyError) as error:
             raise TowersDamaged(f"the settings of the text tower in {folder} are not known here: {error}") from error
-        return cls(folder, towers.space, settings)
+        return cls(folder, space, settings)
 
     @property
     def name(self) -> str:

@@ -28,7 +28,9 @@ from index.errors import TowersDamaged
 
 FORMAT_VERSION = 1
 TOWER_JSON = "tower.json"
-BUILTIN_TOWERS = BUILTIN / "towers"
+TOWERS = "towers"
+"""Name of the folder with towers, in a library, in the cache and beside the weights of the built-in space."""
+BUILTIN_TOWERS = BUILTIN / TOWERS
 """Exported towers of the built-in space."""
 CHUNK_BYTES = 1 << 20
 
@@ -123,6 +125,27 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
     return parse_towers(text, f"{place}/{TOWER_JSON}")
 
 
+def find_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts] | None:
+    """Find a tower in a folder, all its files there and of their sizes: its space and its facts; None if none is held.
+
+    Raises TowersDamaged for files that are not as they were written.
+    """
+    towers = read_towers(folder)
+    tower = towers.tower(kind) if towers else None
+    if towers is None or tower is None:
+        return None
+    check_sizes(folder, tower.files)
+    return towers.space, tower
+
+
+def read_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts]:
+    """Find a tower as `find_whole` does; raises TowersDamaged also if the folder holds none."""
+    found = find_whole(folder, kind)
+    if found is None:
+        raise TowersDamaged(f"{folder} holds no {kind} tower")
+    return found
+
+
 def as_json(towers: SpaceTowers) -> str:
     """Write towers as the text of a `tower.json`."""
     return json.dumps(asdict(towers), indent=1, sort_keys=True) + "\n"
@@ -164,7 +187,7 @@ def cache_folder(digest: str) -> Path:
     """Folder in the user's cache for the towers of a space; `XDG_CACHE_HOME` counts."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     root = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
-    return root / "kinodex" / "towers" / digest
+    return root / "kinodex" / TOWERS / digest
 
 
 def _tower(found: Mapping[str, Any] | None) -> TowerFacts | None:

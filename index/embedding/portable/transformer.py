@@ -19,6 +19,7 @@ Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 Activation = Literal["gelu", "gelu_tanh", "quick_gelu"]
 Pool = Literal["first", "last", "argmax", "eos"]
+ClassKey = Literal["none", "first", "last"]
 
 HIDDEN = np.float32(-1e30)
 """Added to the score of a position that may not be looked at."""
@@ -44,7 +45,7 @@ class TransformerSettings:
     pad_id: int = 0
     hides_padding: bool = False
     """Positions of `pad_id` are not looked at."""
-    class_key: Literal["none", "first", "last"] = "none"
+    class_key: ClassKey = "none"
     """With a class token, which stands last: the place of its key in the mask of padding. CoCa's weights were made
     with a mask whose class key comes first, so that each key is hidden by the padding of the position before it."""
 

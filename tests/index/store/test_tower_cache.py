@@ -11,7 +11,7 @@ import pytest
 from index.embedding.portable.tower_files import TOWER_JSON, read_towers
 from index.errors import StorageError, TowersDamaged
 from index.store.carried_towers import find_tower, held_towers, keep_towers
-from index.store.tower_cache import open_session
+from index.store.database import open_files
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
 from tests.support.servers.s3_server import environment, s3_server, send
@@ -45,7 +45,7 @@ def found(uri: str) -> Path:
 
 def overwrite(uri: str, name: str, file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    open_session(uri).upload_file(file, f"towers/{DIGEST}/{name}")
+    open_files(uri).upload_file(file, f"towers/{DIGEST}/{name}")
 
 
 def test_a_tower_is_fetched_once(uri, tmp_path, monkeypatch):
@@ -93,7 +93,7 @@ def test_what_is_damaged_there_is_refused(uri, tmp_path):
     assert said.startswith(f"{uri}/towers/{DIGEST}/text.bin is not what was written: it has 15 bytes, sha256 ")
     assert said.endswith(f"; `kinodex add text-tower {uri} --again` writes towers again")
     assert not [*(tmp_path / "cache").rglob("text*")]
-    open_session(uri).delete_file(f"towers/{DIGEST}/text.bin")
+    open_files(uri).delete_file(f"towers/{DIGEST}/text.bin")
     with pytest.raises(StorageError, match=f"cannot use {uri}"):
         found(uri)
     overwrite(uri, TOWER_JSON, tmp_path / "other", b"{}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -13,10 +12,10 @@ import numpy as np
 from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
 from jobs.ingest.messages import ChunkRead
-from jobs.ingest.outcomes import SourceOutcome, State
+from jobs.ingest.outcomes import SourceOutcome, State, Tally
 from pipeline.sampling.sample import IngestSettings
 from pipeline.shot_detection import Segment, find_segments
-from pipeline.sources.fetch import FetchedVideo, Source, Stamp
+from pipeline.sources.fetch import FetchedVideo, Source
 from pipeline.subtitles import Line
 
 VIDEOS_AT_ONCE = 32
@@ -79,21 +78,22 @@ def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
 
 @dataclass
 class VideoCommitter:
-    """Collects the outcomes of sources and writes them, a few dozen videos a commit."""
+    """Collects the outcomes of sources and writes them, a few dozen videos a commit.
+
+    A source that carries its stamp is known to the next run. `clock` gives seconds, as `time.monotonic`.
+    """
 
     library: Library
-    stamps: Mapping[str, Stamp | None]
-    outcomes: list[SourceOutcome] = field(default_factory=list)
-    states: Counter[str] = field(default_factory=Counter)
-    failures: Counter[str] = field(default_factory=Counter)
-    frames: int = 0
-    video_s: float = 0.0
-    bytes_done: int = 0
+    clock: Callable[[], float] = time.monotonic
+    tally: Tally = field(default_factory=Tally)
     _videos: list[ReadVideo] = field(default_factory=list)
     _sources: list[SourceRow] = field(default_factory=list)
     _readable: list[str] = field(default_factory=list)
     _failures: list[FailureRow] = field(default_factory=list)
-    _flushed: float = field(default_factory=time.monotonic)
+    _flushed: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flushed = self.clock()
 
     def add(self, video: ReadVideo) -> None:
         self._videos.append(video)
@@ -108,20 +108,17 @@ class VideoCommitter:
         self._failures.append(_failure(source, stage, error_class, message))
         if stage != "fetch":  # what could not be fetched is tried again by the next run
             self._remember(source, "")
-        self.failures[error_class] += 1
         self._record(source, "failed", problem=message, error_class=error_class)
 
     @property
     def failed(self) -> int:
-        return self.states["failed"]
+        return self.tally.states["failed"]
 
     @property
     def is_due(self) -> bool:
         """True if enough waits to be written, or has waited long enough."""
         waiting = len(self._videos) + len(self._sources) + len(self._failures)
-        return len(self._videos) >= VIDEOS_AT_ONCE or (
-            waiting > 0 and time.monotonic() - self._flushed > LONGEST_WAIT_S
-        )
+        return len(self._videos) >= VIDEOS_AT_ONCE or (waiting > 0 and self.clock() - self._flushed > LONGEST_WAIT_S)
 
     def flush(self) -> tuple[list[ReadVideo], list[ReadVideo]]:
         """Write all that waits; returns the videos that are complete now, and those that have to be read again."""
@@ -145,7 +142,7 @@ class VideoCommitter:
         if self._sources:
             self.library.ingest_log.add_sources(self._sources)
         self._sources, self._readable, self._failures = [], [], []
-        self._flushed = time.monotonic()
+        self._flushed = self.clock()
         return complete, [video for video in videos if video.row.video_id in rejected]
 
     def _record_complete(self, video: ReadVideo) -> None:
@@ -157,7 +154,7 @@ class VideoCommitter:
         self._record(source, "indexed", row.video_id, row.frames, row.duration_s, damage, video.problem)
 
     def _remember(self, source: Source, video_id: str) -> None:
-        stamp = self.stamps.get(source.uri)
+        stamp = source.stamp
         if stamp is not None:
             self._sources.append(SourceRow(source.uri, video_id, stamp.size_bytes, stamp.mark, datetime.now(UTC)))
 
@@ -172,16 +169,10 @@ class VideoCommitter:
         problem: str | None = None,
         error_class: str | None = None,
     ) -> None:
-        stamp = self.stamps.get(source.uri)
-        self.bytes_done += stamp.size_bytes if stamp is not None else 0
-        self.states[state] += 1
-        self.frames += frames
-        self.video_s += duration_s
-        self.outcomes.append(
-            SourceOutcome(
-                source.uri, source.title, state, video_id, frames, duration_s, decode_errors, problem, error_class
-            )
+        outcome = SourceOutcome(
+            source.uri, source.title, state, video_id, frames, duration_s, decode_errors, problem, error_class
         )
+        self.tally.add(outcome, source.stamp.size_bytes if source.stamp is not None else 0)
 
 
 def _failure(source: Source, stage: str, error_class: str, message: str) -> FailureRow:

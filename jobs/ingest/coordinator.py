@@ -53,7 +53,7 @@ from jobs.ingest.messages import (
     SourceFailed,
     WorkDone,
 )
-from jobs.ingest.outcomes import Progress, SourceOutcome, Watch, utilisation
+from jobs.ingest.outcomes import Progress, SourceOutcome, Totals, Watch, utilisation
 from pipeline.errors import DecoderDied
 from pipeline.sampling.sample import Chunk, IngestSettings
 from pipeline.sources.fetch import FetchedVideo, Source, Stamp, is_remote
@@ -113,7 +113,8 @@ class Coordinator:
     ) -> None:
         self._library, self._lease, self._executor = library, lease, executor
         self._limits, self._watches = limits, watches
-        self._committer = VideoCommitter(library, stamps)
+        self._committer = VideoCommitter(library)
+        sources = [replace(source, stamp=stamps.get(source.uri)) for source in sources]
         self._complete = library.video_ids()
         self._videos: dict[str, _VideoInProgress] = {}
         self._losses: Counter[str] = Counter()
@@ -132,7 +133,11 @@ class Coordinator:
 
     @property
     def outcomes(self) -> tuple[SourceOutcome, ...]:
-        return tuple(self._committer.outcomes)
+        return tuple(self._committer.tally.outcomes)
+
+    @property
+    def totals(self) -> Totals:
+        return self._committer.tally.totals()
 
     def run(self) -> None:
         """Run until every source has its outcome, or too many have failed."""
@@ -337,23 +342,23 @@ class Coordinator:
                 self._read_whole(video)
 
     def _progress(self) -> Progress:
-        committer = self._committer
+        committer, tally = self._committer, self._committer.tally
         frames, video_s = self._executor.counts()  # on Ray, as of a moment ago
         readers, embedders = self._executor.readers, self._executor.embedders
         busy = utilisation(self.seconds, readers, embedders, time.monotonic() - self._began)
         return Progress(
-            done=len(committer.outcomes),
+            done=tally.done,
             total=self._total,
             failed=committer.failed,
-            frames=max(frames, committer.frames),
-            video_s=max(video_s, committer.video_s),
-            bytes_done=committer.bytes_done,
+            frames=max(frames, tally.frames),
+            video_s=max(video_s, tally.video_s),
+            bytes_done=tally.bytes_done,
             bytes_total=self._bytes_total,
             busy=busy,
             bottleneck=max(busy, key=lambda stage: busy[stage]) if any(busy.values()) else None,
             current=self._current,
-            states=dict(committer.states),
-            failures=dict(committer.failures),
+            states=dict(tally.states),
+            failures=dict(tally.failures),
             seconds=dict(self.seconds),
             queues={"identify": len(self._to_identify), "read": len(self._to_read), "running": self._in_flight},
             workers={"reader": readers, "embedder": embedders},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -13,6 +13,12 @@ STATES: tuple[State, ...] = get_args(State)
 
 DECODE_STAGES = ("fetch", "decode", "jpeg", "prepare")
 """Stages that count as `decode` in the utilisation."""
+
+_COUNTED = ("outcomes", "totals")
+"""Fields of a report that `summary` gives as counts."""
+
+OUTCOMES_KEPT = 10_000
+"""Outcomes of each state that a run keeps in full. Its counts are of all, and the library's tables hold each source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,57 @@ class SourceOutcome:
     decode_errors: int = 0
     problem: str | None = None
     error_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Numbers of all outcomes of a run: sources by state, failures by class, and what was indexed."""
+
+    states: Mapping[str, int]
+    failures: Mapping[str, int]
+    frames: int
+    video_s: float
+
+    @classmethod
+    def of(cls, outcomes: Iterable[SourceOutcome]) -> Totals:
+        """Count outcomes that are all there are."""
+        tally = Tally()
+        for outcome in outcomes:
+            tally.add(outcome)
+        return tally.totals()
+
+
+@dataclass
+class Tally:
+    """Outcomes as they come: the first of each state in full, and the numbers of all."""
+
+    outcomes: list[SourceOutcome] = field(default_factory=list)
+    states: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    frames: int = 0
+    video_s: float = 0.0
+    bytes_done: int = 0
+
+    def add(self, outcome: SourceOutcome, size_bytes: int = 0) -> None:
+        """Count an outcome of a source of this size."""
+        if self.states[outcome.state] < OUTCOMES_KEPT:
+            self.outcomes.append(outcome)
+        self.states[outcome.state] += 1
+        self.bytes_done += size_bytes
+        if outcome.error_class:
+            self.failures[outcome.error_class] += 1
+        if outcome.state == "indexed":
+            self.frames += outcome.frames
+            self.video_s += outcome.duration_s
+
+    @property
+    def done(self) -> int:
+        """Number of sources that have their outcome."""
+        return self.states.total()
+
+    def totals(self) -> Totals:
+        """Return the numbers so far."""
+        return Totals(dict(self.states), dict(self.failures.most_common()), self.frames, self.video_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +123,7 @@ Watch = Callable[[Progress], None]
 class IngestReport:
     """Report of a run: outcomes, and where its time went; kept in the library as one row of `runs`.
 
+    `outcomes` has the first `OUTCOMES_KEPT` of each state; `count`, `frames` and `video_s` are of all.
     `seconds_by_stage` are seconds summed over workers: fetch, decode, jpeg, prepare, subtitles, embed, write.
     `utilisation` is, for decode and embed, the part of the time that those who do it were doing it, 0 to 1.
     """
@@ -90,29 +148,37 @@ class IngestReport:
     """Tasks retried because a worker was lost."""
     fell_back: Mapping[str, int] = field(default_factory=dict)
     """Videos that a decoder gave up and PyAV read, by reason."""
+    totals: Totals | None = None
+    """Numbers of all outcomes; None where `outcomes` are all there are."""
+
+    @property
+    def numbers(self) -> Totals:
+        """Numbers of all outcomes."""
+        return self.totals or Totals.of(self.outcomes)
 
     def count(self, state: State) -> int:
-        return sum(outcome.state == state for outcome in self.outcomes)
+        return self.numbers.states.get(state, 0)
 
     @property
     def frames(self) -> int:
-        return sum(outcome.frames for outcome in self.outcomes if outcome.state == "indexed")
+        return self.numbers.frames
 
     @property
     def video_s(self) -> float:
-        return sum(outcome.duration_s for outcome in self.outcomes if outcome.state == "indexed")
+        return self.numbers.video_s
 
 
 def summary(report: IngestReport) -> dict[str, Any]:
     """Numbers of a report, as `runs` keeps them: outcomes counted by state, failures by class."""
-    plain = {each.name: getattr(report, each.name) for each in fields(report) if each.name != "outcomes"}
-    counts = {state: report.count(state) for state in STATES}
-    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
+    plain = {
+        each.name: getattr(report, each.name) for each in fields(report) if each.name not in ("outcomes", "totals")
+    }
+    numbers = report.numbers
     return plain | {
-        "counts": counts,
-        "failures_by_class": dict(classes.most_common()),
-        "frames": report.frames,
-        "video_s": report.video_s,
+        "counts": {state: numbers.states.get(state, 0) for state in STATES},
+        "failures_by_class": dict(numbers.failures),
+        "frames": numbers.frames,
+        "video_s": numbers.video_s,
     }
 
 

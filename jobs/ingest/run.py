@@ -126,6 +126,7 @@ def _with_numbers(report: IngestReport, coordinator: Coordinator, executor: Exec
     return replace(
         report,
         outcomes=coordinator.outcomes,
+        totals=coordinator.totals,
         stopped=coordinator.stopped,
         seconds_by_stage={stage: round(seconds, 3) for stage, seconds in sorted(coordinator.seconds.items())},
         utilisation={name: round(part, 3) for name, part in busy.items()},

@@ -57,21 +57,21 @@ def test_a_video_whose_rows_are_missing_is_not_shown_and_the_others_are(
     source = Source("/lost.mp4", "lost")
     lost = Chunk(FetchedVideo(source, "/lost.mp4", "f" * 32, 10))
     library.writer.add_frames({good.video.video_id: made(good.video.video_id, FRAMES, 3).frame_rows()})
-    committer = VideoCommitter(library, {})
+    committer = VideoCommitter(library)
     for chunk in (good, lost):
         committer.add(join_chunks([read(chunk, summary)], IngestSettings(fps=1.0), library.space_name))
     complete, rejected = committer.flush()
     assert [each.row.video_id for each in complete] == [good.video.video_id]
     assert [each.row.video_id for each in rejected] == ["f" * 32]
     assert [row.video_id for row in library.videos()] == [good.video.video_id]
-    assert [(each.title, each.state) for each in committer.outcomes] == [("film", "indexed")]
+    assert [(each.title, each.state) for each in committer.tally.outcomes] == [("film", "indexed")]
 
 
 def test_failures_and_known_videos_are_written_with_the_next_flush(library: Library, film: Path) -> None:
-    committer = VideoCommitter(library, {})
+    committer = VideoCommitter(library)
     committer.fail(Source("/bad.mp4", "bad"), "open", "NotAVideo", "no container")
     committer.already_there(whole(film).video)
     assert library.ingest_log.failures() == []
     assert committer.flush() == ([], [])
     assert [(row.uri, row.error_class) for row in library.ingest_log.failures()] == [("/bad.mp4", "NotAVideo")]
-    assert (committer.failed, dict(committer.states)) == (1, {"failed": 1, "already there": 1})
+    assert (committer.failed, dict(committer.tally.states)) == (1, {"failed": 1, "already there": 1})

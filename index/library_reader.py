@@ -28,7 +28,7 @@ from index.rows import (
 )
 from index.search.in_memory import InMemory
 from index.search.search import Search
-from index.store.carried_towers import open_image_tower, open_text_tower
+from index.store.carried_towers import find_tower, open_image_tower, open_text_tower
 from index.store.database import Tables, find_space, space_tables
 from index.store.filters import all_of, at_least, equal, of_frames, one_of, overlapping, within
 from index.store.schema import FRAME_NO_BITS, read_heading, vectors_table
@@ -151,11 +151,8 @@ class LibraryReader:
         except ModuleNotFoundError as error:
             if torch_package(error) is None:
                 raise
-            option = " --with-image-tower" if towers == "image" else ""
             raise TorchMissing(
-                f"cannot embed with {held.name}: {error.name} is not installed, and {self.uri} carries no exported "
-                f"tower for that; run `kinodex add text-tower {self.uri}{option}` where the model is, or "
-                "`pip install 'kinodex[clip]'` here"
+                f"cannot embed with {held.name}: {error.name} is not installed, and {self._way_to_tower(held, towers)}"
             ) from error
         if loaded.fingerprint.digest != held.digest:
             raise SpaceMismatch(
@@ -163,6 +160,19 @@ class LibraryReader:
                 "weights or other preprocessing; use those that the library was made with"
             )
         return loaded
+
+    def _way_to_tower(self, held: Fingerprint, towers: Literal["both", "text", "image"]) -> str:
+        """Say how to get a tower of a space where neither torch nor an exported one can be used."""
+        if towers == "image" and find_tower(self.uri, held.digest, "image"):
+            return (
+                f"the image tower that {self.uri} carries needs ONNX Runtime, which is not installed either; "
+                "`pip install 'kinodex[onnx]'` brings it"
+            )
+        option = " --with-image-tower" if towers == "image" else ""
+        return (
+            f"{self.uri} carries no exported tower for that; run `kinodex add text-tower {self.uri}{option}` where "
+            "the model is, or `pip install 'kinodex[clip]'` here"
+        )
 
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read all frame vectors of a video in time order, to be searched in memory.

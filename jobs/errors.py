@@ -34,12 +34,11 @@ INTERRUPTED = 130
 EXTRAS = {
     "torch": "clip",
     "open_clip": "clip",
-    "onnxruntime": "decode",
+    "onnxruntime": "onnx",
     "onnx": "ingest",
     "onnxscript": "ingest",
     "av": "ingest",
     "charset_normalizer": "ingest",
-    "pysubs2": "ingest",
     "transformers": "hf",
     "scipy": "eval",  # hf brings it too, but what tracks detections has met transformers first
     "mcp": "mcp",

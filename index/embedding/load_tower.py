@@ -27,23 +27,22 @@ def load_text_tower(name: str) -> TextEmbedder:
 def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     """Load the image tower of a space by its name on a device; the exported one knows "cpu" alone.
 
-    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip, or for the
-    built-in one without ONNX Runtime.
+    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
     """
     loaded = _load_with_torch(name, device, "image")
     if isinstance(loaded, Space):
         return loaded
     if device not in CPU_DEVICES:
         raise DeviceMissing(f"got device {device!r}, and {loaded} is not installed; use cpu")
-    from index.embedding.portable.image_tower import ImageTower
+    from index.embedding.portable.open_image import open_image
 
-    try:
-        return ImageTower.open(BUILTIN_TOWERS)
-    except ModuleNotFoundError as error:
+    exported = open_image(BUILTIN_TOWERS)
+    if exported is None:
         raise TorchMissing(
-            f"cannot embed pictures with {name}: neither {loaded} nor {error.name} is installed; "
-            "`pip install 'kinodex[decode]'` brings ONNX Runtime"
-        ) from error
+            f"cannot embed pictures with {name}: {loaded} is not installed, nor is ONNX Runtime "
+            "(`pip install 'kinodex[onnx]'`)"
+        )
+    return exported
 
 
 def torch_package(error: ModuleNotFoundError) -> str | None:

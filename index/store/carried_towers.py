@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -79,15 +78,16 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
 
 
 def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
-    """Open the exported image tower of a space, as `open_text_tower` does; None also without ONNX Runtime."""
-    if find_spec("onnxruntime") is None:
-        return None
+    """Open the exported image tower of a space, as `open_text_tower` does.
+
+    Returns None also for one that needs ONNX Runtime where that is missing.
+    """
     folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
     if folder is None:
         return None
-    from index.embedding.portable import image_tower
+    from index.embedding.portable import open_image
 
-    return image_tower.ImageTower.open(folder)
+    return open_image.open_image(folder)
 
 
 def builtin_tower(digest: str, kind: TowerKind) -> Path | None:

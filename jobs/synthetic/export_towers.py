@@ -1,4 +1,7 @@
-"""Export both towers of the built-in space beside its weights: `python -m jobs.synthetic.export_towers`."""
+"""Export both towers of the built-in space beside its weights: `python -m jobs.synthetic.export_towers`.
+
+That of pictures is written twice, for ONNX Runtime and for numpy alone.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ def export_towers(folder: Path) -> SpaceTowers:
     Raises ExportRefused if one cannot be exported, ModuleNotFoundError without torch, open_clip or onnx.
     """
     from index.embedding.portable.export_image import export_image_tower
+    from index.embedding.portable.export_resnet import export_resnet
     from index.embedding.portable.export_text import export_text_tower
     from index.embedding.space import load_space
 
@@ -25,8 +29,8 @@ def export_towers(folder: Path) -> SpaceTowers:
     place.mkdir(exist_ok=True)
     text_space, image_space = (load_space(name, device="cpu", towers=each) for each in ("text", "image"))
     builtin = replace(text_space.fingerprint, name="builtin")
-    text, image = export_text_tower(text_space, place), export_image_tower(image_space, place)
-    towers = SpaceTowers(builtin, text, image)
+    text, graph = export_text_tower(text_space, place), export_image_tower(image_space, place)
+    towers = SpaceTowers(builtin, text, export_resnet(image_space, place, graph))
     write_towers(place, towers)
     return towers
 

@@ -73,6 +73,10 @@ class ArrayFile:
             what = f"{path} has {size} bytes, and its header speaks of {max(ends, default=length + 8)}"
             raise BadCheckpoint(f"{what}; make the text tower again")
 
+    def names(self) -> list[str]:
+        """List the arrays of the file."""
+        return list(self._places)
+
     def map(self, name: str) -> NDArray[Any]:
         """Map an array into memory, for a few of its numbers to be read."""
         kind, shape, start = _found(self._places, name, self.path)

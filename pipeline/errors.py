@@ -4,7 +4,8 @@
     ├── SourceError            the bytes could not be read           stage "fetch"
     │   ├── SourceMissing          nothing is there
     │   ├── SourceForbidden        something is there, reading it is not allowed
-    │   └── SourceUnreachable      it cannot be reached now, or not from here
+    │   ├── SourceUnreachable      it cannot be reached now, or not from here
+    │   └── SourceChanged          somebody wrote to it while it was read
     ├── VideoError             the bytes are no usable video
     │   ├── EmptyFile              no bytes at all                   stage "open"
     │   ├── NotAVideo              no container that can be read     stage "open"
@@ -55,6 +56,10 @@ class SourceForbidden(SourceError):
 
 class SourceUnreachable(SourceError):
     """A source that cannot be reached: no network, no host, or no package for its protocol."""
+
+
+class SourceChanged(SourceError):
+    """A source whose bytes changed between its identification and the end of its decoding."""
 
 
 class VideoError(PipelineError):

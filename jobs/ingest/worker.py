@@ -34,12 +34,12 @@ from jobs.ingest.messages import (
     WorkDone,
 )
 from pipeline.decoding.base import Span, SpanDamaged
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, SourceChanged, SourceError
 from pipeline.prefetch import prefetch
 from pipeline.sampling.gpu_sampler import GpuSampler
-from pipeline.sampling.sample import Chunk, FrameRow, SampledFrame, Sampler, frame_row, stopwatch
+from pipeline.sampling.sample import Chunk, ChunkSummary, FrameRow, SampledFrame, Sampler, frame_row, stopwatch
 from pipeline.sampling.sandbox import SandboxSampler
-from pipeline.sources.fetch import FetchedVideo, Source, identify, is_remote, scratch_folder
+from pipeline.sources.fetch import FetchedVideo, Source, check_unchanged, identify, is_remote, scratch_folder
 
 EMBEDDED_AHEAD = 2
 """Batches that wait to be embedded or appended; together with those in the child's pipe they bound the memory."""
@@ -151,11 +151,11 @@ class Worker:
                     yield number, ChunkSplit(chunk, spans)
                     continue
                 for part in self._sampler.sample(local, self._assignment.sampling):
+                    if isinstance(part, ChunkSummary):
+                        check_unchanged(local.video)
                     yield number, part
-            except SpanDamaged as error:
-                yield number, ChunkFailed(chunk, "decode", "SpanDamaged", str(error), damaged=True)
-            except PipelineError as error:
-                yield number, ChunkFailed(chunk, error.stage, type(error).__name__, str(error))
+            except (PipelineError, SpanDamaged) as error:
+                yield number, _failure(chunk, local.video, error)
             finally:
                 if local is not chunk:
                     self.forget(local.video)
@@ -164,7 +164,11 @@ class Worker:
         """The chunk with a path on this machine: a remote source may have been fetched to another."""
         if Path(chunk.video.path).exists() or not is_remote(chunk.video.source.uri):
             return chunk
-        return Chunk(identify(chunk.video.source, self._folder), chunk.span, chunk.of, chunk.index)
+        found = identify(chunk.video.source, self._folder)
+        if found.video_id != chunk.video.video_id:
+            self.forget(found)
+            raise SourceChanged(f"{found.source.uri}: holds another video than a moment ago; ingest it again")
+        return Chunk(found, chunk.span, chunk.of, chunk.index)
 
     def _spans(self, chunk: Chunk) -> tuple[Span, ...]:
         sampling = self._assignment.sampling
@@ -236,6 +240,18 @@ class LocalExecutor:
         for worker in self._workers:
             worker.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _failure(chunk: Chunk, read: FetchedVideo, error: PipelineError | SpanDamaged) -> ChunkFailed:
+    """Describe the failure of a chunk; that its file changed counts more than what a decoder made of the change."""
+    if not isinstance(error, SourceError):
+        try:
+            check_unchanged(read)
+        except SourceError as change:
+            error = change
+    if isinstance(error, SpanDamaged):
+        return ChunkFailed(chunk, "decode", "SpanDamaged", str(error), damaged=True)
+    return ChunkFailed(chunk, error.stage, type(error).__name__, str(error))
 
 
 def _stacked(inputs: Sequence[Any]) -> Any:

@@ -12,14 +12,15 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from pipeline.errors import SourceError, SourceForbidden, SourceMissing, SourceUnreachable
+from pipeline.errors import SourceChanged, SourceError, SourceForbidden, SourceMissing, SourceUnreachable
+from pipeline.sources.file_state import FileState, differ_by_inode_alone, file_state
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -59,23 +60,53 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FetchedVideo:
-    """A source with its bytes in a local file at `path`."""
+    """A source with its bytes in a local file at `path`, and the state in which that was when it was identified."""
 
     source: Source
     path: str
     video_id: str
     size_bytes: int
+    state: FileState | None = None
 
 
 def identify(source: Source, folder: Path) -> FetchedVideo:
     """Identify a source by its bytes; a remote one is first fetched to a file of its own in `folder`.
 
+    The stamp of a local source is that of the bytes which were read, even if a listing saw earlier ones.
+
     Raises:
         SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read; nothing is left in `folder`.
+        SourceChanged: somebody writes to the file.
     """
-    path = _fetch(source.uri, folder) if is_remote(source.uri) else local_file(source.uri)
+    remote = is_remote(source.uri)
+    path = _fetch(source.uri, folder) if remote else local_file(source.uri)
+    state = attempt(source.uri, lambda: file_state(path))
     video_id = attempt(source.uri, lambda: content_id(path))
-    return FetchedVideo(source, str(path), video_id, path.stat().st_size)
+    if not remote:
+        source = replace(source, stamp=_local_stamp(state.size_bytes, state.mtime_ns))
+    video = FetchedVideo(source, str(path), video_id, state.size_bytes, state)
+    check_unchanged(video)
+    return video
+
+
+def check_unchanged(video: FetchedVideo) -> None:
+    """Check that a video's file is as it was when it was identified: then what was read since belongs to its id.
+
+    Raises:
+        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read any more.
+        SourceChanged: it may hold other bytes.
+    """
+    before, uri, path = video.state, video.source.uri, Path(video.path)
+    if before is None:
+        return
+    after = attempt(uri, lambda: file_state(path))
+    if after == before:
+        return
+    if differ_by_inode_alone(before, after) and attempt(uri, lambda: content_id(path)) == video.video_id:
+        return
+    raise SourceChanged(
+        f"{uri}: the file was changed or replaced while it was read; ingest it again once nobody writes to it"
+    )
 
 
 @contextmanager
@@ -155,9 +186,13 @@ def stamp(source: Source) -> Stamp | None:
         return source.stamp
     if not is_remote(source.uri):
         info = attempt(source.uri, Path(source.uri).stat)
-        return Stamp(info.st_size, str(info.st_mtime_ns))
+        return _local_stamp(info.st_size, info.st_mtime_ns)
     filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri))
     return stamp_from_info(attempt(source.uri, lambda: filesystem.info(path)))
+
+
+def _local_stamp(size_bytes: int, mtime_ns: int) -> Stamp:
+    return Stamp(size_bytes, str(mtime_ns))
 
 
 def stamp_from_info(info: Mapping[str, Any]) -> Stamp | None:

@@ -13,7 +13,7 @@ from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.stage import StageRows, check_settings, hub_for
 from pipeline.errors import SourceError, SourceMissing
-from pipeline.sources.fetch import scratch_folder
+from pipeline.sources.fetch import FetchedVideo, Source, check_unchanged, identify, scratch_folder
 
 if TYPE_CHECKING:
     from pipeline.models.whisper import Recogniser
@@ -42,8 +42,9 @@ class Speech:
         from pipeline.models.audio_windows import sound_windows
 
         recogniser = _recogniser(self.model, self.device, self.language, self.batch)
-        with _source_of(library, video) as path:
-            rows = list(recogniser.transcribe(sound_windows(path, video.uri)))
+        with _source_of(library, video) as found:
+            rows = list(recogniser.transcribe(sound_windows(Path(found.path), video.uri)))
+            check_unchanged(found)
         return StageRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
@@ -51,29 +52,27 @@ class Speech:
 
 
 @contextmanager
-def _source_of(library: Library, video: VideoRow) -> Iterator[Path]:
+def _source_of(library: Library, video: VideoRow) -> Iterator[FetchedVideo]:
     """Fetch the bytes of a video from any of its sources that still has them.
 
     Raises the SourceError of the first source if they are gone or changed everywhere.
     """
     with scratch_folder() as folder:
         try:
-            path = _fetched(video.uri, video, folder)
+            found = _fetched(video.uri, video, folder)
         except SourceError as error:
-            path = _fetched_elsewhere(library, video, folder, error)
-        yield path
+            found = _fetched_elsewhere(library, video, folder, error)
+        yield found
 
 
-def _fetched(uri: str, video: VideoRow, folder: Path) -> Path:
-    from pipeline.sources.fetch import Source, identify
-
+def _fetched(uri: str, video: VideoRow, folder: Path) -> FetchedVideo:
     found = identify(Source(uri, video.title), folder)
     if found.video_id != video.video_id:
         raise SourceMissing(f"{uri}: holds another video by now; put the old one back, or ingest the new one")
-    return Path(found.path)
+    return found
 
 
-def _fetched_elsewhere(library: Library, video: VideoRow, folder: Path, error: SourceError) -> Path:
+def _fetched_elsewhere(library: Library, video: VideoRow, folder: Path, error: SourceError) -> FetchedVideo:
     """Fetch from another source that ingest found to be the same video."""
     same = [
         row.uri

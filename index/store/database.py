@@ -74,6 +74,11 @@ def table_names(uri: str) -> list[str]:
     return sorted(PurePosixPath(entry).stem for entry in entries if entry.endswith(TABLE_SUFFIX))
 
 
+def table_place(uri: str, name: str) -> str:
+    """Give the place of one table of a library."""
+    return f"{uri.rstrip('/')}/{name}{TABLE_SUFFIX}"
+
+
 def open_files(uri: str) -> LanceFileSession:
     """Open Lance's client of the files of a library, which takes its credentials from where tables do."""
     with storage_errors(uri):
@@ -175,7 +180,7 @@ class Tables:
     def _newest(self, name: str) -> LanceDataset:
         known: Any = self._open.get(name)
         if known is None:
-            newest = lance.dataset(self._place(name), session=self._session)
+            newest = lance.dataset(table_place(self.uri, name), session=self._session)
             self._session = self._session or newest.session()
         else:
             newest = copy(known)
@@ -183,14 +188,11 @@ class Tables:
         self._open[name] = newest  # never written through, so that any thread may copy it
         return copy(newest)
 
-    def _place(self, name: str) -> str:
-        return f"{self.uri.rstrip('/')}/{name}{TABLE_SUFFIX}"
-
     def create(self, name: str, schema: pa.Schema) -> None:
         """Make a table, if there is none of that name."""
         with storage_errors(self.uri):
             try:
-                lance.write_dataset(schema.empty_table(), self._place(name), data_storage_version=FILE_FORMAT)
+                lance.write_dataset(schema.empty_table(), table_place(self.uri, name), data_storage_version=FILE_FORMAT)
             except OSError as error:
                 if Meaning.TABLE_EXISTS not in meanings_of(error):
                     raise
@@ -199,7 +201,7 @@ class Tables:
         """Delete a table and its files."""
         self._open.pop(name, None)
         with storage_errors(self.uri):
-            lance.LanceDataset.drop(self._place(name))
+            lance.LanceDataset.drop(table_place(self.uri, name))
 
     def has(self, name: str) -> bool:
         """True if there is a table of that name; one whose creation was interrupted is listed, and does not count."""

@@ -1,29 +1,30 @@
-"""Read the subtitles of a video as lines: sidecar files and text tracks inside it, and the markup of their cues.
+"""Read the subtitles of a video as lines: sidecar files and text tracks inside it.
 
 Tracks: SubRip, ASS, WebVTT, mov_text, and WebVTT in MP4.
 """
 
 from __future__ import annotations
 
-import html
-import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pipeline.cue_text import ass_text, split_voices, srt_voices
 from pipeline.decoding.video_stream import OPEN_OPTIONS, VideoMetadata
 from pipeline.errors import SourceError, SubtitleError
 from pipeline.sources.discover import sidecar_language
-from pipeline.sources.fetch import Source, read_bytes
+from pipeline.sources.fetch import Source, local_copy
+from pipeline.subtitle_formats import parse_cues
+from pipeline.text_encoding import decode_text
 
 if TYPE_CHECKING:
     from av import Packet
     from av.stream import Stream
 
-VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")  # WebVTT: <v.loud Mary>
-MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|<[\d:.]+>")  # tags, and the time stamps of karaoke
+MAX_BYTES = 16_000_000
+"""Longest text that is read of one file, or of all tracks of one video; a film has 0.1 MB."""
 TEXT_CODECS = frozenset({"ass", "ssa", "srt", "subrip", "webvtt", "mov_text", "text"})
 
 
@@ -59,102 +60,58 @@ def sidecar_lines(uri: str, zero_s: float = 0.0) -> list[Line]:
     """Read the lines of an SRT, VTT, ASS or SSA file in any common encoding; its times count from `zero_s`.
 
     Raises:
-        SubtitleError: the text is in no subtitle format that pysubs2 reads.
+        SubtitleError: the text is in none of these formats, or too long.
         SourceError: the file cannot be read.
     """
-    return subtitle_lines(read_bytes(uri), uri, zero_s)
+    with local_copy(Source(uri, uri)) as path:
+        _require_short(path.stat().st_size, uri)
+        return subtitle_lines(path.read_bytes(), uri, zero_s)
 
 
 def subtitle_lines(data: bytes, uri: str, zero_s: float = 0.0) -> list[Line]:
     """Parse the lines of a file's bytes; raises SubtitleError, which calls it `uri`."""
-    import pysubs2
-
-    text = decode_text(data)
-    if text.lstrip("\ufeff \n").startswith("WEBVTT"):
-        text = _only_cues(text)
-    try:
-        events = pysubs2.SSAFile.from_string(text, keep_html_tags=True)
-    except (pysubs2.Pysubs2Error, ValueError) as error:
-        raise SubtitleError(
-            f"{uri}: not readable as subtitles ({type(error).__name__}); SRT, VTT, ASS and SSA are; "
-            "repair the file or remove it"
-        ) from error
+    _require_short(len(data), uri)
     language = sidecar_language(uri)
-    lines: list[Line] = []
-    for event in events:
-        if event.is_comment or event.is_drawing:
-            continue
-        start_s, end_s = zero_s + event.start / 1000, zero_s + max(event.start, event.end) / 1000
-        for speaker, words in split_voices(event.plaintext):
-            lines.append(Line(start_s, end_s, words, "sidecar", language, speaker or event.name or None))
-    return lines
-
-
-def decode_text(data: bytes) -> str:
-    """Decode bytes of unknown encoding: by a byte order mark, else as UTF-8, else in the likeliest encoding.
-
-    Of equally likely ones Windows-1252, the commonest; likelihood is charset-normalizer's.
-    """
-    from charset_normalizer import from_bytes
-
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace")
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        matches = from_bytes(data)
-    best = matches.best()
-    if best is None:
-        return data.decode("cp1252", errors="replace")
-    ties = [match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)]
-    return str(next((match for match in ties if match.encoding == "cp1252"), best))
-
-
-def split_voices(text: str) -> Iterator[tuple[str | None, str]]:
-    """Split a cue into (speaker, plain text) of each voice; resolves markup and entities, leaves out empty text."""
-    opening, *voices = VOICE.split(text)
-    for speaker, words in [("", opening), *zip(voices[::2], voices[1::2], strict=True)]:
-        plain = html.unescape(MARKUP.sub("", words)).replace("\xa0", " ")
-        plain = "\n".join(line.strip() for line in plain.splitlines() if line.strip())
-        if plain:
-            yield html.unescape(speaker).strip() or None, plain
+        cues = list(parse_cues(decode_text(data)))
+    except ValueError as error:
+        raise SubtitleError(
+            f"{uri}: not readable as subtitles ({error}); SRT, VTT, ASS and SSA are; repair the file or remove it"
+        ) from error
+    return [
+        Line(zero_s + cue.start_s, zero_s + max(cue.start_s, cue.end_s), cue.text, "sidecar", language, cue.speaker)
+        for cue in cues
+    ]
 
 
 def embedded_lines(path: Path, name: str) -> list[Line]:
     """Read the lines of every text track; tracks of images (DVD, Blu-ray) are left out.
 
     Raises:
-        SubtitleError: a track is damaged, so that some of its packets cannot be read.
+        SubtitleError: a track is damaged, so that some of its packets cannot be read; or they hold too much text.
     """
     import av
     from av.stream import Discard
 
     lines: list[Line] = []
-    with av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace") as file:
-        tracks = [stream for stream in file.streams if _is_text(stream)]
-        for stream in file.streams:
-            stream.discard = Discard.default if stream in tracks else Discard.all
-        try:
+    size_bytes = 0
+    try:
+        with av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace") as file:
+            tracks = [stream for stream in file.streams if _is_text(stream)]
+            for stream in file.streams:
+                stream.discard = Discard.default if stream in tracks else Discard.all
             for packet in file.demux(tracks) if tracks else ():
+                # A data track that is no text may be a film's telemetry, of any size.
+                size_bytes += packet.size if packet.stream.type == "subtitle" else 0
+                _require_short(size_bytes, name)
                 if packet.size and packet.pts is not None:
                     lines += _packet_lines(packet)
-        except av.FFmpegError as error:
-            raise SubtitleError(
-                f"{name}: a text track is damaged ({error.strerror}) after {len(lines)} lines; "
-                "make the file again, or put the subtitles beside it as .srt"
-            ) from error
+    except av.FFmpegError as error:
+        raise SubtitleError(
+            f"{name}: a text track is damaged ({error.strerror}) after {len(lines)} lines; "
+            "make the file again, or put the subtitles beside it as .srt"
+        ) from error
     return lines
-
-
-def _only_cues(vtt: str) -> str:
-    """Strip WebVTT of notes, styles, regions and cue names, which pysubs2 would read as spoken text."""
-    cues: list[str] = []
-    for block in re.split(r"\n[ \t]*\n", vtt.replace("\r\n", "\n").replace("\r", "\n")):
-        lines = block.strip("\n").split("\n")
-        timing = next((i for i, line in enumerate(lines) if "-->" in line), None)
-        if timing is not None and not lines[0].startswith("NOTE"):
-            cues.append("\n".join(lines[timing:]))
-    return "WEBVTT\n\n" + "\n\n".join(cues) + "\n"
 
 
 def _is_text(stream: Stream) -> bool:
@@ -168,24 +125,33 @@ def _packet_lines(packet: Packet[Stream]) -> Iterator[Line]:
     start_s = float((packet.pts or 0) * packet.time_base)
     end_s = float(((packet.pts or 0) + (packet.duration or 0)) * packet.time_base)
     language = packet.stream.language if packet.stream.language != "und" else None
-    if packet.stream.type == "data":
-        cues = [("", text) for text in _mp4_webvtt_cues(bytes(packet))]
+    for speaker, words in _cues(packet):
+        yield Line(start_s, end_s, words, "embedded", language, speaker)
+
+
+def _cues(packet: Packet[Stream]) -> Iterator[tuple[str | None, str]]:
+    """Yield speaker and text of each cue in a packet.
+
+    From its bytes: FFmpeg's decoders turn all text into ASS, in which what was text in braces cannot be known.
+    """
+    data, codec = bytes(packet), packet.stream.type == "subtitle" and packet.stream.codec_context.name
+    if not codec:
+        for text in _mp4_webvtt_cues(data):
+            yield from split_voices(text)
+    elif codec in ("ass", "ssa"):  # ReadOrder,Layer,Style,Name,L,R,V,Effect,Text
+        fields = _decoded(data).split(",", 8)
+        if len(fields) == 9 and (words := ass_text(fields[8])):
+            yield fields[3].strip() or None, words
+    elif codec == "mov_text":  # 3GPP TS 26.245, section 5.17: length, text, boxes of style
+        yield from split_voices(_decoded(data[2 : 2 + int.from_bytes(data[:2], "big")]))
     else:
-        cues = [_ass_cue(subtitle.ass) for subtitle in packet.decode() if hasattr(subtitle, "ass")]
-    for name, text in cues:
-        for speaker, words in split_voices(text):
-            yield Line(start_s, end_s, words, "embedded", language, speaker or name or None)
+        yield from (split_voices if codec == "webvtt" else srt_voices)(_decoded(data))
 
 
-def _ass_cue(event: bytes) -> tuple[str, str]:
-    """Split FFmpeg's event (ReadOrder,Layer,Style,Name,L,R,V,Effect,Text) into actor and text without overrides."""
-    from pysubs2 import SSAEvent
-
-    fields = event.decode("utf-8", errors="replace").split(",", 8)
-    if len(fields) < 9:
-        return "", ""
-    ssa = SSAEvent(text=fields[8])
-    return fields[3].strip(), "" if ssa.is_drawing else ssa.plaintext
+def _decoded(data: bytes) -> str:
+    """Decode the text of a packet: UTF-8, or UTF-16 by its byte order mark, as tx3g allows."""
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return data.decode("utf-16" if wide else "utf-8", errors="replace").rstrip("\0")
 
 
 def _mp4_webvtt_cues(sample: bytes) -> Iterator[str]:
@@ -198,9 +164,18 @@ def _mp4_webvtt_cues(sample: bytes) -> Iterator[str]:
 
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    while len(data) >= 8:
-        size, kind = struct.unpack(">I4s", data[:8])
-        if not 8 <= size <= len(data):
+    at = 0
+    while at + 8 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        if not 8 <= size <= len(data) - at:
             return
-        yield kind, data[8:size]
-        data = data[size:]
+        yield kind, data[at + 8 : at + size]
+        at += size
+
+
+def _require_short(size_bytes: int, name: str) -> None:
+    if size_bytes > MAX_BYTES:
+        raise SubtitleError(
+            f"{name}: holds {size_bytes / 1e6:.0f} MB of subtitles, more than the {MAX_BYTES / 1e6:.0f} MB "
+            "that are read; leave it out, or take fonts and pictures out of it"
+        )

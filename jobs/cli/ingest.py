@@ -68,7 +68,7 @@ def _check_packages() -> None:
     """Check at once that what reads videos and subtitles is installed, not in a failure row for each of them."""
     from importlib.util import find_spec
 
-    for name in ("av", "charset_normalizer", "pysubs2"):
+    for name in ("av", "charset_normalizer"):
         if find_spec(name) is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 

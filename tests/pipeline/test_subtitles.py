@@ -11,7 +11,7 @@ from pipeline.decoding.open import probe
 from pipeline.errors import SubtitleError
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import Source
-from pipeline.subtitles import Line, decode_text, embedded_lines, read_subtitles, sidecar_lines, split_voices
+from pipeline.subtitles import Line, embedded_lines, read_subtitles, sidecar_lines
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 HELLO = [(1.0, 3.5, "Hello world!"), (5.0, 7.0, "This is a test."), (8.5, 10.0, "Goodbye!")]
@@ -68,26 +68,6 @@ def test_ass_drops_overrides_drawings_and_comments(tmp_path: Path) -> None:
         "Dialogue: 0,0:00:05.00,0:00:06.00,Default,,0,0,0,,{\\p1}m 0 0 l 10 10{\\p0}\n"
     )
     assert sidecar_lines(str(path)) == [Line(1.0, 2.5, "Run,\nnow!", "sidecar", None, "Hero")]
-
-
-SAMPLES = {
-    "utf-8-sig": "Où est la bibliothèque ? Je ne sais pas, elle était là-bas.",
-    "utf-16": "Где находится библиотека? Я не знаю.",
-    "utf-16-be-bom": "日本語の字幕はここにあります。",
-    "cp1252": "Où est la bibliothèque ? Je ne sais pas, elle était là-bas hier, c’est très étrange à présent.",
-    "cp1251": "Где находится библиотека? Я не знаю, вчера она была здесь, а сегодня её уже нет.",
-    "shift_jis": "図書館はどこですか。私は知りません。昨日はここにありましたが、今日はもうありません。",
-    "gb18030": "图书馆在哪里？我不知道。昨天它还在这里，可是今天已经没有了。",
-    "euc_kr": "도서관은 어디에 있습니까? 저는 모릅니다. 어제는 여기 있었는데 오늘은 없습니다.",
-}
-
-
-@pytest.mark.parametrize("encoding", SAMPLES)
-def test_encodings(encoding: str) -> None:
-    text = SAMPLES[encoding]
-    srt = "".join(f"{i}\n00:00:0{i},000 --> 00:00:0{i},900\n{text}\n\n" for i in range(1, 6))
-    data = b"\xfe\xff" + srt.encode("utf-16-be") if encoding == "utf-16-be-bom" else srt.encode(encoding)
-    assert text in decode_text(data)
 
 
 def test_a_real_file_that_is_not_unicode(media: Path) -> None:
@@ -158,7 +138,31 @@ def test_a_file_without_text_has_no_lines(media: Path) -> None:
     assert embedded_lines(media / "clips" / "moviepy__chaplin.mp4", "chaplin") == []
 
 
-def test_text_of_a_cue() -> None:
-    assert list(split_voices("a < b and c > d")) == [(None, "a < b and c > d")]
-    assert list(split_voices("<font color='red'>  red </font>\n\n")) == [(None, "red")]
-    assert list(split_voices("<b></b>&nbsp;")) == []
+WAVES = "{waves} at C:\\new, I <heart> it"
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize(
+    ("suffix", "codec", "text"),
+    # ffmpeg reads ASS into what it writes as mov_text.
+    [("mkv", "copy", WAVES), ("webm", "copy", WAVES), ("mp4", "mov_text", "{waves} at sea")],
+)
+def test_a_track_holds_the_text_that_a_sidecar_holds(tmp_path: Path, suffix: str, codec: str, text: str) -> None:
+    """FFmpeg's own decoders make ASS of it, where text in braces would be markup."""
+    sidecar, video = tmp_path / ("film.vtt" if suffix == "webm" else "film.srt"), tmp_path / f"film.{suffix}"
+    header, point = ("WEBVTT\n\n", ".") if suffix == "webm" else ("1\n", ",")
+    sidecar.write_text(f"{header}00:00:01{point}000 --> 00:00:02{point}000\n<b>{text}</b>\n")
+    ffmpeg("-i", sidecar, "-c:s", codec, video)
+    (line,) = embedded_lines(video, "film")
+    assert (line.start_s, line.end_s, line.text) == (1.0, 2.0, text)
+
+
+def test_a_file_that_is_too_long_is_an_error_before_it_is_read(tmp_path: Path, media: Path) -> None:
+    path = tmp_path / "long.srt"
+    with path.open("wb") as file:
+        file.truncate(2**40)  # sparse
+    with pytest.raises(SubtitleError, match=r"holds 1099512 MB of subtitles, more than the 16 MB"):
+        sidecar_lines(str(path))
+    clip = media / "clips" / "moviepy__chaplin.mp4"
+    lines, errors = read_subtitles(clip, Source(str(clip), "chaplin", (str(path),)), probe(clip))
+    assert (lines, len(errors)) == ([], 1)

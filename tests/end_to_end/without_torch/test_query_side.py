@@ -35,7 +35,7 @@ from tests.support.without_modules import MODULE
 
 pytestmark = pytest.mark.slow
 NOT_IN_THE_BASE = (
-    "torch,torchvision,open_clip,timm,transformers,safetensors,huggingface_hub,sentencepiece,av,pysubs2,ray,onnx,"
+    "torch,torchvision,open_clip,timm,transformers,safetensors,huggingface_hub,sentencepiece,av,ray,onnx,"
     "onnxruntime,openvino,pandas,scipy,matplotlib,decord,torchcodec,datasets,trl"
 )
 NOWHERE = "http://127.0.0.1:9"

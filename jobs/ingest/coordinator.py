@@ -25,21 +25,23 @@ worker may read. A task whose worker was lost is retried, source by source, afte
                               ▼                                  │
                            FAILED ◄──────────────────────────────┘
 
-A worker that is lost `LOSSES` times over one source alone is a failed chunk, too.
+A worker that is lost `LOSSES` times over one source alone is a failed chunk, too. A source whose file changed after it
+was hashed goes back to "identify" with its duplicates, and its video is forgotten.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from index.library import Library
 from index.store.leases import Lease
-from jobs.ingest.chunk_writer import discard
+from jobs.ingest.chunk_writer import discard_all
 from jobs.ingest.commit import VideoCommitter, join_chunks
+from jobs.ingest.known_sources import IdSet
 from jobs.ingest.messages import (
     ChunkFailed,
     ChunkRead,
@@ -51,17 +53,22 @@ from jobs.ingest.messages import (
     IdentifyDone,
     Read,
     SourceFailed,
+    Task,
     WorkDone,
 )
-from jobs.ingest.outcomes import Progress, SourceOutcome, Totals, Watch, utilisation
-from pipeline.errors import DecoderDied
+from jobs.ingest.outcomes import SourceOutcome, Totals, Watch
+from jobs.ingest.progress_reports import ProgressReports
+from jobs.ingest.work_queue import WorkQueue
+from pipeline.errors import DecoderDied, SourceChanged
 from pipeline.sampling.sample import Chunk, IngestSettings
-from pipeline.sources.fetch import FetchedVideo, Source, Stamp, is_remote
+from pipeline.sources.fetch import FetchedVideo, Source, is_remote
 
 LOSSES = 3
 """Times that a worker may be lost over one source alone, before the source is taken for the cause."""
 
-BUNDLE_BYTES = 1_000_000_000
+CHANGES = 3
+"""Times that a source may change while it is read, before it is left to the next run."""
+
 TICK_S = 0.5
 
 
@@ -70,7 +77,6 @@ class RunLimits:
     """Limits and settings of one run. `max_failures` None: the run goes on however many sources fail."""
 
     settings: IngestSettings
-    bundle: int
     max_failures: int | None
 
 
@@ -99,34 +105,30 @@ class _VideoInProgress:
 
 
 class Coordinator:
-    """One run over `sources`; after `run` its outcomes are there."""
+    """One run over the sources of `work`; after `run` its outcomes are there. `clock` gives seconds."""
 
     def __init__(
         self,
         library: Library,
         lease: Lease,
         executor: Executor,
-        sources: Sequence[Source],
-        stamps: Mapping[str, Stamp | None],
+        work: WorkQueue,
+        complete: IdSet,
         limits: RunLimits,
         watches: Sequence[Watch],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._library, self._lease, self._executor = library, lease, executor
-        self._limits, self._watches = limits, watches
-        self._committer = VideoCommitter(library)
-        sources = [replace(source, stamp=stamps.get(source.uri)) for source in sources]
-        self._complete = library.video_ids()
+        self._work, self._complete, self._limits = work, complete, limits
+        self._committer = VideoCommitter(library, clock)
         self._videos: dict[str, _VideoInProgress] = {}
+        self._failed: dict[str, tuple[str, str, str]] = {}
+        """Stage, class and message of the videos that failed."""
         self._losses: Counter[str] = Counter()
-        self._to_identify: deque[Identify] = deque(_bundles(sources, stamps, limits.bundle))
-        self._to_read: deque[Read] = deque()
-        self._total = len(sources)
-        known = [stamp.size_bytes for stamp in (stamps.get(source.uri) for source in sources) if stamp is not None]
-        self._bytes_total = sum(known) if len(known) == len(sources) else None
-        self._in_flight = 0
-        self._current = ""
-        self._began = time.monotonic()
-        self.seconds: Counter[str] = Counter()
+        self._changes: Counter[str] = Counter()
+        self._in_flight: Counter[type[Task]] = Counter()
+        self._progress = ProgressReports(watches, executor, work, self._committer.tally, clock)
+        self.seconds: Counter[str] = self._progress.seconds
         self.fell_back: Counter[str] = Counter()
         self.retried = 0
         self.stopped: str | None = None
@@ -141,52 +143,58 @@ class Coordinator:
 
     def run(self) -> None:
         """Run until every source has its outcome, or too many have failed."""
-        while self._hand_out() or self._in_flight:
+        while self._hand_out() or self._running:
             for finished in self._executor.wait(TICK_S):
-                self._in_flight -= 1
+                self._in_flight[type(finished.task)] -= 1
                 self._take(finished)
-            if self._committer.is_due or not self._in_flight:
+            if self._committer.is_due or not self._running:
                 self._commit()
-            self._show_progress()
+            self._progress.show_if_due(self._running, self.retried)
         self._commit()
-        self._show_progress()
+        self._progress.show(self._running, self.retried)
 
-    def _show_progress(self) -> None:
-        progress = self._progress()
-        for watch in self._watches:
-            watch(progress)
+    @property
+    def _running(self) -> int:
+        return self._in_flight.total()
 
     def _hand_out(self) -> bool:
         """Start tasks on idle workers; returns True if any task is left to start."""
-        limit = self._limits.max_failures
+        work, limit = self._work, self._limits.max_failures
         if limit is not None and self._committer.failed > limit and not self.stopped:
             self.stopped = f"{self._committer.failed} sources failed, and {limit} were allowed"
-            self._to_identify.clear()
-            self._to_read.clear()
-        for worker in self._executor.idle(Read):
-            task = next((task for task in self._to_read if task.only in (None, worker)), None)
-            if task is not None:
-                self._to_read.remove(task)
-                self._start(worker, task)
-        for worker in self._executor.idle(Identify):
-            # One bundle ahead of the reading, so that fetching does not hold it up; more would only take up disk.
-            if self._to_identify and len(self._to_read) < self._executor.readers:
-                self._start(worker, self._to_identify.popleft())
-        return bool(self._to_identify or self._to_read)
+            work.clear()
+        idle = self._executor.idle(Read)
+        for worker in work.bound_workers(idle):
+            self._start(worker, self._shared(work.next_bound(worker)))
+        while idle and (read := work.next_read()):
+            self._start(next(iter(idle)), self._shared(read))
+        idle = self._executor.idle(Identify)
+        # One bundle ahead of the reading, so that fetching does not hold it up; more would only take up disk.
+        while idle and work.has_sources and work.reads < self._executor.readers:
+            self._start(next(iter(idle)), work.next_identify(self._executor.readers))
+        return bool(work)
+
+    def _shared(self, task: Read) -> Read:
+        """The task with the number of workers for each video of it, if there are more workers than videos left."""
+        if not task.may_split or self._work.has_sources:
+            return task
+        videos = len(task.chunks) + self._work.videos_to_read() + self._in_flight[Identify]
+        return replace(task, sharers=max(1, self._executor.readers // videos))
 
     def _start(self, worker: int, task: Identify | Read) -> None:
-        self._in_flight += 1
+        self._in_flight[type(task)] += 1
         if isinstance(task, Read):
             for chunk in task.chunks:
                 self._videos[chunk.video.video_id].running += 1
-            self._current = task.chunks[0].video.source.title
+            self._progress.current = task.chunks[0].video.source.title
         self._executor.start(worker, task)
 
     def _take(self, finished: FinishedTask) -> None:
         """Take in the end of a task."""
         task, result = finished.task, finished.result
         if result is None:
-            self._free_tasks(finished.worker)
+            self._lease.check()
+            self._work.release(finished.worker)
         if isinstance(task, Identify):
             if isinstance(result, IdentifyDone):
                 self.seconds.update(result.seconds)
@@ -207,7 +215,7 @@ class Coordinator:
         chunks = []
         for each in results:
             if isinstance(each, SourceFailed):
-                self._committer.fail(each.source, each.stage, each.error_class, each.message)
+                self._take_failed_source(each)
             elif self._state(each.video_id) is VideoState.NEW:
                 self._videos[each.video_id] = _VideoInProgress(each)
                 chunks.append(Chunk(each))
@@ -215,22 +223,24 @@ class Coordinator:
                 self._take_duplicate(each)
         if chunks and not self.stopped:
             fetched = any(is_remote(chunk.video.source.uri) for chunk in chunks)
-            self._to_read.append(Read(tuple(chunks), may_split=True, only=worker if fetched else None))
+            self._work.add(Read(tuple(chunks), may_split=True, only=worker if fetched else None))
 
     def _state(self, video_id: str) -> VideoState:
-        if video_id in self._complete:
-            return VideoState.COMPLETE
-        return self._videos[video_id].state if video_id in self._videos else VideoState.NEW
+        if video_id in self._videos:
+            return self._videos[video_id].state
+        if video_id in self._failed:
+            return VideoState.FAILED
+        return VideoState.COMPLETE if video_id in self._complete else VideoState.NEW
 
     def _take_duplicate(self, fetched: FetchedVideo) -> None:
         """Take in a source whose video the library has, or another source brought."""
-        video = self._videos.get(fetched.video_id)
-        if video is None:
-            self._committer.already_there(fetched)
-        elif video.state is VideoState.FAILED and video.failure is not None:
-            self._fail_source(fetched, video.failure)
+        video_id = fetched.video_id
+        if video_id in self._videos:
+            self._videos[video_id].duplicates.append(fetched)
+        elif video_id in self._failed:
+            self._committer.fail(fetched.source, *self._failed[video_id])
         else:
-            video.duplicates.append(fetched)
+            self._committer.already_there(fetched)
         self._forget(fetched)
 
     def _forget(self, fetched: FetchedVideo) -> None:
@@ -243,11 +253,11 @@ class Coordinator:
             count = len(result.spans)
             video.chunks = [None] * count
             parts = [Chunk(video.fetched, span, count, index) for index, span in enumerate(result.spans)]
-            self._to_read.extendleft(Read((chunk,), may_split=False) for chunk in reversed(parts))
+            self._work.add_first([Read((chunk,), may_split=False) for chunk in parts])
         elif isinstance(result, ChunkFailed):
             video.state, video.failure = VideoState.FAILING, video.failure or result
-            video_id = video.fetched.video_id
-            self._to_read = deque(task for task in self._to_read if not _is_chunk_of(task, video_id))
+            if len(video.chunks) > 1:
+                self._work.drop_parts(video.fetched.video_id)
         else:
             video.chunks[result.chunk.index] = result
             if result.summary.fell_back:
@@ -263,7 +273,9 @@ class Coordinator:
             if failure.chunk.span is not None:
                 self._lease.check()
                 self._library.writer.discard(video.fetched.video_id)
-            if failure.damaged or self._may_succeed_again(failure):
+            if failure.error_class == SourceChanged.__name__:
+                self._identify_again(video, failure)
+            elif failure.damaged or self._may_succeed_again(failure):
                 self._read_whole(video)
             else:
                 self._fail(video, failure)
@@ -271,6 +283,23 @@ class Coordinator:
             video.state = VideoState.COMMITTING
             chunks = [chunk for chunk in video.chunks if chunk is not None]
             self._committer.add(join_chunks(chunks, self._limits.settings, self._library.space_name))
+
+    def _identify_again(self, video: _VideoInProgress, failure: ChunkFailed) -> None:
+        """Forget a video that its source no longer held when it was read."""
+        del self._videos[video.fetched.video_id]
+        self._forget(video.fetched)
+        for each in video.duplicates:
+            self._work.identify_again(each.source)
+        source = video.fetched.source
+        self._take_failed_source(SourceFailed(source, failure.stage, failure.error_class, failure.message))
+
+    def _take_failed_source(self, failed: SourceFailed) -> None:
+        source, changed = failed.source, failed.error_class == SourceChanged.__name__
+        self._changes[source.uri] += changed
+        if changed and self._changes[source.uri] < CHANGES:
+            self._work.identify_again(source)
+        else:
+            self._committer.fail(source, failed.stage, failed.error_class, failed.message)
 
     def _may_succeed_again(self, failure: ChunkFailed) -> bool:
         """True if the decoder died for the first time: the system may have killed it for what others did."""
@@ -281,23 +310,15 @@ class Coordinator:
     def _read_whole(self, video: _VideoInProgress) -> None:
         """Read a video again in one chunk: damaged data decodes otherwise when it is entered in the middle."""
         video.state, video.failure, video.chunks = VideoState.READING, None, [None]
-        self._to_read.append(Read((Chunk(video.fetched),), may_split=False))
+        self._work.add(Read((Chunk(video.fetched),), may_split=False))
 
     def _fail(self, video: _VideoInProgress, failure: ChunkFailed) -> None:
+        reason = failure.stage, failure.error_class, failure.message
         for fetched in (video.fetched, *video.duplicates):
-            self._fail_source(fetched, failure)
-        video.state, video.failure, video.duplicates, video.chunks = VideoState.FAILED, failure, [], []
+            self._committer.fail(fetched.source, *reason)
+        self._failed[video.fetched.video_id] = reason
+        del self._videos[video.fetched.video_id]
         self._forget(video.fetched)
-
-    def _fail_source(self, fetched: FetchedVideo, failure: ChunkFailed) -> None:
-        self._committer.fail(fetched.source, failure.stage, failure.error_class, failure.message)
-
-    def _free_tasks(self, worker: int) -> None:
-        """Let any worker read what only a lost one could: it fetches the source again."""
-        self._lease.check()
-        for _ in range(len(self._to_read)):
-            task = self._to_read.popleft()
-            self._to_read.append(replace(task, only=None) if task.only == worker else task)
 
     def _retry_sources(self, task: Identify) -> None:
         for source in task.sources:
@@ -306,11 +327,11 @@ class Coordinator:
                 self._committer.fail(source, "fetch", "WorkerLost", _lost_message(source))
             else:
                 self.retried += 1
-                self._to_identify.append(Identify((source,)))
+                self._work.identify_again(source)
 
     def _retry_chunks(self, task: Read) -> None:
+        discard_all(self._library, task.chunks)
         for chunk in task.chunks:
-            discard(self._library, chunk)
             source, video = chunk.video.source, self._videos[chunk.video.video_id]
             self._losses[source.uri] += len(task.chunks) == 1
             if self._losses[source.uri] >= LOSSES:
@@ -319,7 +340,7 @@ class Coordinator:
                 self._advance(video)
             else:
                 self.retried += 1
-                self._to_read.append(Read((chunk,), task.may_split))
+                self._work.add(Read((chunk,), task.may_split))
 
     def _commit(self) -> None:
         """Write what waits, and take in which videos are complete and which have to be read again."""
@@ -340,50 +361,6 @@ class Coordinator:
             else:
                 self.retried += 1
                 self._read_whole(video)
-
-    def _progress(self) -> Progress:
-        committer, tally = self._committer, self._committer.tally
-        frames, video_s = self._executor.counts()  # on Ray, as of a moment ago
-        readers, embedders = self._executor.readers, self._executor.embedders
-        busy = utilisation(self.seconds, readers, embedders, time.monotonic() - self._began)
-        return Progress(
-            done=tally.done,
-            total=self._total,
-            failed=committer.failed,
-            frames=max(frames, tally.frames),
-            video_s=max(video_s, tally.video_s),
-            bytes_done=tally.bytes_done,
-            bytes_total=self._bytes_total,
-            busy=busy,
-            bottleneck=max(busy, key=lambda stage: busy[stage]) if any(busy.values()) else None,
-            current=self._current,
-            states=dict(tally.states),
-            failures=dict(tally.failures),
-            seconds=dict(self.seconds),
-            queues={"identify": len(self._to_identify), "read": len(self._to_read), "running": self._in_flight},
-            workers={"reader": readers, "embedder": embedders},
-            retried=self.retried,
-        )
-
-
-def _is_chunk_of(task: Read, video_id: str) -> bool:
-    return any(chunk.video.video_id == video_id for chunk in task.chunks) and len(task.chunks) == 1
-
-
-def _bundles(sources: Sequence[Source], stamps: Mapping[str, Stamp | None], size: int) -> Iterator[Identify]:
-    """Group neighbouring sources, as many as allowed and no more bytes than a worker should fetch ahead."""
-    bundle: list[Source] = []
-    bundle_bytes = 0
-    for source in sources:
-        stamp = stamps.get(source.uri)
-        size_bytes = stamp.size_bytes if stamp is not None else 0
-        if bundle and (len(bundle) == size or bundle_bytes + size_bytes > BUNDLE_BYTES):
-            yield Identify(tuple(bundle))
-            bundle, bundle_bytes = [], 0
-        bundle.append(source)
-        bundle_bytes += size_bytes
-    if bundle:
-        yield Identify(tuple(bundle))
 
 
 def _lost_message(source: Source) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -99,11 +99,15 @@ class Identify:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Task: read these chunks; on worker `only`, which alone has the local copies, if that is not None."""
+    """Task: read these chunks; on worker `only`, which alone has the local copies, if that is not None.
+
+    `sharers` is the number of workers that could read parts of each video, if it is long enough to be split.
+    """
 
     chunks: tuple[Chunk, ...]
     may_split: bool
     only: int | None = None
+    sharers: int = 1
 
 
 Task = Identify | Read
@@ -121,8 +125,8 @@ class FinishedTask:
 class Executor(Protocol):
     """Workers, here or on a cluster. A LibraryError of a worker is raised by `wait`."""
 
-    def idle(self, kind: type[Task]) -> Sequence[int]:
-        """Workers that could begin a task of this kind now."""
+    def idle(self, kind: type[Task]) -> Collection[int]:
+        """Workers that could begin a task of this kind now, the longest idle first: a live view, not a copy."""
 
     def start(self, worker: int, task: Task) -> None:
         """Start a task on an idle worker."""

@@ -9,7 +9,7 @@ is replaced here, and its task reported as lost. Nodes that join later get worke
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from jobs.errors import UsageError
+from jobs.ingest.idle_workers import IdleWorkers
 from jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, Task, WorkDone
 from jobs.ingest.ray_embedders import Embedders, Sizes
 from jobs.ingest.worker import Worker
@@ -59,17 +60,17 @@ class RayWorker:
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         return self._worker.identify(sources)
 
-    def read(self, chunks: Sequence[Chunk], embedder: Any, may_split: bool) -> WorkDone:
+    def read(self, chunks: Sequence[Chunk], embedder: Any, may_split: bool, sharers: int) -> WorkDone:
         import ray
 
         if self._space is not None:
-            return self._worker.read(chunks, self._space.embed, may_split)
+            return self._worker.read(chunks, self._space.embed, may_split, sharers)
 
         def embed(batch: NDArray[np.uint8]) -> NDArray[np.float16]:
             vectors: NDArray[np.float16] = ray.get(embedder.embed.remote(batch))
             return vectors
 
-        return self._worker.read(chunks, embed, may_split)
+        return self._worker.read(chunks, embed, may_split, sharers)
 
     def forget(self, video: FetchedVideo) -> None:
         self._worker.forget(video)
@@ -119,6 +120,7 @@ class RayExecutor:
         self._workers: dict[int, _WorkerActor] = {}
         self._next = 0
         self._running: dict[Any, tuple[int, Task, int | None]] = {}
+        self._ready = IdleWorkers()
         self._checked_s = 0.0
         self._failed_starts = 0
         self._lost_counts: tuple[int, float] = (0, 0.0)
@@ -163,24 +165,25 @@ class RayExecutor:
 
     @property
     def readers(self) -> int:
-        return max(sum(each.is_ready for each in self._workers.values()), 1)
+        return max(len(self._ready), 1)
 
     @property
     def embedders(self) -> int:
         return len(self._embedders.actors)
 
-    def idle(self, kind: type[Task]) -> Sequence[int]:
-        busy = {worker for worker, task, _ in self._running.values() if isinstance(task, kind)}
-        return [worker for worker, each in self._workers.items() if each.is_ready and worker not in busy]
+    def idle(self, kind: type[Task]) -> Collection[int]:
+        return self._ready.of(kind)
 
     def start(self, worker: int, task: Task) -> None:
         actor = self._workers[worker].actor
+        self._ready.start(worker, task)
         if isinstance(task, Identify):
             self._running[actor.identify.remote(task.sources)] = (worker, task, None)
             return
         embedder = self._embedders.lightest()
         self._embedders.load[embedder] += 1
-        reference = actor.read.remote(task.chunks, self._embedders.actors[embedder], task.may_split)
+        on = self._embedders.actors[embedder]
+        reference = actor.read.remote(task.chunks, on, task.may_split, task.sharers)
         self._running[reference] = (worker, task, embedder)
 
     def wait(self, timeout_s: float) -> list[FinishedTask]:
@@ -207,6 +210,7 @@ class RayExecutor:
         try:
             ray.get(reference)
             self._workers[worker].is_ready = True
+            self._ready.join(worker)
             self._failed_starts = 0
         except ray.exceptions.RayTaskError as error:
             reraise(error)
@@ -237,7 +241,8 @@ class RayExecutor:
         return [FinishedTask(worker, self._pop(reference), result)]
 
     def _pop(self, reference: Any) -> Task:
-        _, task, embedder = self._running.pop(reference)
+        worker, task, embedder = self._running.pop(reference)
+        self._ready.end(worker, task)
         if embedder is not None:
             self._embedders.load[embedder] -= 1
         return task
@@ -246,6 +251,7 @@ class RayExecutor:
         import ray
 
         lost = self._workers.pop(worker)
+        self._ready.leave(worker)
         frames, video_s = self._lost_counts
         self._lost_counts = (frames + lost.counts[0], video_s + lost.counts[1])
         ray.kill(lost.actor)  # it may only be out of reach; so it certainly writes nothing more

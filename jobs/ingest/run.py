@@ -8,7 +8,7 @@ import platform
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -20,20 +20,21 @@ from index.embedding.model_source import absolute_name
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.maintenance.sweep import sweep
-from index.rows import RunRow, SourceRow
+from index.rows import RunRow
 from index.store.indexes import DURING_RUN, refresh
 from index.store.leases import Lease
 from jobs.carry_towers import carry_or_note, print_notes
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
 from jobs.ingest.coordinator import Coordinator, RunLimits
+from jobs.ingest.known_sources import complete_ids, new_sources
 from jobs.ingest.messages import Assignment, Executor
 from jobs.ingest.outcomes import IngestReport, Watch, summary, utilisation
+from jobs.ingest.work_queue import WorkQueue
 from jobs.tokenizer import fetch_or_note
-from pipeline.errors import SourceError
 from pipeline.sampling.sample import IngestSettings
 from pipeline.sampling.sandbox import SandboxLimits
-from pipeline.sources.fetch import Source, Stamp, stamp
+from pipeline.sources.fetch import Source
 
 LEASE = "ingest"
 RUNNING = "running"
@@ -90,9 +91,8 @@ def _under_lease(
     watches: Sequence[Watch],
 ) -> IngestReport:
     began, started_at = time.monotonic(), datetime.now(UTC)
-    stamps = {source.uri: _stamp(source) for source in sources}
-    before, held = library.ingest_log.sources(), library.video_ids()
-    todo = [source for source in sources if not _is_known(source, stamps[source.uri], before, held, config)]
+    complete = complete_ids(library)
+    new = new_sources(library, sources, complete, config.check_content, config.retry_failed)
     assignment = Assignment(
         library_uri=library.uri,
         lease=(LEASE, lease.token),
@@ -105,16 +105,16 @@ def _under_lease(
         started_at=started_at,
         seconds=0.0,
         outcomes=(),
-        left_out=len(sources) - len(todo),
+        left_out=new.left_out,
         settings=config.model_dump(mode="json") | {"space_digest": models.fingerprint.digest},
         versions=_versions(),
     )
     library.ingest_log.add_run(_run_row(report, RUNNING))
-    if todo:
+    if new.sources:
         with _refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
-            bundle = max(1, min(config.bundle, len(todo) // (2 * executor.readers)))
-            limits = RunLimits(settings, bundle, 0 if config.fail_fast else config.max_failures)
-            coordinator = Coordinator(library, lease, executor, todo, stamps, limits, watches)
+            work = WorkQueue(new.sources, new.sizes, config.bundle)
+            limits = RunLimits(settings, 0 if config.fail_fast else config.max_failures)
+            coordinator = Coordinator(library, lease, executor, work, complete, limits, watches)
             coordinator.run()
             report = _with_numbers(report, coordinator, executor, time.monotonic() - began)
             report = replace(report, arithmetic=models.arithmetic())
@@ -221,23 +221,6 @@ def _versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             versions[name] = version(name)
     return versions
-
-
-def _stamp(source: Source) -> Stamp | None:
-    try:
-        return stamp(source)
-    except SourceError:
-        return None  # reading it will meet the same, and say so in a failure row
-
-
-def _is_known(
-    source: Source, now: Stamp | None, before: Mapping[str, SourceRow], held: Set[str], config: IngestConfig
-) -> bool:
-    """True if a source is unchanged and its video complete, or it failed and is not to be retried."""
-    row = before.get(source.uri)
-    if config.check_content or row is None or now is None or (row.size_bytes, row.stamp) != (now.size_bytes, now.mark):
-        return False
-    return row.video_id in held if row.video_id else not config.retry_failed
 
 
 def _limits(config: IngestConfig) -> SandboxLimits:

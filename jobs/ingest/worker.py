@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from jobs.ingest.chunk_writer import ChunkEnd, ChunkWriter
+from jobs.ingest.idle_workers import IdleWorkers
 from jobs.ingest.messages import (
     Assignment,
     ChunkFailed,
@@ -92,14 +93,16 @@ class Worker:
         if copy.is_relative_to(self._folder):
             copy.unlink(missing_ok=True)
 
-    def read(self, chunks: Sequence[Chunk], embed: Embed, may_split: bool) -> WorkDone:
+    def read(self, chunks: Sequence[Chunk], embed: Embed, may_split: bool, sharers: int = 1) -> WorkDone:
         """Read chunks, in order, and append their rows; a chunk that fails leaves none.
+
+        With `may_split` a long video is not read, but split for as many workers as could share it.
 
         Raises LeaseLost if another run has taken the library over, and LibraryError if it cannot be written.
         """
         seconds: dict[str, float] = defaultdict(float)
         writer = ChunkWriter(self._library, self._assignment, chunks)
-        with closing(prefetch(self._batches(chunks, embed, may_split), EMBEDDED_AHEAD)) as batches:
+        with closing(prefetch(self._batches(chunks, embed, sharers if may_split else 0), EMBEDDED_AHEAD)) as batches:
             for batch in batches:
                 if batch.rows:
                     seconds["embed"] += batch.embed_s
@@ -120,12 +123,12 @@ class Worker:
                     seconds[stage] += spent_s
         return WorkDone(results, dict(seconds))
 
-    def _batches(self, chunks: Sequence[Chunk], embed: Embed, may_split: bool) -> Generator[_Batch, None, None]:
+    def _batches(self, chunks: Sequence[Chunk], embed: Embed, sharers: int) -> Generator[_Batch, None, None]:
         """Yield rows with vectors, a full batch at a time, each with the chunks that ended before it."""
         size = self._assignment.sampling.batch
         waiting: list[tuple[int, SampledFrame]] = []
         ends: dict[int, ChunkEnd] = {}
-        for number, part in self._parts(chunks, may_split):
+        for number, part in self._parts(chunks, sharers):
             if not isinstance(part, list):
                 ends[number] = part
                 if isinstance(part, ChunkFailed):
@@ -140,13 +143,13 @@ class Worker:
         elif ends:
             yield _Batch({}, ends)
 
-    def _parts(self, chunks: Sequence[Chunk], may_split: bool) -> Iterator[tuple[int, list[SampledFrame] | ChunkEnd]]:
+    def _parts(self, chunks: Sequence[Chunk], sharers: int) -> Iterator[tuple[int, list[SampledFrame] | ChunkEnd]]:
         """Yield the frames of every chunk, then its end, with the chunk's number."""
         for number, chunk in enumerate(chunks):
             local = chunk
             try:
                 local = self._local(chunk)
-                spans = self._spans(local) if may_split else ()
+                spans = self._spans(local, sharers) if sharers else ()
                 if len(spans) > 1:
                     yield number, ChunkSplit(chunk, spans)
                     continue
@@ -170,11 +173,11 @@ class Worker:
             raise SourceChanged(f"{found.source.uri}: holds another video than a moment ago; ingest it again")
         return Chunk(found, chunk.span, chunk.of, chunk.index)
 
-    def _spans(self, chunk: Chunk) -> tuple[Span, ...]:
+    def _spans(self, chunk: Chunk, sharers: int) -> tuple[Span, ...]:
         sampling = self._assignment.sampling
         if chunk.span is not None or sampling.cut_s <= 0 or chunk.video.size_bytes < SPLIT_FROM_BYTES:
             return ()
-        return self._sampler.split(chunk, sampling)
+        return self._sampler.split(chunk, replace(sampling, sharers=sharers))
 
     def _embedded(
         self, frames: Sequence[tuple[int, SampledFrame]], ends: Mapping[int, ChunkEnd], embed: Embed
@@ -210,24 +213,30 @@ class LocalExecutor:
         self._embed = embed
         self._pool = ThreadPoolExecutor(2 * len(workers))
         self._running: dict[Future[Any], tuple[int, Task]] = {}
+        self._idle = IdleWorkers()
+        for worker in range(len(workers)):
+            self._idle.join(worker)
         self.readers = len(workers)
         self.embedders = 1
 
-    def idle(self, kind: type[Task]) -> Sequence[int]:
-        busy = {worker for worker, task in self._running.values() if isinstance(task, kind)}
-        return [worker for worker in range(len(self._workers)) if worker not in busy]
+    def idle(self, kind: type[Task]) -> Collection[int]:
+        return self._idle.of(kind)
 
     def start(self, worker: int, task: Task) -> None:
         here = self._workers[worker]
+        self._idle.start(worker, task)
         if isinstance(task, Identify):
             future: Future[Any] = self._pool.submit(here.identify, task.sources)
         else:
-            future = self._pool.submit(here.read, task.chunks, self._embed, task.may_split)
+            future = self._pool.submit(here.read, task.chunks, self._embed, task.may_split, task.sharers)
         self._running[future] = (worker, task)
 
     def wait(self, timeout_s: float) -> list[FinishedTask]:
         done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
-        return [FinishedTask(*self._running.pop(future), future.result()) for future in done]
+        finished = [FinishedTask(*self._running.pop(future), future.result()) for future in done]
+        for each in finished:
+            self._idle.end(each.worker, each.task)
+        return finished
 
     def forget(self, video: FetchedVideo) -> None:
         self._workers[0].forget(video)

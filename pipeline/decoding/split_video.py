@@ -17,9 +17,14 @@ from pipeline.decoding.base import Span
 from pipeline.decoding.packet_plan import Packets, PlanViolated, first_number
 from pipeline.decoding.pyav_reader import PyavReader
 
+SHORTEST_SPAN_S = 15.0
+"""Spans for several workers are no shorter: opening the file and seeking cost about a second of its decoding."""
 
-def split_video(path: Path, name: str, fps: float, span_s: float) -> tuple[Span, ...]:
-    """Split a video into spans of about `span_s` seconds for sampling at `fps`.
+SPANS_A_SHARER = 3
+
+
+def split_video(path: Path, name: str, fps: float, span_s: float, sharers: int = 1) -> tuple[Span, ...]:
+    """Split a video into spans of about `span_s` seconds for sampling at `fps`, or into more for `sharers` workers.
 
     Returns nothing where the video is short or has to be read whole. Decodes one frame and demuxes the rest. Raises as
     `pipeline.decoding.open.open_video`.
@@ -30,21 +35,37 @@ def split_video(path: Path, name: str, fps: float, span_s: float) -> tuple[Span,
     except PlanViolated:
         return ()
     start = video.first_pts
-    starts = _span_starts(packets, start, round(span_s / video.base))
+    duration_s = float((int(packets.pts.max()) - start) * video.base)
+    starts = _span_starts(packets, start, round(span_s / video.base), span_count(duration_s, sharers))
     numbers = [first_number(pts, start, Fraction(fps).limit_denominator(1_000_000) * video.base) for pts in starts]
     spans = zip(starts, [*starts[1:], None], numbers, [*numbers[1:], None], strict=True)
     return tuple(Span(*span) for span in spans) if len(starts) > 1 else ()
 
 
-def _span_starts(packets: Packets, start: int, length: int) -> list[int]:
-    """Choose presentation times at which spans begin, about `length` apart, the first of them `start`."""
+def span_count(duration_s: float, sharers: int) -> int:
+    """Choose into how many spans to split a video at least, so that each of `sharers` workers has as many.
+
+    Several for each even out that some take longer to decode than others.
+    """
+    if sharers < 2:
+        return 1
+    most = min(SPANS_A_SHARER * sharers, int(duration_s / SHORTEST_SPAN_S))
+    return max(1, most - most % sharers if most > sharers else most)
+
+
+def _span_starts(packets: Packets, start: int, length: int, count: int) -> list[int]:
+    """Choose presentation times at which spans begin, the first of them `start`.
+
+    They are about `length` apart, or less: what is left of the video by what is left of `count`.
+    """
     earliest_after = np.minimum.accumulate(packets.pts[::-1])[::-1]
     end = int(packets.pts.max())
-    starts = [start]
+    starts, step = [start], min(length, (end - start) // count)
     for index in packets.restart_points().tolist():
         pts = int(packets.pts[index])
-        if starts[-1] + length <= pts <= end - length // 2 and _leading_come_first(packets, earliest_after, index):
+        if starts[-1] + step <= pts <= end - step // 2 and _leading_come_first(packets, earliest_after, index):
             starts.append(pts)
+            step = min(length, (end - pts) // max(count - len(starts) + 1, 1))
     return starts
 
 

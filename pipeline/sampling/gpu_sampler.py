@@ -27,7 +27,8 @@ class GpuSampler:
 
     def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
         """See `Sampler`."""
-        return split_video(Path(chunk.video.path), chunk.video.source.uri, settings.fps, settings.cut_s)
+        path, name = Path(chunk.video.path), chunk.video.source.uri
+        return split_video(path, name, settings.fps, settings.cut_s, settings.sharers)
 
     def sample(
         self, chunk: Chunk, settings: SamplingSettings

@@ -62,7 +62,8 @@ class SamplingSettings:
     """Settings by which a chunk is sampled.
 
     `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` makes the model's input;
-    a long video is split into spans of about `cut_s` seconds (0: never); frames are handed over `batch` at a time.
+    a long video is split into spans of about `cut_s` seconds (0: never), or shorter ones so that `sharers` workers have
+    some each; frames are handed over `batch` at a time.
     """
 
     fps: float
@@ -72,6 +73,7 @@ class SamplingSettings:
     input: ModelInput
     cut_s: float = 0.0
     batch: int = 16
+    sharers: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ def _reply(request: Request) -> Iterator[Message]:
     task, chunk, settings = request
     try:
         if task == "split":
-            yield split_video(Path(chunk.video.path), chunk.video.source.uri, settings.fps, settings.cut_s)
+            path, name = Path(chunk.video.path), chunk.video.source.uri
+            yield split_video(path, name, settings.fps, settings.cut_s, settings.sharers)
         else:
             with closing(sample_chunk(chunk, settings)) as parts:
                 yield from _batches(parts, settings.batch)

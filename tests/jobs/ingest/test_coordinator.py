@@ -11,13 +11,14 @@ import pytest
 from index.library import Library
 from jobs.ingest.chunk_writer import discard
 from jobs.ingest.coordinator import LOSSES, Coordinator, RunLimits
+from jobs.ingest.known_sources import IdSet
 from jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Read, WorkDone
+from jobs.ingest.work_queue import WorkQueue
 from jobs.ingest.worker import LocalExecutor, Worker
 from pipeline.errors import DecoderDied
 from pipeline.sampling.sample import Chunk, IngestSettings
 from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.discover import list_sources
-from pipeline.sources.fetch import stamp
 from tests.support.ffmpeg import READING, ColourTower
 from tests.support.libraries.corpus import contents
 from tests.support.libraries.random_library import SETTINGS, fingerprint
@@ -42,9 +43,9 @@ def run(films: Path, place: Path, change: Change = lambda library, finished: fin
         assignment = Assignment(library.uri, ("ingest", lease.token), READING, SandboxLimits(), 64)
         executor = ChangedExecutor([Worker(assignment, place)], ColourTower().embed)
         executor.library, executor.change = library, change
-        stamps = {source.uri: stamp(source) for source in sources}
-        limits = RunLimits(IngestSettings(fps=1.0), bundle=1, max_failures=None)
-        coordinator = Coordinator(library, lease, executor, sources, stamps, limits, [])
+        work = WorkQueue(sources, [0] * len(sources), bundle=1)
+        limits = RunLimits(IngestSettings(fps=1.0), max_failures=None)
+        coordinator = Coordinator(library, lease, executor, work, IdSet(), limits, [])
         try:
             coordinator.run()
         finally:

@@ -1,0 +1,115 @@
+"""Videos and sources that a library knows already: tables of millions of rows are read once, in little memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.library import Library
+from index.store.filters import equal
+from pipeline.errors import SourceError
+from pipeline.sources.fetch import Source, Stamp, is_remote, stamp
+
+MERGE_FROM = 100_000
+"""New ids that wait to be sorted in among the others."""
+
+UNKNOWN = 0
+_COLUMNS = ["uri", "video_id", "size_bytes", "stamp"]
+
+
+class IdSet:
+    """Ids of videos to look up and to add, in 32 bytes each instead of 150: a sorted array, and a set of the newest."""
+
+    def __init__(self, parts: Iterable[Sequence[str]] = ()) -> None:
+        self._sorted = _sorted([np.array(part, np.bytes_) for part in parts if len(part)])
+        self._new: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._sorted) + len(self._new)
+
+    def __contains__(self, video_id: str) -> bool:
+        if video_id in self._new:
+            return True
+        sought = np.bytes_(video_id.encode())
+        position = int(np.searchsorted(self._sorted, sought))
+        return position < len(self._sorted) and bool(self._sorted[position] == sought)
+
+    def add(self, video_id: str) -> None:
+        """Add an id that may be there already."""
+        if video_id in self:
+            return
+        self._new.add(video_id)
+        if len(self._new) >= MERGE_FROM:
+            self._sorted = _sorted([self._sorted, np.array(list(self._new), np.bytes_)])
+            self._new = set()
+
+
+@dataclass(frozen=True, slots=True)
+class NewSources:
+    """Sources to identify, with their sizes in bytes (-1: not known), and the number of those left out."""
+
+    sources: Sequence[Source]
+    sizes: array[int]
+    left_out: int
+
+
+def complete_ids(library: Library) -> IdSet:
+    """Read the ids of all complete videos."""
+    batches = library.tables.batches("videos", equal("state", "complete"), ["video_id"])
+    return IdSet(batch.column("video_id").to_pylist() for batch in batches)
+
+
+def new_sources(
+    library: Library, sources: Sequence[Source], complete: IdSet, check_content: bool, retry_failed: bool
+) -> NewSources:
+    """Leave out the sources that are unchanged and whose video is complete, or that failed and are not to be retried.
+
+    Each is looked up once for its stamp, which sources elsewhere keep; that of a local file is made when it is read.
+    """
+    known = array("q", bytes(8 * len(sources))) if check_content else _known(library, sources, complete, retry_failed)
+    chosen: list[Source] = []
+    sizes = array("q")
+    for source, mark in zip(sources, known, strict=True):
+        now = _stamp(source)
+        if now is None or mark == UNKNOWN or mark != _mark(now.size_bytes, now.mark):
+            chosen.append(replace(source, stamp=now) if is_remote(source.uri) and now is not source.stamp else source)
+            sizes.append(-1 if now is None else now.size_bytes)
+    return NewSources(chosen, sizes, len(sources) - len(chosen))
+
+
+def _known(library: Library, sources: Sequence[Source], complete: IdSet, retry_failed: bool) -> array[int]:
+    """Marks of the stamps under which the library knows the sources, in their order; `UNKNOWN` for the others."""
+    marks = array("q", bytes(8 * len(sources)))
+    positions = {source.uri: position for position, source in enumerate(sources)}
+    for uri, video_id, size_bytes, mark in _rows(library):
+        position = positions.get(uri)
+        if position is not None and (video_id in complete if video_id else not retry_failed):
+            marks[position] = _mark(size_bytes, mark)
+    return marks
+
+
+def _rows(library: Library) -> Iterator[tuple[str, str, int | None, str]]:
+    for batch in library.tables.batches("sources", None, _COLUMNS):
+        yield from zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True)
+
+
+def _mark(size_bytes: int | None, mark: str) -> int:
+    """64 bits for a stamp: of a source that changed, the chance of the same is 2**-64, and only within this process."""
+    return hash((size_bytes, mark)) or 1
+
+
+def _stamp(source: Source) -> Stamp | None:
+    try:
+        return stamp(source)
+    except SourceError:
+        return None  # reading it will meet the same, and say so in a failure row
+
+
+def _sorted(parts: Sequence[NDArray[np.bytes_]]) -> NDArray[np.bytes_]:
+    joined: NDArray[np.bytes_] = np.concatenate(parts) if parts else np.empty(0, "S1")
+    joined.sort()
+    return joined

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from index.datasets.plan import FramePlan, Pieces
+from index.datasets.row_keys import row_keys, vectors_of
 from index.datasets.state import TablesAt
 from index.errors import LibraryError
 from index.store.database import storage_errors
 from index.store.filters import at_least, below, chunked, one_of
-from index.store.schema import FRAME_NO_BITS
 
 TITLES_KEPT = 10_000
 
@@ -50,7 +50,7 @@ class FrameReader:
             table = table.append_column(self._plan.schema.field("title"), self._titles_of(table))
         return table.select(choice.columns).cast(self._plan.schema)
 
-    def _vectors_of(self, table: pa.Table) -> pa.Array:
+    def _vectors_of(self, table: pa.Table) -> pa.ChunkedArray:
         """Read the vectors of these frames, in their order."""
         names = table["video_id"].combine_chunks().dictionary_encode()
         ids, of_row = names.dictionary.to_pylist(), names.indices.to_numpy()
@@ -58,21 +58,7 @@ class FrameReader:
         # Of all videos of a piece but the first and the last all frames are in it.
         groups = [[ids[0]], ids[1:-1], [ids[-1]]] if len(ids) > 2 else [[name] for name in ids]
         found = pa.concat_tables([self._stored_vectors(group, ids, of_row, numbers) for group in groups if group])
-        position = {name: place for place, name in enumerate(ids)}
-        at = np.array([position[name] for name in found["video_id"].to_pylist()], np.int64)
-        held = at << FRAME_NO_BITS | found["frame_no"].to_numpy()
-        order = np.argsort(held, kind="stable")
-        keys = of_row.astype(np.int64) << FRAME_NO_BITS | numbers
-        place = np.searchsorted(held, keys, sorter=order)
-        rows = order[np.minimum(place, len(order) - 1)] if len(order) else np.zeros(len(keys), np.int64)
-        missing = np.flatnonzero(held[rows] != keys) if len(order) else np.arange(len(keys))
-        if len(missing):
-            lacking = ids[of_row[missing[0]]]
-            raise LibraryError(
-                f"frame {numbers[missing[0]]} of video {lacking} in {self._plan.uri} has no vector; "
-                "`kinodex maintain --check` says what else is missing"
-            )
-        return found["vector"].combine_chunks().take(pa.array(rows))
+        return vectors_of(row_keys(table, ids), found, ids, self._plan.uri)
 
     def _stored_vectors(
         self, group: Sequence[str], ids: Sequence[str], of_row: NDArray[np.int32], numbers: NDArray[np.int32]

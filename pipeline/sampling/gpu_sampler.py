@@ -16,7 +16,16 @@ from pipeline.decoding.gpu_reader import GpuBatch, GpuReader
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.decoding.split_video import split_video
 from pipeline.images.convert import jpeg
-from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, Seconds, stopwatch, summarize
+from pipeline.sampling.sample import (
+    Chunk,
+    ChunkSummary,
+    SampledFrame,
+    SamplingSettings,
+    Seconds,
+    stopwatch,
+    summarize,
+    with_subtitles,
+)
 
 
 class GpuSampler:
@@ -37,7 +46,7 @@ class GpuSampler:
         source, path = chunk.video.source, Path(chunk.video.path)
         seconds: Seconds = defaultdict(float)
         count = 0
-        with closing(PyavReader(path, source.uri)) as exact:
+        with closing(PyavReader(path, source.uri, chunk.video.is_playlist)) as exact:
             video = GpuReader(exact, self._device)
             batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
             while (batch := _next(batches, seconds)) is not None:
@@ -46,7 +55,7 @@ class GpuSampler:
                     frames = _sampled_frames(batch, settings)
                 yield frames
             summary = summarize(chunk, video, count, seconds)
-        yield summary
+        yield with_subtitles(summary, chunk)
 
     def close(self) -> None:
         """Do nothing: no state is held between two chunks."""

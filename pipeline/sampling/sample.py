@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -168,12 +168,21 @@ def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledF
         VideoError: nothing can be read from it; no frame was yielded.
         SpanDamaged: the span cannot be read by itself.
     """
+    with closing(sample_frames(chunk, settings)) as parts:
+        for part in parts:
+            yield with_subtitles(part, chunk) if isinstance(part, ChunkSummary) else part
+
+
+def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
+    """Yield what `sample_chunk` does, but no subtitles in the summary."""
     source, path = chunk.video.source, Path(chunk.video.path)
     seconds: Seconds = defaultdict(float)
     count = 0
     with ExitStack() as opened:
         with stopwatch(seconds, "decode"):
-            video = opened.enter_context(open_video(path, source.uri, decoder=settings.decoder))
+            playlist = chunk.video.is_playlist
+            opening = open_video(path, source.uri, decoder=settings.decoder, playlist=playlist)
+            video = opened.enter_context(opening)
         with closing(prefetch(rgb_samples(video, chunk, settings, seconds), DECODED_AHEAD)) as samples:
             for number, time_s, rgb in samples:
                 count += 1
@@ -183,23 +192,31 @@ def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledF
 
 
 def summarize(chunk: Chunk, video: Pass, count: int, seconds: Seconds) -> ChunkSummary:
-    """Summarize a pass that yielded `count` frames, and read the subtitles. Raises NothingDecodes for no frame."""
-    source, path = chunk.video.source, Path(chunk.video.path)
+    """Summarize a pass that yielded `count` frames, without subtitles. Raises NothingDecodes for no frame."""
     if not count and chunk.span is None:
-        raise NothingDecodes(f"{source.uri}: frames decode but none gives a picture; make the file again")
-    with stopwatch(seconds, "subtitles"):
-        transcript, subtitle_errors = read_subtitles(path, source, video.metadata) if chunk.index == 0 else ([], [])
+        name = chunk.video.source.uri
+        raise NothingDecodes(f"{name}: frames decode but none gives a picture; make the file again")
     return ChunkSummary(
         metadata=video.metadata,
         start_s=video.start_s,
         end_s=video.end_s,
         decode_errors=video.decode_errors,
-        transcript=tuple(transcript),
-        subtitle_errors=tuple(subtitle_errors),
+        transcript=(),
+        subtitle_errors=(),
         seconds=dict(seconds),
         decoder=video.decoder,
         fell_back=video.fell_back,
     )
+
+
+def with_subtitles(summary: ChunkSummary, chunk: Chunk) -> ChunkSummary:
+    """Read the subtitles of a whole video or its first span into its summary; other spans have none."""
+    if chunk.index:
+        return summary
+    seconds: Seconds = defaultdict(float, summary.seconds)
+    with stopwatch(seconds, "subtitles"):
+        lines, errors = read_subtitles(Path(chunk.video.path), chunk.video.source, summary.metadata)
+    return replace(summary, transcript=tuple(lines), subtitle_errors=tuple(errors), seconds=dict(seconds))
 
 
 def rgb_samples(

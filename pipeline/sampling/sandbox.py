@@ -19,14 +19,20 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from pipeline.decoding.base import Span
+from pipeline.decoding.open import choose_decoder
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
 from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 
-Request = tuple[Literal["sample", "split"], Chunk, SamplingSettings]
+Request = tuple[Literal["sample", "split"], Chunk, SamplingSettings] | tuple[Literal["subtitles"], Chunk, ChunkSummary]
 Message = list[SampledFrame] | ChunkSummary | tuple[Span, ...] | Exception
 """A list of frames is followed by more messages; anything else ends the reply to a request."""
 
 REFERENCE = "pyav"
+LOST_OVER_SUBTITLES: dict[type[Exception], str] = {
+    DecoderHung: "took longer than it may",
+    DecoderDied: "ended the process that reads them",
+    DecoderOutOfMemory: "took more memory than it may",
+}
 OUT_OF_MEMORY = 77
 """Exit status of a child that takes more memory than allowed."""
 SLOWEST_DISK_BYTES_S = 10_000_000
@@ -66,7 +72,7 @@ class SandboxSampler:
         """
         spans: tuple[Span, ...]
         try:
-            (spans,) = self._reply(("split", chunk, settings))
+            (spans,) = self._reply(("split", chunk, settings), settings)
         except (DecoderDied, DecoderOutOfMemory):
             return ()
         return spans
@@ -78,30 +84,52 @@ class SandboxSampler:
 
         After an error, and when the caller stops early, the next chunk is sampled as if nothing had happened. Where
         another decoder than PyAV took the child down, or the child died (another process may have killed it, or earlier
-        videos damaged its memory), PyAV continues in a new child, once.
+        videos damaged its memory), PyAV continues in a new child, once. Subtitles that take the child down are an error
+        in the summary.
 
         Raises:
             PipelineError, SpanDamaged: the same that sampling in this process raises.
             DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it, with PyAV too.
             ReaderBroken: a mistake in this program.
         """
+        with closing(self._sample_frames(chunk, settings)) as messages:
+            for message in messages:
+                yield message if isinstance(message, list) else self._with_subtitles(message, chunk, settings)
+
+    def _sample_frames(
+        self, chunk: Chunk, settings: SamplingSettings
+    ) -> Generator[list[SampledFrame] | ChunkSummary, None, None]:
+        """Yield what `sample` does, but no subtitles in the summary."""
         last_number = -1
+        decoder = choose_decoder(settings.decoder)
         try:
-            with closing(self._reply(("sample", chunk, settings))) as messages:
+            with closing(self._reply(("sample", chunk, settings), settings)) as messages:
                 for message in messages:
                     last_number = message[-1].number if isinstance(message, list) else last_number
                     yield message
             return
         except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
-            if settings.decoder == REFERENCE and not isinstance(error, DecoderDied):
+            if decoder == REFERENCE and not isinstance(error, DecoderDied):
                 raise
-            fell_back = None if settings.decoder == REFERENCE else f"{settings.decoder}: {type(error).__name__}"
-        with closing(self._reply(("sample", chunk, replace(settings, decoder=REFERENCE)))) as messages:
+            fell_back = None if decoder == REFERENCE else f"{settings.decoder}: {type(error).__name__}"
+        with closing(self._reply(("sample", chunk, replace(settings, decoder=REFERENCE)), settings)) as messages:
             for message in messages:
                 if isinstance(message, ChunkSummary):
                     yield replace(message, fell_back=fell_back)
                 elif rest := [frame for frame in message if frame.number > last_number]:
                     yield rest
+
+    def _with_subtitles(self, summary: ChunkSummary, chunk: Chunk, settings: SamplingSettings) -> ChunkSummary:
+        """Read the subtitles as `with_subtitles` does, in the child; losing it over them is one of their errors."""
+        if chunk.index:
+            return summary
+        try:
+            (complete,) = self._reply(("subtitles", chunk, summary), settings)
+        except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
+            message = f"{chunk.video.source.uri}: reading its subtitles {LOST_OVER_SUBTITLES[type(error)]}"
+            return replace(summary, subtitle_errors=(f"{message}; repair them, or leave them out",))
+        assert isinstance(complete, ChunkSummary)
+        return complete
 
     def close(self) -> None:
         """End the child; a later call starts another."""
@@ -109,9 +137,9 @@ class SandboxSampler:
         if child:
             child.close()
 
-    def _reply(self, request: Request) -> Generator[Any, None, None]:
+    def _reply(self, request: Request, settings: SamplingSettings) -> Generator[Any, None, None]:
         """Yield the child's messages up to the one that ends its reply."""
-        _, chunk, settings = request
+        chunk = request[1]
         name, timer = chunk.video.source.uri, _Timer(self._limits, chunk, settings)
         if self._child and not self._child.is_reusable():
             self.close()

@@ -23,7 +23,7 @@ from pathlib import Path
 from pipeline.decoding.base import SpanDamaged
 from pipeline.decoding.split_video import split_video
 from pipeline.errors import DecoderOutOfMemory, PipelineError
-from pipeline.sampling.sample import ChunkSummary, SampledFrame, sample_chunk
+from pipeline.sampling.sample import ChunkSummary, SampledFrame, sample_frames, with_subtitles
 from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Request
 
 MEMORY_CHECK_S = 0.05
@@ -51,13 +51,17 @@ def main() -> None:
 
 def _reply(request: Request) -> Iterator[Message]:
     """Yield the reply to a request, or its error; a programming error ends the process with its traceback."""
-    task, chunk, settings = request
+    chunk = request[1]
     try:
+        if request[0] == "subtitles":
+            yield with_subtitles(request[2], chunk)
+            return
+        task, _, settings = request
         if task == "split":
             path, name = Path(chunk.video.path), chunk.video.source.uri
             yield split_video(path, name, settings.fps, settings.cut_s, settings.sharers)
         else:
-            with closing(sample_chunk(chunk, settings)) as parts:
+            with closing(sample_frames(chunk, settings)) as parts:
                 yield from _batches(parts, settings.batch)
     except (PipelineError, SpanDamaged) as error:
         yield error

@@ -56,8 +56,7 @@ from jobs.ingest.messages import (
     Task,
     WorkDone,
 )
-from jobs.ingest.outcomes import SourceOutcome, Totals, Watch
-from jobs.ingest.progress_reports import ProgressReports
+from jobs.ingest.outcomes import ProgressReports, SourceOutcome, Totals, Watch
 from jobs.ingest.work_queue import WorkQueue
 from pipeline.errors import DecoderDied, SourceChanged
 from pipeline.sampling.sample import Chunk, IngestSettings

@@ -16,8 +16,7 @@ from index.maintenance.audit_annotations import AddedAudit, audit_added
 from index.store.database import Tables
 from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
 from index.store.schema import CLIPS_TABLE
-from index.videos.visibility import complete_videos
-from index.videos.writer import (
+from index.videos.row_counts import (
     Counts,
     counts_of,
     expected_rows,
@@ -26,6 +25,7 @@ from index.videos.writer import (
     key_columns,
     rows_by_video,
 )
+from index.videos.visibility import complete_videos
 
 
 @dataclass(frozen=True, slots=True)

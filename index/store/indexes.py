@@ -25,6 +25,8 @@ SMALL = ("segments", "captions", "detections", "transcript", "videos", "addition
 MIN_KEEP_S = 0.001
 """As good as 0, which Lance takes for its own limit of two weeks."""
 SMALL_FRAGMENT_ROWS = 100_000
+JOINED_ROWS = 1 << 20
+"""Rows of the fragments that joining makes, at most; the graph of vectors has partitions of as many."""
 GRAPH: dict[str, Any] = {"m": 20, "ef_construction": 300, "sample_rate": 256, "max_iters": 50}
 """Neighbours of a frame in the graph, candidates while it is built, and the k-means of its partitions of 2^20 rows."""
 
@@ -51,12 +53,23 @@ class Thresholds:
     """An index is not stale either before this share of its rows is new to it."""
     keep_s: float = 3600.0
     """Files that only older states of a table hold are deleted after so long: no reader needs them by then."""
+    joined_rows: int = JOINED_ROWS
+    """Rows of the fragments that joining makes, at most."""
+    joins_only: bool = False
+    """Where fragments are joined, old states stay, and indexes wait until they are stale."""
 
 
 AFTER_RUN = Thresholds()
 """At the end of a run: the next search should not wait."""
-DURING_RUN = Thresholds(vector_rows=2**62, stale_rows=100_000, stale_lines=100_000, stale_share=0.1)
-"""Now and then in a long run: its own counting stays quick, tables stay small, and the graphs are left for the end."""
+DURING_RUN = Thresholds(
+    vector_rows=2**62, stale_rows=100_000, stale_lines=100_000, stale_share=0.1, fragments=100,
+    joined_rows=SMALL_FRAGMENT_ROWS, joins_only=True,
+)  # fmt: skip
+"""Beside a run: what it costs grows with the rows that are new, not with those that are there.
+
+So an index is made again only once a tenth of its rows is new to it, a fragment that was joined is not joined again,
+and the graphs are left for the end.
+"""
 
 
 def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
@@ -82,7 +95,16 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         for name in ("transcript", "captions"):
             if _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
                 optimize(tables, name, when)
-        optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
+        if not when.joins_only:
+            optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
+
+
+def delete_old_states(tables: Tables, when: Thresholds) -> None:
+    """Delete what only old states of any table hold; that reads the list of files of each state."""
+    with storage_errors(tables.uri):
+        for name in tables.names():
+            if tables.has(name):
+                _clean(tables, name, when)
 
 
 def index_text(tables: Tables, name: str) -> None:
@@ -126,15 +148,26 @@ def small_fragments(tables: Tables, name: str) -> int:
 def join_fragments(tables: Tables, name: str, many: int, when: Thresholds) -> None:
     """Join the fragments of a table if there are too many."""
     if small_fragments(tables, name) > many:
-        optimize(tables, name, when)
+        if when.joins_only:
+            _join(tables, name, when)
+        else:
+            optimize(tables, name, when)
 
 
 def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
-    keep = timedelta(seconds=max(when.keep_s, MIN_KEEP_S))
-    _build(tables, name, lambda table: table.optimize.compact_files())
-    _build(tables, name, lambda table: table.cleanup_old_versions(keep))
+    _join(tables, name, when)
+    _clean(tables, name, when)
     _build(tables, name, lambda table: table.optimize.optimize_indices())
+
+
+def _join(tables: Tables, name: str, when: Thresholds) -> None:
+    _build(tables, name, lambda table: table.optimize.compact_files(target_rows_per_fragment=when.joined_rows))
+
+
+def _clean(tables: Tables, name: str, when: Thresholds) -> None:
+    keep = timedelta(seconds=max(when.keep_s, MIN_KEEP_S))
+    _build(tables, name, lambda table: table.cleanup_old_versions(keep))
 
 
 def _index_values(tables: Tables, name: str, column: str, when: Thresholds) -> None:

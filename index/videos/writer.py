@@ -1,24 +1,22 @@
-"""Write the rows of videos, count them, and make them visible to readers last, once all are there.
-
-Rows are counted by one scan of ids and numbers: for checks, never for readers.
-"""
+"""Write the rows of videos, and make them visible to readers last, once all are there."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Protocol, get_args
+from dataclasses import asdict
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from index.rows import AddedSource, TranscriptRow, VideoRow
+from index.rows import TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
-from index.store.filters import Filter, all_of, at_least, below, chunked, equal, one_of, other_than
-from index.store.schema import CLIPS_TABLE, FRAME_NO_BITS, STAGE_TABLES, frame_key
+from index.store.filters import at_least, below, chunked, equal, one_of
+from index.store.schema import CLIPS_TABLE, STAGE_TABLES, frame_keys
+from index.videos.new_rows import NewRows
+from index.videos.row_counts import counts_of, expected_rows, is_complete
 
 
 class FrameLike(Protocol):
@@ -72,6 +70,14 @@ class VideoWriter:
     def __init__(self, tables: Tables, vectors_table: str) -> None:
         self._tables = tables
         self._vectors_table = vectors_table
+        self._new_rows: dict[str, NewRows] = {}
+
+    def note_rows(self) -> None:
+        """Take note of the rows that are there, so that `complete` reads only those that come after them.
+
+        For a run that then deletes the rows of all incomplete videos, and is the only one to complete any.
+        """
+        self._new_rows = {name: NewRows(self._tables, name) for name in expected_rows(self._vectors_table)}
 
     def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> None:
         """Append frames and their vectors by video id, in one commit a table. Few large ones are faster than many.
@@ -87,11 +93,11 @@ class VideoWriter:
         ids = pa.array(video_ids, pa.string())
         numbers = pa.array([row.frame_no for row in rows], pa.int32())
         times = pa.array([row.time_s for row in rows], pa.float64())
-        keys = [frame_key(video_id, row.frame_no) for video_id, row in zip(video_ids, rows, strict=True)]
+        keys = [frame_keys(video_id, [row.frame_no for row in frames]) for video_id, frames in videos.items()]
         pictures = [
             ids,
             numbers,
-            pa.array(keys, pa.int64()),
+            pa.array(np.concatenate(keys), pa.int64()),
             times,
             pa.array([row.width_px for row in rows], pa.int32()),
             pa.array([row.height_px for row in rows], pa.int32()),
@@ -126,14 +132,29 @@ class VideoWriter:
         """
         if not rows:
             return ()
-        held = counts_of(self._tables, self._vectors_table, [row.video_id for row in rows])
-        rejected = tuple(row.video_id for row in rows if not is_complete(row, held, self._vectors_table))
+        rejected = self._incomplete(rows)
         self.discard(*rejected)
         accepted = [asdict(row) for row in rows if row.video_id not in rejected]
         if accepted and is_local(self._tables.uri):
             os.sync()  # Lance never does: after a power cut a row could else outlive the rows that it promises
         self._tables.upsert("videos", ["video_id"], accepted)
+        for new_rows in self._new_rows.values():
+            new_rows.forget(row.video_id for row in rows)
         return rejected
+
+    def _incomplete(self, rows: Sequence[VideoRow]) -> tuple[str, ...]:
+        """List the videos that do not have exactly the rows that they should.
+
+        What the new rows alone do not show to be complete is counted in the whole tables.
+        """
+        ids = [row.video_id for row in rows]
+        if self._new_rows:
+            held = {name: new_rows.counts(ids) for name, new_rows in self._new_rows.items()}
+            rows = [row for row in rows if not is_complete(row, held, self._vectors_table)]
+        if not rows:
+            return ()
+        held = counts_of(self._tables, self._vectors_table, [row.video_id for row in rows])
+        return tuple(row.video_id for row in rows if not is_complete(row, held, self._vectors_table))
 
     def discard(self, *video_ids: str) -> None:
         """Delete all rows of videos, complete or left over, and all that was added to them.
@@ -163,81 +184,3 @@ def _matrix(rows: Sequence[FrameLike], dim: int) -> pa.FixedSizeListArray:
     if vectors.shape[1] != dim:
         raise ValueError(f"vectors have {vectors.shape[1]} numbers, the space has {dim}")
     return pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Rows of a table by video."""
-
-    rows: Mapping[str, int]
-    distinct: Mapping[str, int]
-    """Number of rows if those with the same number count once; as `rows` where rows have no number."""
-
-
-def counts_of(tables: Tables, vectors_table: str, video_ids: Sequence[str] | None = None) -> dict[str, Counts]:
-    """Count the rows of these videos, or of all, in each table that ingest fills."""
-    where = [] if video_ids is None else [one_of("video_id", video_ids)]
-    return {name: count_rows(tables, name, where) for name in expected_rows(vectors_table)}
-
-
-def expected_rows(vectors_table: str) -> dict[str, str]:
-    """Map the tables that ingest fills to the column of `videos` that holds a video's number of rows there."""
-    return {"frames": "frames", vectors_table: "frames", "segments": "segments", "transcript": "transcript_lines"}
-
-
-def is_complete(row: VideoRow, held: Mapping[str, Counts], vectors_table: str) -> bool:
-    """Check that a video's rows are all there, once."""
-    return all(
-        held[name].rows.get(row.video_id, 0) == held[name].distinct.get(row.video_id, 0) == getattr(row, column)
-        for name, column in expected_rows(vectors_table).items()
-    )
-
-
-def count_rows(tables: Tables, name: str, where: Sequence[Filter] = ()) -> Counts:
-    """Count the rows of every video that match a filter, leaving out those that an optional stage added."""
-    positions: dict[str, int] = {}
-    parts = tables.batches(name, all_of([*where, *ingested_only(name)]), key_columns(name))
-    keys = [_keys(part, positions) for part in parts]
-    found = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    rows = _by_video(found, positions)
-    if name == "transcript":
-        return Counts(rows, rows)
-    once = found[np.diff(found, prepend=-1) > 0]  # np.unique takes ten times as long
-    return Counts(rows, _by_video(once, positions))
-
-
-def rows_by_video(tables: Tables, name: str) -> Counter[str]:
-    """Count the rows of all videos, duplicates included, in little memory."""
-    counted: Counter[str] = Counter()
-    for part in tables.batches(name, all_of(ingested_only(name)), ["video_id"]):
-        values = part.column("video_id").value_counts()
-        counted.update(dict(zip(values.field("values").to_pylist(), values.field("counts").to_pylist(), strict=True)))
-    return counted
-
-
-def key_columns(name: str) -> list[str]:
-    """List the columns that identify a row of this table; transcript lines have none but the video's id."""
-    numbers = {"segments": ["segment_no"], "transcript": []}
-    return ["video_id", *numbers.get(name, ["frame_no"])]
-
-
-def ingested_only(name: str) -> list[Filter]:
-    """Make the filter for rows that ingest itself writes into a table."""
-    return [other_than("source", source) for source in get_args(AddedSource)] if name == "transcript" else []
-
-
-def _keys(batch: pa.RecordBatch, positions: dict[str, int]) -> NDArray[np.int64]:
-    """Make one integer a row: its video's position in the upper bits, its number in the lower ones."""
-    ids, *numbers = (batch.column(name) for name in batch.schema.names)
-    ids = ids.dictionary_encode()
-    known = [positions.setdefault(video_id, len(positions)) for video_id in ids.dictionary.to_pylist()]
-    keys: NDArray[np.int64] = np.array(known, np.int64)[ids.indices.to_numpy()] << FRAME_NO_BITS
-    for column in numbers:
-        keys |= column.to_numpy()
-    return keys
-
-
-def _by_video(keys: NDArray[np.int64], positions: Iterable[str]) -> dict[str, int]:
-    names = list(positions)
-    counted = np.bincount(keys >> FRAME_NO_BITS, minlength=len(names))
-    return dict(zip(names, counted.tolist(), strict=True))

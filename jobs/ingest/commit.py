@@ -18,8 +18,12 @@ from pipeline.shot_detection import Segment, find_segments
 from pipeline.sources.fetch import FetchedVideo, Source
 from pipeline.subtitles import Line
 
-VIDEOS_AT_ONCE = 32
-LONGEST_WAIT_S = 3.0
+VIDEOS_AT_ONCE, MOST_AT_ONCE = 32, 256
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 1.0, 3.0
+"""A commit costs about the same for 256 videos as for 32, and every commit makes the next look at a table slower.
+
+So there is no more than one a second while fewer than 256 wait, and less often where fewer than 32 do.
+"""
 READING_STAGES = ("fetch", "open", "decode")
 """Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""
 
@@ -78,7 +82,7 @@ def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
 
 @dataclass
 class VideoCommitter:
-    """Collects the outcomes of sources and writes them, a few dozen videos a commit.
+    """Collects the outcomes of sources and writes them, dozens of videos a commit.
 
     A source that carries its stamp is known to the next run. `clock` gives seconds, as `time.monotonic`.
     """
@@ -117,8 +121,10 @@ class VideoCommitter:
     @property
     def is_due(self) -> bool:
         """True if enough waits to be written, or has waited long enough."""
-        waiting = len(self._videos) + len(self._sources) + len(self._failures)
-        return len(self._videos) >= VIDEOS_AT_ONCE or (waiting > 0 and self.clock() - self._flushed > LONGEST_WAIT_S)
+        videos, waited_s = len(self._videos), self.clock() - self._flushed
+        if videos >= VIDEOS_AT_ONCE:
+            return videos >= MOST_AT_ONCE or waited_s > SHORTEST_WAIT_S
+        return waited_s > LONGEST_WAIT_S and bool(videos or self._sources or self._failures)
 
     def flush(self) -> tuple[list[ReadVideo], list[ReadVideo]]:
         """Write all that waits; returns the videos that are complete now, and those that have to be read again."""

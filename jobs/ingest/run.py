@@ -6,10 +6,8 @@ import json
 import os
 import platform
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -21,12 +19,13 @@ from index.embedding.space import Fingerprint
 from index.library import Library
 from index.maintenance.sweep import sweep
 from index.rows import RunRow
-from index.store.indexes import DURING_RUN, refresh
+from index.store.indexes import refresh
 from index.store.leases import Lease
-from jobs.carry_towers import carry_or_note, print_notes
+from jobs.carry_towers import carry_or_note, offer_carried, print_notes
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
 from jobs.ingest.coordinator import Coordinator, RunLimits
+from jobs.ingest.index_refresh import refreshing_indexes
 from jobs.ingest.known_sources import complete_ids, new_sources
 from jobs.ingest.messages import Assignment, Executor
 from jobs.ingest.outcomes import IngestReport, Watch, summary, utilisation
@@ -39,7 +38,6 @@ from pipeline.sources.fetch import Source
 LEASE = "ingest"
 RUNNING = "running"
 MOST_LOCAL_WORKERS = 16
-REFRESH_EVERY_S = 600.0
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "pylance", "pyarrow")
 
 
@@ -72,6 +70,7 @@ def run_ingest(
         watches = [each for each in (served, models.watch, watch) if each is not None]
         library = Library.open_or_create(uri, library_settings(settings), models.fingerprint)
         with library.lease(LEASE, "kinodex ingest") as lease:
+            library.writer.note_rows()  # before the sweep, so that it misses none
             sweep(library)
             _close_broken_runs(library)
             print_notes(models.carry_towers(library.uri))
@@ -99,6 +98,7 @@ def _under_lease(
         sampling=config.sampling(models.fingerprint.preprocess, models.on_gpu),
         limits=_limits(config),
         frames_a_commit=config.frames_a_commit,
+        allow_playlists=config.allow_playlists,
     )
     report = IngestReport(
         run_id=secrets.token_hex(8),
@@ -111,7 +111,7 @@ def _under_lease(
     )
     library.ingest_log.add_run(_run_row(report, RUNNING))
     if new.sources:
-        with _refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
+        with refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
             work = WorkQueue(new.sources, new.sizes, config.bundle)
             limits = RunLimits(settings, 0 if config.fail_fast else config.max_failures)
             coordinator = Coordinator(library, lease, executor, work, complete, limits, watches)
@@ -135,27 +135,6 @@ def _with_numbers(report: IngestReport, coordinator: Coordinator, executor: Exec
         retried=coordinator.retried,
         fell_back=dict(coordinator.fell_back),
     )
-
-
-@contextmanager
-def _refreshing_indexes(uri: str) -> Iterator[None]:
-    """Keep indexes up to date beside a long run, so that videos that are shown already are quick to search.
-
-    An error there is raised at the end of the run: it loses no row.
-    """
-    over = threading.Event()
-
-    def keep_fresh() -> None:
-        while not over.wait(REFRESH_EVERY_S):
-            refresh(Library.open(uri).tables, DURING_RUN)
-
-    with ThreadPoolExecutor(1, "refresh") as pool:
-        refreshed = pool.submit(keep_fresh)
-        try:
-            yield
-        finally:
-            over.set()
-    refreshed.result()
 
 
 def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | None]:
@@ -190,7 +169,9 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
         return local_executor(assignment, workers, space.embed, space.device_type)
 
     def carry(uri: str) -> list[str]:
-        return carry_or_note(Library.open(uri), space.fingerprint, config.towers)
+        notes = carry_or_note(Library.open(uri), space.fingerprint, config.towers)
+        offer_carried(space, uri)
+        return notes
 
     with space.threads(max(cores // workers, 1)):  # every worker embeds for itself
         yield _Models(space.fingerprint, space.device_type == "cuda", start_workers, carry, lambda: space.arithmetic)

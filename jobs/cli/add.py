@@ -289,10 +289,9 @@ def add_rows(
     """Add a stage to videos with a progress bar, here or on Ray."""
     from contextlib import ExitStack
 
-    from rich.console import Console
-
     from jobs.annotate.run import add
     from jobs.console.add_progress import add_progress_bar
+    from jobs.console.output import error_console
 
     with ExitStack() as stack:
         executor = None
@@ -300,7 +299,7 @@ def add_rows(
             from jobs.annotate.ray_executor import ray_executor
 
             executor = stack.enter_context(ray_executor(sharing.workers, sharing.address))
-        watch = stack.enter_context(add_progress_bar(Console(stderr=True), stage.name))
+        watch = stack.enter_context(add_progress_bar(error_console(), stage.name))
         return add(library, stage, ids, watch, executor, again)
 
 
@@ -333,7 +332,7 @@ def report_json(report: AddReport) -> dict[str, Any]:
     from dataclasses import asdict
 
     counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
-    return {**asdict(report), **counts, "usage": asdict(report.usage)}
+    return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
 
 
 def show_report(report: AddReport) -> None:

@@ -105,15 +105,14 @@ def _run(
     into: _Into,
     as_json: bool,
 ) -> None:
-    from rich.console import Console
-
     from jobs.console.add_progress import add_progress_bar
+    from jobs.console.output import error_console
     from jobs.errors import OK, SOME_FAILED
     from jobs.text_import.run import import_text
 
     texts = _checked(list(read), into.duration_s)
     library = _library(into.uri, into.space)
-    with add_progress_bar(Console(stderr=True), kind) as watch:
+    with add_progress_bar(error_console(), kind) as watch:
         imported = import_text(library, kind, model, str(source.absolute()), texts, settings, into.replaces, watch)
     _show(imported, as_json)
     raise typer.Exit(SOME_FAILED if imported.report.failed else OK)

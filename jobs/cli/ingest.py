@@ -49,16 +49,15 @@ def ingest(
 
 
 def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> None:
-    from rich.console import Console
-
     from index.library import Library
     from jobs.console.ingest_progress import progress_bar
     from jobs.console.ingest_report import show_report
+    from jobs.console.output import error_console
     from jobs.errors import OK, SOME_FAILED
     from jobs.ingest.run import run_ingest
 
     _check_packages()
-    with progress_bar(Console(stderr=True)) as shown, interruptible(shown) as watch:
+    with progress_bar(error_console()) as shown, interruptible(shown) as watch:
         report = run_ingest(config, sources, library, watch)
     show_report(report, Library.open(library), as_json)
     raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)

@@ -14,15 +14,15 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same films and questions.")] = 0,
 ) -> None:
     """Write films of the sketch world (drawn by code, no network) and questions with known answers."""
-    from rich.console import Console
     from rich.progress import Progress
 
+    from jobs.console.output import error_console
     from jobs.errors import UsageError
     from jobs.synthetic.sample import sample as write
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory} already exists; give a new or an empty folder")
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=error_console(), transient=True) as bar:
         task = bar.add_task("drawing films", total=1.0)
         films = write(directory, hours, seed, on_progress=lambda part: bar.update(task, completed=part))
     for film in films:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
@@ -25,17 +24,21 @@ def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Wa
 
 @contextmanager
 def _bar(console: Console) -> Iterator[Watch]:
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TextColumn("{task.fields[text]}"))
+    columns = (_plain("{task.description}"), BarColumn(bar_width=16), _plain("{task.fields[text]}"))
     with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None, text="")
         began = time.monotonic()
 
         def draw(progress: Progress) -> None:
-            text = escape(progress_line(progress, time.monotonic() - began))
-            part, title = fraction_done(progress), escape(visible(progress.current[:24]))
-            bar.update(task, total=1.0, completed=part, description=title, text=text)
+            text, title = progress_line(progress, time.monotonic() - began), visible(progress.current[:24])
+            bar.update(task, total=1.0, completed=fraction_done(progress), description=title, text=text)
 
         yield draw
+
+
+def _plain(text_format: str) -> TextColumn:
+    """Make a column whose text is shown as it is: markup would take `[b]` and `:b:` out of a title."""
+    return TextColumn(text_format, markup=False)
 
 
 @contextmanager

@@ -87,10 +87,10 @@ def _show_run(run: RunRow, out: Console) -> None:
         _show_numbers(run.report, out)
         _show_named("settings", run.report.get("settings", {}), out)
         _show_named("versions", run.report.get("versions", {}), out)
-        if arithmetic := run.report.get("arithmetic"):
-            out.print(f"vectors made in {escape(arithmetic)}")
     else:
-        _show_named("report", run.report, out)
+        _show_named("report", {name: each for name, each in run.report.items() if name != "arithmetic"}, out)
+    if arithmetic := run.report.get("arithmetic"):
+        out.print(f"vectors made in {escape(arithmetic)}", soft_wrap=True)
 
 
 def _show_outcomes(outcomes: Sequence[SourceOutcome], out: Console) -> None:

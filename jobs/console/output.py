@@ -47,8 +47,13 @@ def counted(number: int, thing: str) -> str:
 
 def console() -> Console:
     """Standard output for people; wide where it is no terminal, so that a pipe gets whole lines."""
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=WIDE)
+    out = Console(highlight=False, emoji=False)  # else a title loses `:b:` to a picture
+    return out if out.is_terminal else Console(highlight=False, emoji=False, width=WIDE)
+
+
+def error_console(quiet: bool = False) -> Console:
+    """Standard error for people: progress, which a pipe does not get."""
+    return Console(stderr=True, quiet=quiet, emoji=False)
 
 
 def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Callable[[float], str]], None]:

@@ -98,14 +98,14 @@ def evaluate(
         KinodexError: the options make no sense, the library lacks the videos, or the model's endpoint is gone; results
             until then are kept in `out`.
     """
-    from rich.console import Console
+    from jobs.console.output import error_console
 
     choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True, anyway=anyway)
     specs = (agents,) if isinstance(agents, str) else agents
     systems = parse_systems(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
     request = RunRequest(benchmark, Path(annotations), systems, limit=limit, seed=seed)
     context = RunContext(str(library), choice, budget or Budget(), rules=rules)
-    console = Console(stderr=True, quiet=not verbose)
+    console = error_console(quiet=not verbose)
     run_plan(request, context, Workers(workers), Path(out), console, RunOptions(samples_for(REQUESTS)), page=page)
     report = report_run(Path(out))
     if page:

@@ -21,7 +21,7 @@ from index.embedding.load_tower import load_text_tower
 from index.library import Library
 from jobs.console.ingest_progress import progress_bar
 from jobs.console.ingest_report import show_report
-from jobs.console.output import clock, console, show_hits
+from jobs.console.output import clock, console, error_console, show_hits
 from jobs.console.tree_view import TreeView, show_answer
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.run import run_ingest
@@ -82,7 +82,7 @@ def _step(out: Console, number: int, command: str) -> None:
 
 
 def _make_library(films: Path, place: Path) -> Library:
-    with progress_bar(Console(stderr=True)) as watch:
+    with progress_bar(error_console()) as watch:
         report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place), watch)
     library = Library.open(str(place))
     show_report(report, library, as_json=False)

@@ -17,7 +17,6 @@ from pathlib import Path
 from statistics import fmean
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
@@ -158,10 +157,11 @@ def show_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S)
 
 @contextmanager
 def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), MofNCompleteColumn())
-    with Bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[text]}"), console=console, transient=True) as bar:
+    names, text = (TextColumn(each, markup=False) for each in ("{task.description}", "{task.fields[text]}"))
+    columns = (names, BarColumn(bar_width=16), MofNCompleteColumn(), TimeElapsedColumn(), text)
+    with Bar(*columns, console=console, transient=True) as bar:
         rows = {
-            name: bar.add_task(escape(name), total=total, completed=tally.done[name], start=False, text="")
+            name: bar.add_task(name, total=total, completed=tally.done[name], start=False, text="")
             for name, total in tally.total.items()
         }
         whole = bar.add_task("all", total=sum(tally.total.values()), completed=tally.done.total(), text="")

@@ -20,7 +20,7 @@ HALF = Progress(
     bytes_total=10_000,
     busy={"decode": 0.93, "embed": 0.4},
     bottleneck="decode",
-    current="a [bold] film",
+    current="a [bold] :b: film",
 )
 
 
@@ -56,5 +56,5 @@ def test_on_a_terminal_a_bar_that_goes_away() -> None:
     with progress_bar(Console(file=out, force_terminal=True, width=200, color_system=None)) as watch:
         watch(HALF)
     assert "1,200 of 4,000 videos" in out.getvalue()
-    assert "a [bold] film" in out.getvalue()
+    assert "a [bold] :b: film" in out.getvalue()
     assert out.getvalue().endswith("\x1b[2K")

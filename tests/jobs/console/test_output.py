@@ -13,8 +13,10 @@ from rich.console import Console
 from index.library import Library
 from jobs.console.output import (
     clock,
+    console,
     counted,
     duration,
+    error_console,
     plain_table,
     print_every,
     print_json,
@@ -104,3 +106,17 @@ def test_frames_are_files_named_by_video_and_time(
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="give --out a folder"):
         show_frames(row, [], tmp_path / "file", as_json=False)
+
+
+def test_what_looks_like_an_emoji_code_stays_text(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Vitamin :b: would become a picture of a B."""
+    library = make_library(tmp_path / "library", {"Vitamin :b: :cat:.mp4": ["a red kite"]})
+    show_library(library, None, as_json=False)
+    assert "Vitamin :b: :cat:" in capsys.readouterr().out
+    console().print(":b:", markup=False)
+    error_console().print(":b:")
+    assert capsys.readouterr() == (":b:\n", ":b:\n")
+    made = {path.name for path in (root / "jobs").rglob("*.py") if "Console(" in path.read_text()}
+    assert made <= {"output.py", "evaluation.py"}, "other consoles of rich turn :b: into a picture"

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from jobs.bench.random_tokenizer import write_random_tokenizer
 from jobs.errors import UsageError
 
 SHORT_S, LONG_TIMES = 60, 10
@@ -48,8 +49,8 @@ def make_films(path: Path, folder: Path, short_s: int = SHORT_S) -> list[Path]:
 def make_random_space(directory: Path, model: str) -> str:
     """Write an open_clip model with random weights to a folder; returns the name of the space.
 
-    It is as fast as a trained one, and useless for a search. Raises UsageError if open_clip has no architecture of
-    that name.
+    It is as fast as a trained one, and useless for a search. Where the architecture takes a tokenizer from a hub, it
+    comes with one of made-up words. Raises UsageError if open_clip has no architecture of that name.
     """
     import torch
 
@@ -69,6 +70,8 @@ def make_random_space(directory: Path, model: str) -> str:
     text = json.dumps({"model_cfg": config, "preprocess_cfg": created.visual.preprocess_cfg}, indent=2)
     (directory / "open_clip_config.json").write_text(text, encoding="utf-8")
     save_model(created, str(directory / "open_clip_model.safetensors"))
+    if config["text_cfg"].get("hf_tokenizer_name"):
+        write_random_tokenizer(directory, int(config["text_cfg"]["vocab_size"]))
     return f"local-dir:{directory}"
 
 

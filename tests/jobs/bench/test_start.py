@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from jobs.bench.start import Checkout, StartCommand, StartFigures, commands, measure, run_once, table
+from index.library import Library
+from jobs.bench.start import (
+    Checkout,
+    StartCommand,
+    StartFigures,
+    bench_start,
+    commands,
+    measure,
+    prepare,
+    run_once,
+    table,
+)
 from jobs.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
@@ -78,3 +91,22 @@ def test_table_has_a_ratio_only_beside_another_checkout() -> None:
         "|---|---|---|---|---|",
         "| `kinodex info` | 2.00 s, 240 MB | 0.50 s, 120 MB | 0.25 | 0.7 s, 300 MB |",
     ]
+
+
+@pytest.mark.slow
+def test_every_command_is_measured_on_a_library_that_is_made_where_it_is_missing(
+    films: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The films are there already, and used."""
+    shutil.copytree(films, tmp_path / "films")
+    space = f"local-dir:{tiny_model('space')}"
+    lines: list[str] = []
+    figures = bench_start(tmp_path, [space], 1, lines.append)
+    made = Library.open(prepare(tmp_path, space))
+    assert (len(made.videos()), made.fingerprint.name, len(made.ingest_log.runs())) == (3, space, 1)
+    listed = commands({space: ""}, tmp_path)
+    assert [each.name for each in figures] == [each.name for each in listed]
+    assert [each.goal_s for each in figures] == [each.goal_s for each in listed]
+    assert [line.rpartition(": ")[0] for line in lines] == [each.name for each in listed]
+    assert all(each.peak_mb > 20 and each.beside_cpu_s is None for each in figures)
+    assert all(each.cpu_s > 0 for each in figures if not each.name.startswith("first search"))

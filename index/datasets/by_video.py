@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,8 @@ from index.datasets.row_keys import row_keys, vectors_of
 from index.errors import LibraryError
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
-from index.store.filters import MAX_VALUES_PER_FILTER, Filter, at_least, below, one_of
-from index.videos.visibility import space_scope
+from index.store.filters import MAX_VALUES_PER_FILTER, Filter, at_least, below, chunked, one_of
+from index.videos.visibility import complete_videos, space_scope
 
 Group = tuple[list[VideoRow], Filter, int]
 """Videos, a filter for some of their frames, and how many these are."""
@@ -30,17 +31,23 @@ def frames_by_video(
     """
     scope = space_scope(reader.tables, reader.visible, reader.fingerprint, space)
     choice = choose(columns, scope.table)
-    if choice.vectors:
-        scope.check(ids)
-    videos = reader.visible.videos(ids)
-    gone = next((video_id for video_id in ids if video_id not in videos), None)
-    if gone is not None:
-        raise LibraryError(f"video {gone} is not in {reader.uri} any more: it was removed meanwhile; begin again")
-    for group in _groups(reader, choice, [videos[video_id] for video_id in ids], batch_rows):
+    videos: Iterator[VideoRow] = chain.from_iterable(_looked_up(reader, part) for part in chunked(ids))
+    for group in _groups(reader, choice, videos, batch_rows):
+        if choice.vectors:
+            scope.check([video.video_id for video in group[0]])
         yield _read(reader, choice, group)
 
 
-def _groups(reader: LibraryReader, choice: Choice, videos: Sequence[VideoRow], batch_rows: int) -> Iterator[Group]:
+def _looked_up(reader: LibraryReader, ids: Sequence[str]) -> list[VideoRow]:
+    """Read the rows of these videos, which a cache would keep for good."""
+    videos = complete_videos(reader.tables, ids)
+    gone = next((video_id for video_id in ids if video_id not in videos), None)
+    if gone is not None:
+        raise LibraryError(f"video {gone} is not in {reader.uri} any more: it was removed meanwhile; begin again")
+    return [videos[video_id] for video_id in ids]
+
+
+def _groups(reader: LibraryReader, choice: Choice, videos: Iterable[VideoRow], batch_rows: int) -> Iterator[Group]:
     """Put short videos together, and cut long ones."""
     short: list[VideoRow] = []
     for video in videos:

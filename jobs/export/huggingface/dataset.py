@@ -1,0 +1,194 @@
+"""Write the frames of a library as a folder of Parquet files and a card, in little memory, and on after a kill."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from index.datasets.by_video import frames_by_video
+from index.embedding.fingerprint import Fingerprint
+from index.library import Library
+from index.store.filters import equal
+from jobs.errors import UsageError
+from jobs.export.huggingface.card import CardFacts, card_text
+from jobs.export.huggingface.features import (
+    PLAIN,
+    Precision,
+    columns_read,
+    parquet_schema,
+    to_parquet_rows,
+)
+from jobs.export.target_folder import Target, target_folder
+from jobs.open_library import find_filled_space
+
+ROWS_PER_GROUP = 100
+"""Rows of a row group: what a reader of one row has to read, 2 MB of pictures."""
+CARD, DATA = "README.md", "data"
+
+
+@dataclass(frozen=True, slots=True)
+class HfSettings:
+    """Settings of an export."""
+
+    vectors: Precision = "float16"
+    shard_frames: int = 10_000
+    """A file holds whole videos of together at most so many frames, or one longer video."""
+    split: str = "train"
+
+    def __post_init__(self) -> None:
+        if self.shard_frames < 1:
+            raise UsageError(f"got {self.shard_frames} frames a file; give 1 or more")
+        if not self.split.replace("_", "").isalnum() or not self.split.isascii():
+            raise UsageError(f"got split {self.split!r}; give a name of letters, digits and _, such as train")
+
+
+class HfReport(NamedTuple):
+    """Result of an export."""
+
+    videos: int
+    frames: int
+    files: int
+    stored_bytes: int
+    files_before: int
+    """Files that an earlier run had written."""
+
+
+def export_hf(
+    library: Library,
+    folder: Path,
+    settings: HfSettings,
+    videos: Sequence[str] = (),
+    space: str | None = None,
+    on_file: Callable[[int, int], None] = lambda done, total: None,
+) -> HfReport:
+    """Export the frames of these videos, or of all; `on_file` gets how many files are written, and of how many.
+
+    Raises UsageError for a folder that is not empty, and for videos without frames; UnknownVideo, SpaceMismatch, and
+    LibraryError if a video is removed meanwhile.
+    """
+    chosen = _chosen(library, videos)
+    if not chosen:
+        raise UsageError(f"{library.uri} has no frames to export; `kinodex ingest` brings some")
+    fingerprint = library.space(space)
+    if settings.vectors != "none" and fingerprint.digest != library.fingerprint.digest:
+        find_filled_space(library, space, library.videos_named(videos) if videos else library.videos())
+    known = {
+        **asdict(settings),
+        "library": hashlib.sha256(library.uri.encode()).hexdigest(),
+        "space": fingerprint.digest,
+        "videos": sorted(videos),
+    }
+    with target_folder(folder, known, lambda: {"files": plan_files(chosen, settings.shard_frames)}) as target:
+        files = target.plan["files"]
+        names = [f"{DATA}/{settings.split}-{n:05d}-of-{len(files):05d}.parquet" for n in range(len(files))]
+        before = sum(map(target.has, names))
+        schema = parquet_schema(settings.vectors, fingerprint.dim)
+        for number, (name, ids) in enumerate(zip(names, files, strict=True)):
+            if not target.has(name):
+                _write_file(library, target, name, ids, schema, settings, fingerprint)
+            on_file(number + 1, len(files))
+        return _finish(library, target, names, settings, fingerprint)._replace(files_before=before)
+
+
+def _chosen(library: Library, videos: Sequence[str]) -> list[tuple[str, int]]:
+    """List ids and numbers of frames of these videos, or of all, by title; without their other columns."""
+    if videos:
+        rows = sorted(library.videos_named(videos), key=lambda row: (row.title, row.video_id))
+        return [(row.video_id, row.frames) for row in rows if row.frames]
+    table = library.tables.rows("videos", equal("state", "complete"), ["video_id", "title", "frames"])
+    table = table.sort_by([("title", "ascending"), ("video_id", "ascending")])
+    held = zip(table["video_id"].to_pylist(), table["frames"].to_pylist(), strict=True)
+    return [(video_id, frames) for video_id, frames in held if frames]
+
+
+def plan_files(videos: Sequence[tuple[str, int]], most_frames: int) -> list[list[str]]:
+    """Divide videos, ids with their numbers of frames, in their order into the ids of each file."""
+    files: list[list[str]] = []
+    held = 0
+    for video_id, frames in videos:
+        if not files or held + frames > most_frames:
+            files.append([])
+            held = 0
+        files[-1].append(video_id)
+        held += frames
+    return files
+
+
+def _write_file(
+    library: Library,
+    target: Target,
+    name: str,
+    ids: Sequence[str],
+    schema: pa.Schema,
+    settings: HfSettings,
+    fingerprint: Fingerprint,
+) -> None:
+    tables = frames_by_video(library, columns_read(settings.vectors), ids, fingerprint.digest)
+    # JPEGs and vectors do not get smaller.
+    packed = dict.fromkeys([*PLAIN, "image.path"], "zstd") | {"image.bytes": "none", "vector.list.element": "none"}
+
+    def fill(path: Path) -> None:
+        with pq.ParquetWriter(path, schema, compression=packed) as writer:
+            for group in _groups(tables):
+                writer.write_table(to_parquet_rows(group, schema))
+
+    target.write(name, fill)
+
+
+def _groups(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Cut tables into row groups, which may go across them."""
+    rest: pa.Table | None = None
+    for table in tables:
+        rest = table if rest is None else pa.concat_tables([rest, table])
+        while rest.num_rows >= ROWS_PER_GROUP:
+            yield rest.slice(0, ROWS_PER_GROUP)
+            rest = rest.slice(ROWS_PER_GROUP)
+    if rest is not None and rest.num_rows:
+        yield rest
+
+
+def _finish(
+    library: Library, target: Target, names: Sequence[str], settings: HfSettings, fingerprint: Fingerprint
+) -> HfReport:
+    """Write the card, the last thing, and move all to its place."""
+    place = target.work if (target.work / DATA).exists() else target.folder
+    paths = [place / name for name in names]
+    facts = [pq.read_metadata(path) for path in paths]
+    report = HfReport(
+        videos=sum(map(len, target.plan["files"])),
+        frames=sum(each.num_rows for each in facts),
+        files=len(names),
+        stored_bytes=sum(path.stat().st_size for path in paths),
+        files_before=0,
+    )
+    unpacked = sum(each.row_group(n).total_byte_size for each in facts for n in range(each.num_row_groups))
+    about = CardFacts(
+        name=target.folder.absolute().name,
+        split=settings.split,
+        vectors=settings.vectors,
+        space=fingerprint.name,
+        dim=fingerprint.dim,
+        sample_fps=_sample_fps(library.settings),
+        videos=report.videos,
+        frames=report.frames,
+        stored_bytes=report.stored_bytes,
+        unpacked_bytes=unpacked,
+    )
+    target.write(CARD, lambda path: _write_text(path, card_text(about)))
+    target.finish(DATA, CARD)
+    return report
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _sample_fps(settings: Mapping[str, Any]) -> float | None:
+    fps = settings.get("fps")
+    return None if fps is None else float(fps)

@@ -31,6 +31,7 @@ VARIANTS: tuple[Variant, ...] = (
     BLIND,
     CHANCE,
 )
+OWN = f"give one of your own as {FORMS}"
 
 
 def find_variant(agent: str | Variant, source: str | None = None) -> Variant:
@@ -40,18 +41,21 @@ def find_variant(agent: str | Variant, source: str | None = None) -> Variant:
     """
     if isinstance(agent, Variant):
         return _distinct(agent, agent.name)
-    return _distinct(_plugin(agent, source), agent) if is_plugin(agent) else variant_named(agent)
+    return _distinct(_plugin(agent, source), agent) if is_plugin(agent) else variant_named(agent, advice=OWN)
 
 
-def variant_named(name: str) -> Variant:
-    """Find an agent of this project by its name, never a plugin; raises `UnknownAgent` with the nearest name."""
+def variant_named(name: str, advice: str = "choose one of these") -> Variant:
+    """Find an agent of this project by its name, never a plugin; raises `UnknownAgent` with the nearest name.
+
+    `advice` ends its message: what else can be named, where a file of one's own can.
+    """
     found = next((each for each in VARIANTS if each.name == name), None)
     if found is None:
         names = [each.name for each in VARIANTS]
         near = difflib.get_close_matches(name, names, n=1)
         offer = f"did you mean {near[0]!r}? " if near else ""
         raise UnknownAgent(
-            f"there is no agent {name!r}; {offer}the agents are {', '.join(names)}; give one of your own as {FORMS}"
+            f"there is no agent {name!r}; {offer}the agents are {', '.join(names)}; {advice}"
         )
     return found
 

@@ -121,7 +121,7 @@ class Coordinator:
         self._work, self._complete, self._limits = work, complete, limits
         self._committer = VideoCommitter(library, clock)
         self._videos: dict[str, _VideoInProgress] = {}
-        self._failed: dict[str, tuple[str, str, str]] = {}
+        self._failed: dict[str, ChunkFailed] = {}
         """Stage, class and message of the videos that failed."""
         self._losses: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
@@ -237,7 +237,7 @@ class Coordinator:
         if video_id in self._videos:
             self._videos[video_id].duplicates.append(fetched)
         elif video_id in self._failed:
-            self._committer.fail(fetched.source, *self._failed[video_id])
+            self._fail_source(fetched.source, self._failed[video_id])
         else:
             self._committer.already_there(fetched)
         self._forget(fetched)
@@ -312,12 +312,18 @@ class Coordinator:
         self._work.add(Read((Chunk(video.fetched),), may_split=False))
 
     def _fail(self, video: _VideoInProgress, failure: ChunkFailed) -> None:
-        reason = failure.stage, failure.error_class, failure.message
         for fetched in (video.fetched, *video.duplicates):
-            self._committer.fail(fetched.source, *reason)
-        self._failed[video.fetched.video_id] = reason
+            self._fail_source(fetched.source, failure)
+        self._failed[video.fetched.video_id] = failure
         del self._videos[video.fetched.video_id]
         self._forget(video.fetched)
+
+    def _fail_source(self, source: Source, failure: ChunkFailed) -> None:
+        """Write the failure of a source; its message names this one, whichever with the same bytes was read."""
+        name, message = failure.chunk.video.source.uri, failure.message
+        if message.startswith(f"{name}:"):
+            message = source.uri + message.removeprefix(name)
+        self._committer.fail(source, failure.stage, failure.error_class, message)
 
     def _retry_sources(self, task: Identify) -> None:
         for source in task.sources:

@@ -10,9 +10,9 @@ import pytest
 
 from index.library import Library
 from jobs.ingest.chunk_writer import discard
-from jobs.ingest.coordinator import LOSSES, Coordinator, RunLimits
+from jobs.ingest.coordinator import CHANGES, LOSSES, Coordinator, RunLimits
 from jobs.ingest.known_sources import IdSet
-from jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Read, WorkDone
+from jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Identify, Read, WorkDone
 from jobs.ingest.work_queue import WorkQueue
 from jobs.ingest.worker import LocalExecutor, Worker
 from pipeline.errors import DecoderDied
@@ -105,6 +105,9 @@ def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few:
     assert len(lost) == LOSSES
     classes = {Path(each.uri).name: each.error_class for each in coordinator.outcomes}
     assert classes["film-000.mp4"] == classes["again-000.mp4"] == "WorkerLost"
+    failures = {each.uri: each.message for each in library.ingest_log.failures()}
+    assert {Path(uri).name for uri in failures} == {"film-000.mp4", "again-000.mp4"}
+    assert all(message.startswith(f"{uri}: the worker") for uri, message in failures.items())
     assert len(library.videos()) == 1
 
 
@@ -160,3 +163,50 @@ def test_rows_that_are_missing_when_they_are_counted_are_read_again(
     library, coordinator = run(few, tmp_path / "library", drop_rows_once)
     assert coordinator.retried == len(dropped) == 1
     assert contents(library) == contents(undisturbed)
+
+
+def is_identification_of(finished: FinishedTask, name: str) -> bool:
+    return isinstance(finished.task, Identify) and any(each.uri.endswith(name) for each in finished.task.sources)
+
+
+def test_a_file_that_is_swapped_between_hash_and_decoding_is_identified_again(
+    few: Path, corpus: Path, tmp_path: Path
+) -> None:
+    """The other file keeps the id, for it still has those bytes; the rows are as if none had ever changed."""
+    films = shutil.copytree(few, tmp_path / "films")
+    swapped: list[FinishedTask] = []
+
+    def swap_once(library: Library, finished: FinishedTask) -> FinishedTask:
+        if not swapped and is_identification_of(finished, "again-000.mp4"):
+            swapped.append(finished)
+            shutil.copy(corpus / "film-002.mp4", films / "new")
+            (films / "new").replace(films / "again-000.mp4")
+        return finished
+
+    library, coordinator = run(films, tmp_path / "library", swap_once)
+    assert swapped
+    calm, _ = run(films, tmp_path / "calm")
+    assert len(library.videos()) == 3
+    assert contents(library) == contents(calm)
+    assert [each.state for each in coordinator.outcomes] == ["indexed"] * 3
+
+
+def test_a_file_that_changes_each_time_is_left_to_the_next_run(few: Path, tmp_path: Path) -> None:
+    films = shutil.copytree(few, tmp_path / "films")
+    changing = films / "film-001.mp4"
+    changes: list[FinishedTask] = []
+
+    def append_each_time(library: Library, finished: FinishedTask) -> FinishedTask:
+        if is_identification_of(finished, changing.name):
+            changes.append(finished)
+            with changing.open("ab") as file:
+                file.write(b"\0")
+        return finished
+
+    library, _ = run(films, tmp_path / "library", append_each_time)
+    assert len(changes) == CHANGES
+    (failure,) = library.ingest_log.failures()
+    assert (failure.uri, failure.stage, failure.error_class) == (str(changing), "fetch", "SourceChanged")
+    assert len(library.videos()) == 1
+    assert str(changing) not in library.ingest_log.sources(), "a known failure would not be tried again"
+    assert library.tables.rows("frames").num_rows == library.videos()[0].frames

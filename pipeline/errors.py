@@ -5,7 +5,8 @@
     │   ├── SourceMissing          nothing is there
     │   ├── SourceForbidden        something is there, reading it is not allowed
     │   ├── SourceUnreachable      it cannot be reached now, or not from here
-    │   └── SourceChanged          somebody wrote to it while it was read
+    │   ├── SourceChanged          somebody wrote to it while it was read
+    │   └── PlaylistRefused        it shows what other files hold, and nobody allowed that
     ├── VideoError             the bytes are no usable video
     │   ├── EmptyFile              no bytes at all                   stage "open"
     │   ├── NotAVideo              no container that can be read     stage "open"
@@ -60,6 +61,10 @@ class SourceUnreachable(SourceError):
 
 class SourceChanged(SourceError):
     """A source whose bytes changed between its identification and the end of its decoding."""
+
+
+class PlaylistRefused(SourceError):
+    """A playlist that nobody allowed, or that names what a playlist may never name."""
 
 
 class VideoError(PipelineError):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.cue_text import ass_text, split_voices, srt_voices
-from pipeline.decoding.video_stream import OPEN_OPTIONS, VideoMetadata
+from pipeline.decoding.video_stream import VideoMetadata, open_options
 from pipeline.errors import SourceError, SubtitleError
+from pipeline.playlists import PLAYLIST_DEMUXERS
 from pipeline.sources.discover import sidecar_language
 from pipeline.sources.fetch import Source, local_copy
 from pipeline.subtitle_formats import parse_cues
@@ -41,7 +42,10 @@ class Line:
 
 
 def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple[list[Line], list[str]]:
-    """Read all lines of a video in order of time, each once, and one message for each unreadable file or track."""
+    """Read all lines of a video in order of time, each once, and one message for each unreadable file or track.
+
+    Of a playlist, only the files beside it are read.
+    """
     lines: set[Line] = set()
     errors: list[str] = []
     for uri in source.sidecars:
@@ -50,7 +54,8 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
         except (SubtitleError, SourceError) as error:
             errors.append(str(error))
     try:
-        lines.update(embedded_lines(path, source.uri))
+        if metadata.container not in PLAYLIST_DEMUXERS:
+            lines.update(embedded_lines(path, source.uri))
     except SubtitleError as error:
         errors.append(str(error))
     return sorted(lines, key=lambda line: (line.start_s, line.end_s, line.language or "", line.text)), errors
@@ -96,7 +101,7 @@ def embedded_lines(path: Path, name: str) -> list[Line]:
     lines: list[Line] = []
     size_bytes = 0
     try:
-        with av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace") as file:
+        with av.open(f"file:{path}", container_options=open_options(), metadata_errors="replace") as file:
             tracks = [stream for stream in file.streams if _is_text(stream)]
             for stream in file.streams:
                 stream.discard = Discard.default if stream in tracks else Discard.all

@@ -43,7 +43,7 @@ class Speech:
 
         recogniser = _recogniser(self.model, self.device, self.language, self.batch)
         with _source_of(library, video) as found:
-            rows = list(recogniser.transcribe(sound_windows(Path(found.path), video.uri)))
+            rows = list(recogniser.transcribe(sound_windows(Path(found.path), video.uri, found.is_playlist)))
             check_unchanged(found)
         return StageRows(rows, len(rows))
 
@@ -66,7 +66,7 @@ def _source_of(library: Library, video: VideoRow) -> Iterator[FetchedVideo]:
 
 
 def _fetched(uri: str, video: VideoRow, folder: Path) -> FetchedVideo:
-    found = identify(Source(uri, video.title), folder)
+    found = identify(Source(uri, video.title), folder, allow_playlists=True)
     if found.video_id != video.video_id:
         raise SourceMissing(f"{uri}: holds another video by now; put the old one back, or ingest the new one")
     return found

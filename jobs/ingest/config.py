@@ -127,6 +127,9 @@ class IngestConfig(BaseModel):
     check_content: Annotated[bool, Flag("Read known sources again, though size and time of change are as before.")] = (
         Field(default=False, description="read known sources again though they look unchanged")
     )
+    allow_playlists: Annotated[
+        bool, Flag("Read playlists (.m3u8, ffconcat) that name files in their own folder or below, too.")
+    ] = Field(default=False, description="read playlists of files in their own folder or below")
     metrics_port: Annotated[
         int | None, Flag("Serve metrics for Prometheus here while this runs. Default: not at all.")
     ] = Field(default=None, ge=1, le=65535, description="port where this process serves metrics to Prometheus")

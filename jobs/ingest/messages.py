@@ -25,6 +25,7 @@ class Assignment:
     sampling: SamplingSettings
     limits: SandboxLimits
     frames_a_commit: int
+    allow_playlists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

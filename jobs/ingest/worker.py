@@ -82,7 +82,7 @@ class Worker:
         found: list[FetchedVideo | SourceFailed] = []
         for source in sources:
             try:
-                found.append(identify(source, self._folder))
+                found.append(identify(source, self._folder, self._assignment.allow_playlists))
             except PipelineError as error:
                 found.append(SourceFailed(source, error.stage, type(error).__name__, str(error)))
         return IdentifyDone(tuple(found), {"fetch": time.monotonic() - began})
@@ -174,8 +174,9 @@ class Worker:
         return Chunk(found, chunk.span, chunk.of, chunk.index)
 
     def _spans(self, chunk: Chunk, sharers: int) -> tuple[Span, ...]:
-        sampling = self._assignment.sampling
-        if chunk.span is not None or sampling.cut_s <= 0 or chunk.video.size_bytes < SPLIT_FROM_BYTES:
+        video, sampling = chunk.video, self._assignment.sampling
+        may_split = chunk.span is None and sampling.cut_s > 0 and not video.is_playlist
+        if not may_split or video.size_bytes < SPLIT_FROM_BYTES:
             return ()
         return self._sampler.split(chunk, replace(sampling, sharers=sharers))
 

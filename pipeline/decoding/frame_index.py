@@ -13,6 +13,7 @@ from pipeline.decoding.base import PickError, Span
 from pipeline.decoding.packet_plan import plan_samples
 from pipeline.decoding.pyav_reader import PyavReader
 from pipeline.decoding.video_stream import VideoMetadata
+from pipeline.playlists import PLAYLIST_DEMUXERS
 
 BATCH_BYTES = 64_000_000
 BATCH_FRAMES = 16
@@ -87,6 +88,8 @@ def index_frames(exact: PyavReader, fps: float, span: Span | None) -> FrameIndex
 
 def reason_unfit(decoder: str, metadata: VideoMetadata) -> str | None:
     """Give the reason why a decoder other than PyAV must not read such a stream, or would show it unlike a player."""
+    if metadata.container in PLAYLIST_DEMUXERS:
+        return "a playlist: it may name other files to this decoder than to PyAV"
     if decoder == "decord" and metadata.container == "mpegts":
         return "it may hang or take gigabytes on a transport stream"
     if metadata.interlaced:

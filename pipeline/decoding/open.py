@@ -20,19 +20,23 @@ DECODERS = ("pyav", "decord", "torchcodec", "nvdec")
 
 
 @contextmanager
-def open_video(path: Path, name: str | None = None, *, decoder: str = "pyav") -> Iterator[VideoReader]:
+def open_video(
+    path: Path, name: str | None = None, *, decoder: str = "pyav", playlist: bool = False
+) -> Iterator[VideoReader]:
     """Open `path` for one pass over its frames; messages call it `name`.
 
     Args:
         decoder: one of `DECODERS`, or "auto".
+        playlist: allow a playlist; its members are to be checked before (`pipeline.playlists.playlist_members`).
 
     Raises:
         ValueError: no such decoder.
         VideoError: there is nothing to decode in it; see `pipeline.errors`.
         SourceMissing, SourceForbidden: the file cannot be read.
+        PlaylistRefused: it is a playlist, and that is not allowed.
     """
     chosen = choose_decoder(decoder)
-    exact = PyavReader(path, name or path.name)
+    exact = PyavReader(path, name or path.name, playlist)
     video: VideoReader = exact if chosen == "pyav" else IndexedReader(exact, chosen)
     try:
         yield video

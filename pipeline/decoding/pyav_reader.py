@@ -46,8 +46,8 @@ class PyavReader:
 
     fell_back: str | None = None
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: Path, name: str, playlist: bool = False) -> None:
+        self.path, self.name, self._playlist = path, name, playlist
         self.decoder, self.decode_errors = "pyav", 0
         with self.open_stream() as (container, stream), closing(self._all_frames(container, stream)) as frames:
             first = next(monotonic_frames(frames, stream), None)
@@ -68,7 +68,7 @@ class PyavReader:
     @contextmanager
     def open_stream(self) -> Iterator[tuple[InputContainer, VideoStream]]:
         """Open the file and choose its video stream."""
-        with open_container(self.path, self.name) as container:
+        with open_container(self.path, self.name, self._playlist) as container:
             stream = choose_stream(container, self.name)
             stream.codec_context.thread_count = 1  # the other cores embed, or decode other videos
             yield container, stream

@@ -17,6 +17,7 @@ import math
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,14 +30,15 @@ from pipeline.errors import (
     SourceMissing,
 )
 from pipeline.images.convert import display_size, rotation_deg
+from pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
 
 if TYPE_CHECKING:
     from av import VideoFrame
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-# Only local bytes, whatever a playlist inside them names; and no presentation times that the demuxer guesses
-# where the file has none (for AVI with B-frames it guesses wrong).
+# Only local bytes, whatever the file names; and no presentation times that the demuxer guesses where it has none (for
+# AVI with B-frames it guesses wrong).
 OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
 # FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
 NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
@@ -70,11 +72,12 @@ class VideoMetadata:
     has_audio: bool
 
 
-def open_container(path: Path, name: str) -> InputContainer:
-    """Open a local file for demuxing.
+def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
+    """Open a local file for demuxing; `playlist` allows one whose members were identified with it.
 
     Raises:
         SourceMissing, SourceForbidden: it cannot be read.
+        PlaylistRefused: it shows what other files hold.
         EmptyFile, NotAVideo: it holds no video container.
     """
     import av
@@ -84,7 +87,9 @@ def open_container(path: Path, name: str) -> InputContainer:
             raise SourceMissing(f"{name}: no such file; check the path")
         if path.stat().st_size == 0:
             raise EmptyFile(f"{name}: the file is empty (0 bytes); copy or download it again")
-        container = av.open(f"file:{path}", container_options=OPEN_OPTIONS, metadata_errors="replace")
+        if not playlist and (kind := playlist_kind(path)):
+            raise refusal(name, kind)
+        container = av.open(f"file:{path}", container_options=open_options(playlist), metadata_errors="replace")
     except PermissionError as error:
         raise SourceForbidden(f"{name}: reading is not permitted; ask for the right to read it") from error
     except av.FFmpegError as error:
@@ -97,6 +102,18 @@ def open_container(path: Path, name: str) -> InputContainer:
         container.close()
         raise NotAVideo(f"{name}: looks like {kind}, text or a still picture, not a video; give a media file")
     return container
+
+
+@lru_cache
+def open_options(playlist: bool = False) -> dict[str, str]:
+    """Return FFmpeg's options for opening a local file: no demuxer that opens others, unless `playlist` allows some.
+
+    FFmpeg compares the demuxer that it chose with the list before it reads anything more.
+    """
+    import av
+
+    left_out = DEVICES | REFERRING_DEMUXERS - (PLAYLIST_DEMUXERS if playlist else frozenset())
+    return OPEN_OPTIONS | {"format_whitelist": ",".join(sorted(av.formats_available - left_out))}
 
 
 def choose_stream(container: InputContainer, name: str) -> VideoStream:

@@ -43,7 +43,7 @@ class Sound:
         return self.start_s + len(self.samples) / RATE_HZ
 
 
-def sound_windows(path: Path, name: str) -> Iterator[Sound]:
+def sound_windows(path: Path, name: str, playlist: bool = False) -> Iterator[Sound]:
     """Yield the sound of a local file in windows of at most `WINDOW_S`, in order; none where it has no sound track.
 
     A window ends where its last third is quietest, so that few words are cut in two (as Bain et al. 2023, WhisperX,
@@ -53,7 +53,7 @@ def sound_windows(path: Path, name: str) -> Iterator[Sound]:
         SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened.
         SoundError: there is a sound track, and nothing of it decodes.
     """
-    with open_container(path, name) as container:
+    with open_container(path, name, playlist) as container:
         stream = _choose_track(container)
         if stream is None:
             return

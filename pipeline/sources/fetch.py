@@ -10,16 +10,18 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from pipeline.errors import SourceChanged, SourceError, SourceForbidden, SourceMissing, SourceUnreachable
+from pipeline.playlists import playlist_kind, playlist_members, refusal
 from pipeline.sources.file_state import FileState, differ_by_inode_alone, file_state
 
 if TYPE_CHECKING:
@@ -60,53 +62,87 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FetchedVideo:
-    """A source with its bytes in a local file at `path`, and the state in which that was when it was identified."""
+    """A source with its bytes in a local file at `path`.
+
+    `states` are those in which the file, and after it the members of a playlist, were when they were identified.
+    """
 
     source: Source
     path: str
     video_id: str
     size_bytes: int
-    state: FileState | None = None
+    states: tuple[FileState, ...] = ()
+
+    @property
+    def is_playlist(self) -> bool:
+        """True if other files hold what the one at `path` shows."""
+        return len(self.states) > 1
 
 
-def identify(source: Source, folder: Path) -> FetchedVideo:
+def identify(source: Source, folder: Path, allow_playlists: bool = False) -> FetchedVideo:
     """Identify a source by its bytes; a remote one is first fetched to a file of its own in `folder`.
 
-    The stamp of a local source is that of the bytes which were read, even if a listing saw earlier ones.
+    A playlist is identified by its bytes and those of its members, where it is allowed. The stamp of a local source is
+    that of the bytes which were read, even if a listing saw earlier ones; a playlist has none, for its members change
+    without it.
 
     Raises:
         SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read; nothing is left in `folder`.
         SourceChanged: somebody writes to the file.
+        PlaylistRefused: it is a playlist that is not allowed, that lies elsewhere, or as `playlist_members`.
     """
-    remote = is_remote(source.uri)
-    path = _fetch(source.uri, folder) if remote else local_file(source.uri)
-    state = attempt(source.uri, lambda: file_state(path))
-    video_id = attempt(source.uri, lambda: content_id(path))
-    if not remote:
-        source = replace(source, stamp=_local_stamp(state.size_bytes, state.mtime_ns))
-    video = FetchedVideo(source, str(path), video_id, state.size_bytes, state)
+    if is_remote(source.uri):
+        path = _fetch(source.uri, folder)
+        if kind := attempt(source.uri, lambda: playlist_kind(path)):
+            path.unlink()
+            raise refusal(source.uri, kind, is_remote=True)
+        paths: tuple[Path, ...] = (path,)
+    else:
+        path = local_file(source.uri)
+        paths = (path, *_members(path, source.uri, allow_playlists))
+    states = tuple(attempt(source.uri, partial(file_state, each)) for each in paths)
+    video_id = attempt(source.uri, lambda: _identity(paths))
+    if not is_remote(source.uri):
+        stamp = _local_stamp(states[0].size_bytes, states[0].mtime_ns) if len(paths) == 1 else None
+        source = replace(source, stamp=stamp)
+    video = FetchedVideo(source, str(path), video_id, sum(each.size_bytes for each in states), states)
     check_unchanged(video)
     return video
 
 
 def check_unchanged(video: FetchedVideo) -> None:
-    """Check that a video's file is as it was when it was identified: then what was read since belongs to its id.
+    """Check that a video's files are as they were when it was identified: then what was read since belongs to its id.
 
     Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read any more.
-        SourceChanged: it may hold other bytes.
+        SourceMissing, SourceForbidden, SourceUnreachable: they cannot be read any more.
+        SourceChanged: they may hold other bytes.
     """
-    before, uri, path = video.state, video.source.uri, Path(video.path)
-    if before is None:
+    uri, paths = video.source.uri, [Path(each.path) for each in video.states]
+    after = [attempt(uri, partial(file_state, path)) for path in paths]
+    changes = [pair for pair in zip(video.states, after, strict=True) if pair[0] != pair[1]]
+    if not changes:
         return
-    after = attempt(uri, lambda: file_state(path))
-    if after == before:
-        return
-    if differ_by_inode_alone(before, after) and attempt(uri, lambda: content_id(path)) == video.video_id:
+    renumbered = all(differ_by_inode_alone(*pair) for pair in changes)
+    if renumbered and attempt(uri, lambda: _identity(paths)) == video.video_id:
         return
     raise SourceChanged(
         f"{uri}: the file was changed or replaced while it was read; ingest it again once nobody writes to it"
     )
+
+
+def _members(path: Path, uri: str, allow_playlists: bool) -> tuple[Path, ...]:
+    kind = attempt(uri, lambda: playlist_kind(path))
+    if kind is None:
+        return ()
+    if not allow_playlists:
+        raise refusal(uri, kind)
+    return playlist_members(path, kind, uri)
+
+
+def _identity(paths: Sequence[Path]) -> str:
+    """Compute the identity of a file, or of a playlist followed by its members: the digest of their identities."""
+    ids = [content_id(path) for path in paths]
+    return ids[0] if len(ids) == 1 else hashlib.sha256("".join(ids).encode()).hexdigest()[:32]
 
 
 @contextmanager

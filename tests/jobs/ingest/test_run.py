@@ -24,6 +24,8 @@ from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
 from tests.support.libraries.corpus import assert_same, counts, ingest
+from tests.support.playlists import ffconcat, m3u8, make_films
+from tests.support.servers.folder_server import serve_folder
 from tests.support.servers.ray_node import ingest as begin
 from tests.support.servers.ray_node import log_of, named
 
@@ -177,3 +179,24 @@ def test_an_interrupted_ingest_says_how_to_go_on_and_leaves_no_process(tmp_path:
     assert "interrupted: completed work is kept" in log_of(place).read_text()
     assert ingest(films, place, fps=12.0, workers=1).count("indexed") == 1
     assert [run.state for run in Library.open(str(place)).ingest_log.runs()] == ["done", "interrupted"]
+
+
+def test_a_playlist_is_refused_wherever_it_lies_and_indexed_where_it_is_allowed(tmp_path: Path) -> None:
+    films = make_films(tmp_path / "films")
+    secret = tmp_path / "secret.ts"
+    shutil.copy(films / "b.ts", secret)
+    served = films / "served"
+    served.mkdir()
+    (served / "far.m3u8").write_text(m3u8(f"file://{secret}"))
+    (films / "near.m3u8").write_text(m3u8("a.ts", "b.ts"))
+    (films / "other.mp4").write_text(ffconcat("a.mp4", "b.mp4"))
+    library = tmp_path / "library"
+    with serve_folder(served) as address:
+        names = [f"{address}/far.m3u8", str(films / "near.m3u8"), str(films / "other.mp4")]
+        for allow_playlists, outcome in ((False, (0, 0, 3)), (True, (2, 0, 1)), (True, (0, 2, 1))):
+            config = IngestConfig(**SMALL, allow_playlists=allow_playlists)
+            report = run_ingest(config, list_sources(names), str(library))
+            assert counts(report) == outcome
+            assert {each.error_class for each in report.outcomes if each.state == "failed"} == {"PlaylistRefused"}
+    videos = Library.open(str(library)).videos()
+    assert [(Path(video.uri).name, video.frames) for video in videos] == [("near.m3u8", 60), ("other.mp4", 60)]

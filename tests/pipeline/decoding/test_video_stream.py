@@ -17,6 +17,7 @@ from pipeline.errors import (
     PipelineError,
     SourceForbidden,
     SourceMissing,
+    PlaylistRefused,
 )
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
@@ -81,7 +82,7 @@ def test_facts_are_as_displayed(media: Path, name: str, size: tuple[int, int]) -
     [
         ("text.mp4", b"these are only words\n" * 500, NotAVideo),
         ("subtitles.mp4", b"1\n00:00:01,000 --> 00:00:02,000\nHello\n\n" * 50, NoVideoStream),
-        ("playlist.mp4", b"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\n/etc/hostname\n#EXT-X-ENDLIST\n", NotAVideo),
+        ("playlist.mp4", b"#EXTM3U\n#EXTINF:9,\n/etc/hostname\n#EXT-X-ENDLIST\n", PlaylistRefused),
         ("page.mp4", b"<!DOCTYPE html><html><body>404 not found</body></html>" * 20, NotAVideo),
         ("odd:name.mp4", b"\x00" * 5000, NotAVideo),
         ("zero.mp4", b"", EmptyFile),

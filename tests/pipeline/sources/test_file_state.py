@@ -75,14 +75,14 @@ def test_an_inode_that_alone_differs_leaves_the_bytes_to_decide(tmp_path: Path) 
     path = tmp_path / "film.mp4"
     path.write_bytes(b"first")
     video = identify(Source(str(path), "film"), tmp_path)
-    assert video.state is not None
-    renumbered = replace(video.state, inode=video.state.inode + 1)
+    (state,) = video.states
+    renumbered = replace(state, inode=state.inode + 1)
     assert differ_by_inode_alone(renumbered, file_state(path))
-    check_unchanged(replace(video, state=renumbered))
+    check_unchanged(replace(video, states=(renumbered,)))
     with pytest.raises(SourceChanged):
-        check_unchanged(replace(video, state=renumbered, video_id="0" * 32))
+        check_unchanged(replace(video, states=(renumbered,), video_id="0" * 32))
     assert not differ_by_inode_alone(replace(renumbered, mtime_ns=1), file_state(path))
-    assert not differ_by_inode_alone(video.state, video.state)
+    assert not differ_by_inode_alone(state, state)
 
 
 def test_the_stamp_of_a_local_source_is_that_of_the_bytes_that_were_hashed(tmp_path: Path) -> None:

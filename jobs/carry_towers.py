@@ -11,9 +11,12 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from index.embedding.cpu_tower import CpuTower
+from index.embedding.embedders import ImageEmbedder
 from index.embedding.fingerprint import Fingerprint
 from index.embedding.portable.tower_files import (
     BUILTIN_TOWERS,
@@ -27,7 +30,7 @@ from index.embedding.portable.tower_files import (
 from index.embedding.space import fetch_tokenizer
 from index.errors import ExportRefused, LibraryBusy, SpaceError, SpaceMismatch, TowersDamaged, WeightsMissing
 from index.library import Library
-from index.store.carried_towers import LEASE, builtin_tower, held_towers, keep_towers
+from index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,12 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
         return []
     state = describe_tower(carried.towers, kind)
     return [f"{kind} tower of {space.name}: {state}, exported in {carried.seconds:.1f} s"]
+
+
+def offer_carried(tower: ImageEmbedder, uri: str) -> None:
+    """Let a tower on a CPU look for its exported graph with the library at `uri`, too; others need none."""
+    if isinstance(tower, CpuTower):
+        tower.offer(partial(find_tower, uri, tower.fingerprint.digest, "image"))
 
 
 def print_notes(lines: Iterable[str]) -> None:

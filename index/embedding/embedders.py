@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -10,6 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.embedding.fingerprint import Fingerprint
+
+
+def joined_arithmetic(texts: Iterable[str]) -> str:
+    """Join what several embedders, or one at several times, say of their arithmetic: each of them once."""
+    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
 
 
 class InSpace(Protocol):

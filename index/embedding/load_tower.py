@@ -27,11 +27,13 @@ def load_text_tower(name: str) -> TextEmbedder:
 def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     """Load the image tower of a space by its name on a device; the exported one knows "cpu" alone.
 
+    On a CPU torch's tower is one that changes over to ONNX Runtime where that is quicker (`CpuTower`).
+
     Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
     """
     loaded = _load_with_torch(name, device, "image")
     if isinstance(loaded, Space):
-        return loaded
+        return _on_cpu(loaded) if loaded.device_type == "cpu" else loaded
     if device not in CPU_DEVICES:
         raise DeviceMissing(f"got device {device!r}, and {loaded} is not installed; use cpu")
     from index.embedding.portable.open_image import open_image
@@ -43,6 +45,12 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
             "(`pip install 'kinodex[onnx]'`)"
         )
     return exported
+
+
+def _on_cpu(space: Space) -> ImageEmbedder:
+    from index.embedding.cpu_tower import CpuTower
+
+    return CpuTower(space)
 
 
 def torch_package(error: ModuleNotFoundError) -> str | None:

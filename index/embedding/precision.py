@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,6 +84,19 @@ def arithmetic_of(tower: torch.nn.Module) -> str:
     is_last = any(each.dim() == 4 and not each.is_contiguous() for each in weights)
     layout = ["channels_last"] if is_last else []
     return ", ".join([format_name, *layout, f"torch {torch.__version__}"])
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Compute with so many threads of torch within this block; they are the process's own number, for all models."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _convolutions(tower: torch.nn.Module) -> int:

@@ -21,8 +21,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +32,14 @@ from numpy.typing import NDArray
 from index.embedding.fingerprint import Fingerprint as Fingerprint
 from index.embedding.fingerprint import sha256_of_json
 from index.embedding.model_source import HUB, OR_BUILTIN, ModelName, model_name, quick_hub, silent_root_logger
-from index.embedding.precision import LONG_RUN_BATCHES, arithmetic_of, compiled_tower, features_of, quick_tower
+from index.embedding.precision import (
+    LONG_RUN_BATCHES,
+    arithmetic_of,
+    compiled_tower,
+    features_of,
+    quick_tower,
+    torch_threads,
+)
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 
 if TYPE_CHECKING:
@@ -108,17 +115,9 @@ class Space:
         """Arithmetic that makes the vectors of pictures; empty before the first batch, which chooses it."""
         return arithmetic_of(self._model.visual) if self._batches else ""
 
-    @contextmanager
-    def threads(self, count: int) -> Iterator[None]:
-        """Compute with so many threads within this block; they are the process's own number, for all spaces."""
-        import torch
-
-        before = torch.get_num_threads()
-        torch.set_num_threads(count)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+    def threads(self, count: int) -> AbstractContextManager[None]:
+        """Compute with so many threads within a block; they are the process's own number, for all spaces."""
+        return torch_threads(count)
 
     def text_parts(self) -> tuple[Any, Any]:
         """Return the open_clip model and its tokenizer, for the text tower to be exported."""

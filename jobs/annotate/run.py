@@ -110,7 +110,8 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> tuple[Vi
     except (PipelineError, ModelRejected) as error:
         failed = VideoOutcome(video.video_id, video.uri, video.title, 0, str(error), type(error).__name__)
         return failed, None
-    return VideoOutcome(video.video_id, video.uri, video.title, made.count, made.problem, None, made.usage), made
+    name = video.video_id, video.uri, video.title
+    return VideoOutcome(*name, made.count, made.problem, None, made.usage, made.arithmetic), made
 
 
 def commit_outcomes(library: Library, stage: Stage, outcomes: Sequence[VideoOutcome]) -> list[VideoOutcome]:
@@ -157,5 +158,7 @@ def _run_row(stage: Stage, report: AddReport, started_at: datetime) -> RunRow:
         "seconds": report.seconds,
         "usage": asdict(report.usage),
     }
+    if report.arithmetic:
+        numbers["arithmetic"] = report.arithmetic
     ended = started_at + timedelta(seconds=report.seconds)
     return RunRow(uuid.uuid4().hex, f"add {stage.name}", "done", started_at, ended, json.loads(json.dumps(numbers)))

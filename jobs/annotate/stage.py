@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from agent.core.protocol import Usage
+from index.embedding.embedders import joined_arithmetic
 from index.library import Library
 from index.rows import VideoRow
 from jobs.errors import UsageError
@@ -19,12 +20,16 @@ NO_COST = Usage()
 
 @dataclass(frozen=True, slots=True)
 class StageRows:
-    """Rows of one video from a stage, before they are written; `problem` says which of them are missing."""
+    """Rows of one video from a stage, before they are written; `problem` says which of them are missing.
+
+    `arithmetic` says which one made vectors, as an embedder of pictures says it.
+    """
 
     rows: Any
     count: int
     problem: str | None = None
     usage: Usage = NO_COST
+    arithmetic: str = ""
 
 
 RowsOf = Callable[[Library, VideoRow], StageRows]
@@ -91,6 +96,7 @@ class VideoOutcome:
     problem: str | None = None
     error_class: str | None = None
     usage: Usage = NO_COST
+    arithmetic: str = ""
 
     @property
     def is_failed(self) -> bool:
@@ -121,6 +127,11 @@ class AddReport:
     @property
     def usage(self) -> Usage:
         return sum((outcome.usage for outcome in self.outcomes), NO_COST)
+
+    @property
+    def arithmetic(self) -> str:
+        """Every arithmetic that made vectors; empty for other stages."""
+        return joined_arithmetic(outcome.arithmetic for outcome in self.outcomes)
 
 
 def check_settings(library: Library, stage: Stage, *names: str) -> None:

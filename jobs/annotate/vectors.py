@@ -13,7 +13,7 @@ import numpy as np
 from index.library import Library
 from index.rows import FrameVectors, VideoRow
 from jobs.annotate.stage import StageRows
-from jobs.carry_towers import carry_or_note, print_notes
+from jobs.carry_towers import carry_or_note, offer_carried, print_notes
 from jobs.stored_frames import BATCHES_AHEAD, stored_pictures
 from jobs.tokenizer import fetch_or_note
 from pipeline.prefetch import prefetch
@@ -54,7 +54,7 @@ class Vectors:
             fetch_or_note(partial(fetch_tokenizer, self.space))
 
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
-        tower = _tower(self.space, self.device)
+        tower = _tower_of(self.space, self.device, library.uri)
         held = library.vectors(video.video_id)
         prepared = (
             np.stack([tower.prepare(np.asarray(picture)) for _, picture in batch])
@@ -63,7 +63,7 @@ class Vectors:
         with closing(prefetch(prepared, BATCHES_AHEAD)) as batches:
             vectors = [tower.embed(batch) for batch in batches]
         made = np.concatenate(vectors) if vectors else np.empty((0, tower.dim), np.float16)
-        return StageRows(FrameVectors(held.frame_no, held.time_s, made), len(made))
+        return StageRows(FrameVectors(held.frame_no, held.time_s, made), len(made), arithmetic=tower.arithmetic)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.additions.add_vectors(rows, _tower(self.space, self.device).fingerprint)
@@ -74,3 +74,11 @@ def _tower(space: str, device: str) -> ImageEmbedder:
     from index.embedding.load_tower import load_image_tower
 
     return load_image_tower(space, device)
+
+
+@lru_cache(maxsize=1)
+def _tower_of(space: str, device: str, uri: str) -> ImageEmbedder:
+    """The same tower, which looks for its exported graph with the library at `uri`, too."""
+    tower = _tower(space, device)
+    offer_carried(tower, uri)
+    return tower

@@ -57,9 +57,11 @@ class Embedder:
 
     def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
         from index.library import Library
-        from jobs.carry_towers import carry_or_note
+        from jobs.carry_towers import carry_or_note, offer_carried
 
-        return carry_or_note(Library.open(uri), self._space.fingerprint, kinds)
+        notes = carry_or_note(Library.open(uri), self._space.fingerprint, kinds)
+        offer_carried(self._space, uri)
+        return notes
 
     def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
         return self._space.embed(batch)

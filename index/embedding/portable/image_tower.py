@@ -25,19 +25,23 @@ IMAGE_ONNX = "image.onnx"
 PIXELS, VECTORS = "pixels", "vectors"
 """Names of the graph's input, uint8 [n, 3, h, w], and of its output, unit vectors float32 [n, dim]."""
 
+NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
+
 
 class ImageTower:
     """The image tower of a space as an ONNX graph, which scales and normalises pixels itself."""
 
     device_type = "cpu"
 
-    def __init__(self, fingerprint: Fingerprint, graph: Path) -> None:
+    def __init__(self, fingerprint: Fingerprint, graph: Path, threads: int | None = None) -> None:
+        """Take a graph; without a number of `threads` it computes with `OMP_NUM_THREADS`, else one a core."""
         self.fingerprint = fingerprint
         self.name = fingerprint.name
         self.dim = fingerprint.dim
         self._fit = PictureFit.of(fingerprint.preprocess)
         self._graph = graph
-        self._threads = int(os.environ.get("OMP_NUM_THREADS") or 0)  # which Ray sets for each of its processes
+        of_process = int(os.environ.get("OMP_NUM_THREADS") or 0)  # which Ray sets for each of its processes
+        self._threads = of_process if threads is None else threads
         self._session: Any = None
         self._lock = threading.Lock()
 
@@ -55,9 +59,7 @@ class ImageTower:
     @property
     def arithmetic(self) -> str:
         """Arithmetic that makes the vectors."""
-        import onnxruntime
-
-        return f"float32, ONNX Runtime {onnxruntime.__version__}"
+        return f"float32, ONNX Runtime {import_onnxruntime().__version__}"
 
     def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Make the tower's input [3, h, w] of a picture [H, W, 3]: the same bytes as open_clip's own transform."""
@@ -93,10 +95,26 @@ class ImageTower:
             return self._session
 
 
+def import_onnxruntime() -> Any:
+    """Import ONNX Runtime without its telemetry.
+
+    Microsoft's builds for Linux, from 1.32 on, else write an id of the machine into the user's cache at the import,
+    and send events where there is a network. Whoever wants that sets `ORT_DISABLE_TELEMETRY=0`.
+    """
+    is_set = NO_TELEMETRY in os.environ
+    if not is_set:
+        os.environ[NO_TELEMETRY] = "1"
+    try:
+        import onnxruntime
+    finally:
+        if not is_set:
+            os.environ.pop(NO_TELEMETRY, None)
+    return onnxruntime
+
+
 def open_session(graph: Path, threads: int) -> Any:
     """Open an ONNX graph with so many threads, 0 being one a core; raises TowersDamaged if it cannot be read."""
-    import onnxruntime
-
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3  # errors alone

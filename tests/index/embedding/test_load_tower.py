@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from index.embedding.cpu_tower import CpuTower
 from index.embedding.load_tower import load_image_tower, load_text_tower, torch_package
 from index.embedding.space import Space
 
@@ -38,7 +39,7 @@ def lines_without(packages: str) -> list[str]:
 
 def test_with_torch_a_tower_is_the_spaces_own():
     text, image = load_text_tower("builtin"), load_image_tower("builtin", "cpu")
-    assert isinstance(text, Space) and isinstance(image, Space)
+    assert isinstance(text, Space) and isinstance(image, CpuTower)
     assert text.fingerprint == image.fingerprint
 
 

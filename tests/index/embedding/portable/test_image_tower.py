@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -89,3 +92,24 @@ def test_damaged_towers_are_named(tmp_path):
     (damaged / IMAGE_ONNX).write_bytes(bytes(len(content)))
     with pytest.raises(TowersDamaged, match=r"image\.onnx"):
         ImageTower.open(damaged)
+
+
+@pytest.mark.slow
+def test_onnx_runtime_sends_no_telemetry_unless_it_is_asked_to(tmp_path):
+    """Left alone, Microsoft's package writes an id of the machine into the user's cache, to send it with its events."""
+    code = """
+import os
+from index.embedding.portable.image_tower import ImageTower, import_onnxruntime
+from index.embedding.portable.tower_files import BUILTIN_TOWERS
+ImageTower.open(BUILTIN_TOWERS)
+print(os.environ.get("ORT_DISABLE_TELEMETRY"))
+"""
+    said = []
+    for variables in ({}, {"ORT_DISABLE_TELEMETRY": "0"}):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), **variables}
+        command = [sys.executable, "-c", code]
+        said.append(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip())
+        if not variables:
+            assert [*tmp_path.iterdir()] == []
+    assert said == ["None", "0"]
+    assert [*tmp_path.iterdir()] != []  # so the test can fail

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.base import Span
-from pipeline.decoding.video_stream import GAP_TO_BELIEVE_S, duration_s, time_base
+from pipeline.decoding.video_stream import GAP_TO_BELIEVE_S, SentTimes, duration_s, last_duration, time_base
 
 if TYPE_CHECKING:
     from av import Packet
@@ -153,7 +153,9 @@ def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) ->
     if (np.diff(table["dts"][table["dts"] != NO_TIME]) <= 0).any():
         raise PlanViolated("decoding times that do not rise")
     last = table[table["pts"] == shown[-1]][0]
-    end = int(last["pts"]) + duration_s(int(last["duration"]), base, stream.average_rate) / base
+    sent = SentTimes(int(table[-1]["pts"]), int(shown[-1]), int(shown[-2]))
+    ticks = last_duration(stream, int(last["pts"]), int(last["duration"]), sent)
+    end = int(last["pts"]) + duration_s(ticks, base, stream.average_rate) / base
     return Packets(table["pts"].copy(), table["key"].copy(), table["hidden"].copy(), end)
 
 

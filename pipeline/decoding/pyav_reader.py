@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 from pipeline.decoding.base import Span, SpanDamaged, TimedFrame
 from pipeline.decoding.packet_plan import PacketPlan, Packets, PlanViolated, demux_span, list_packets, plan_samples
 from pipeline.decoding.video_stream import (
+    SentTimes,
     choose_stream,
     duration_s,
+    last_duration,
     monotonic_frames,
     open_container,
     read_metadata,
@@ -48,7 +50,7 @@ class PyavReader:
 
     def __init__(self, path: Path, name: str, playlist: bool = False) -> None:
         self.path, self.name, self._playlist = path, name, playlist
-        self.decoder, self.decode_errors = "pyav", 0
+        self.decoder, self.decode_errors, self._sent = "pyav", 0, SentTimes()
         with self.open_stream() as (container, stream), closing(self._all_frames(container, stream)) as frames:
             first = next(monotonic_frames(frames, stream), None)
             if first is None:
@@ -134,7 +136,8 @@ class PyavReader:
                 if number is not None:
                     yield TimedFrame(number, float(time), shown)
                 time, shown = next_time, next_frame
-            end = time + duration_s(shown.duration, self.base, stream.average_rate)
+            ticks = last_duration(stream, shown.pts, shown.duration, self._sent)
+            end = time + duration_s(ticks, self.base, stream.average_rate)
             number = self._sample_number(time, end, rate)
             if number is not None:
                 yield TimedFrame(number, float(time), shown)
@@ -163,11 +166,12 @@ class PyavReader:
         """Yield the packets of the stream to its end, then an empty one that drains the decoder."""
         from av import FFmpegError
 
-        fruitless = 0
+        fruitless, self._sent = 0, SentTimes()
         while fruitless < FRUITLESS_READS:
             try:
                 for packet in container.demux(stream):
                     fruitless = 0
+                    self._sent.add(packet.pts)
                     yield packet
                 return
             except FFmpegError:

@@ -119,6 +119,8 @@ def open_options(playlist: bool = False) -> dict[str, str]:
 def choose_stream(container: InputContainer, name: str) -> VideoStream:
     """Choose the video stream: never cover art or thumbnails; the default one first, then the largest.
 
+    Of an animated AVIF the animation, not the still picture that stands for it, which has one frame and no duration.
+
     The demuxer discards all other streams.
 
     Raises:
@@ -131,12 +133,17 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
     moving = [s for s in container.streams.video if not s.disposition & still]
     if not moving:
         kinds = {"cover art" if s.type == "video" else s.type for s in container.streams}
-        held = " and ".join(sorted(kinds)) or "no stream at all"
-        raise NoVideoStream(f"{name}: holds {held} but no video stream; give a file with moving pictures")
+        held = f"holds {' and '.join(sorted(kinds))} but no video stream" if kinds else "holds no stream at all"
+        raise NoVideoStream(f"{name}: {held}; give a file with moving pictures")
     decodable = [s for s in moving if s.codec_context is not None]
     if not decodable:
         raise NothingDecodes(f"{name}: no decoder for its video codec; re-encode it, for example to H.264")
-    chosen = max(decodable, key=lambda s: (bool(s.disposition & Disposition.default), s.width * s.height))
+
+    def rank(stream: VideoStream) -> tuple[bool, bool, int]:
+        is_item = stream.frames == 1 and stream.duration is None
+        return not is_item, bool(stream.disposition & Disposition.default), stream.width * stream.height
+
+    chosen = max(decodable, key=rank)
     for other in container.streams:
         if other.index != chosen.index:
             other.discard = Discard.all
@@ -199,6 +206,38 @@ def duration_s(ticks: int, base: Fraction, average_rate: Fraction | None) -> Fra
     if 0 < claimed <= GAP_TO_BELIEVE_S:
         return claimed
     return 1 / average_rate if average_rate else NOMINAL_FRAME_S
+
+
+@dataclass(slots=True)
+class SentTimes:
+    """Presentation times of packets: of the one sent last, and the two latest."""
+
+    last: int | None = None
+    latest: int | None = None
+    before_latest: int | None = None
+
+    def add(self, pts: int | None) -> None:
+        """Note the next packet."""
+        if pts is None:
+            return
+        self.last = pts
+        if self.latest is None or pts > self.latest:
+            self.before_latest, self.latest = self.latest, pts
+        elif self.before_latest is None or self.before_latest < pts < self.latest:
+            self.before_latest = pts
+
+
+def last_duration(stream: VideoStream, pts: int | None, claimed: int, sent: SentTimes) -> int:
+    """Choose how long the last frame is shown, in units of the time base; `pts` is its time, `claimed` what it claims.
+
+    MP4 and QuickTime keep the steps between decoding times (box `stts`, ISO/IEC 14496-12, 8.6.1.2), which FFmpeg gives
+    out as durations. A frame that is sent before others and shown after them so has the duration of another frame; it
+    is given that of the frame before it.
+    """
+    is_step = "mp4" in stream.container.format.name.split(",")
+    if not is_step or pts in (None, sent.last) or pts != sent.latest or sent.before_latest is None:
+        return claimed
+    return pts - sent.before_latest
 
 
 class _BestEffort:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline.decoding.open import open_video, probe
@@ -16,6 +18,8 @@ from pipeline.errors import (
 )
 from pipeline.images.convert import rgb_scaler
 from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db, shown_times
+
+av = pytest.importorskip("av")
 
 # Name: distinct frames at 1 fps, first time, end.
 READABLE = {
@@ -180,3 +184,48 @@ def test_other_containers(tmp_path: Path, container: str) -> None:
     found, end_s, errors = times_at(path)
     assert ([number for number, _ in found], errors) == ([0, 1, 2, 3], 0)
     assert end_s - found[0][1] == pytest.approx(4, abs=0.1)
+
+
+X264 = "b-adapt=0:scenecut=0:b-pyramid=none"
+
+
+def write_film(path: Path, steps_ms: list[int]) -> None:
+    """H.264 with two B-frames in a row, each frame noise and shown for its own time."""
+    times_ms = [0, *accumulate(steps_ms[:-1])]
+    dice = np.random.default_rng(0)
+    with av.open(str(path), "w") as file:
+        stream = file.add_stream("libx264", rate=25, options={"bf": "2", "x264-params": X264})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 1000)
+        for time_ms in times_ms:
+            frame = av.VideoFrame.from_ndarray(dice.integers(0, 255, (48, 64, 3), np.uint8), format="rgb24")
+            frame.pts, frame.time_base = time_ms, Fraction(1, 1000)
+            file.mux(stream.encode(frame.reformat(format="yuv420p")))
+        file.mux(stream.encode())
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize(
+    ("steps_ms", "times"),
+    [
+        ([40] * 18 + [5000, 40, 40], [0.0, 0.72]),  # FFmpeg: the last one lasts 5 s, and is a sample
+        ([40] * 18 + [1000] * 3, [0.0, 0.72, 1.72, 2.72]),
+    ],
+)
+def test_the_last_frame_in_time_does_not_last_as_long_as_one_sent_after_it(
+    tmp_path: Path, steps_ms: list[int], times: list[float], damaged: bool
+) -> None:
+    """Of B-frames at a variable rate; with a plan, and where damage has all decoded."""
+    path = tmp_path / "film.mp4"
+    write_film(path, steps_ms)
+    if damaged:
+        with av.open(str(path)) as file:
+            position = [packet.pos for packet in file.demux(video=0) if packet.size][4]
+        with path.open("r+b") as bytes_:
+            bytes_.seek(position or 0)
+            bytes_.write(b"\xff" * 60)
+    with open_video(path) as video:
+        found = [round(sample.time_s, 3) for sample in video.samples(1.0)]
+        assert video.end_s == pytest.approx(sum(steps_ms) / 1000)
+        assert (video.decode_errors > 0) == damaged
+    assert found == times

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import struct
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from PIL import Image, features
 
 from pipeline.decoding.open import open_video, probe
 from pipeline.decoding.video_stream import NOMINAL_FRAME_S, choose_stream, duration_s, monotonic_frames, open_container
@@ -15,9 +17,9 @@ from pipeline.errors import (
     NotAVideo,
     NoVideoStream,
     PipelineError,
+    PlaylistRefused,
     SourceForbidden,
     SourceMissing,
-    PlaylistRefused,
 )
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
@@ -65,6 +67,25 @@ def test_a_video_with_cover_art_gives_the_video(media: Path, tmp_path: Path) -> 
            "-disposition:v:0", "attached_pic", both)  # fmt: skip
     metadata = probe(both)
     assert (metadata.codec, metadata.width_px) == ("h264", 640)
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="needs Pillow with AVIF")
+def test_an_animated_avif_gives_its_frames_and_not_its_still(tmp_path: Path) -> None:
+    greys = [Image.new("RGB", (64, 48), (25 * n,) * 3) for n in range(10)]
+    greys[0].save(tmp_path / "film.avif", save_all=True, append_images=greys[1:], duration=200)
+    with open_video(tmp_path / "film.avif") as video:
+        means = [round(float(each.frame.to_ndarray(format="gray").mean())) for each in video.samples(5.0)]
+        assert video.end_s == 2.0
+    assert means == pytest.approx([25 * n for n in range(10)], abs=3)
+
+
+def test_a_container_without_streams_is_not_said_to_hold_none_but_no_video(tmp_path: Path) -> None:
+    movie_header = struct.pack(">I4s12xII80x", 108, b"mvhd", 1000, 1000)
+    moov = struct.pack(">I4s", 8 + len(movie_header), b"moov") + movie_header
+    path = tmp_path / "empty.mp4"
+    path.write_bytes(struct.pack(">I4s4sI4s", 20, b"ftyp", b"isom", 0, b"isom") + moov)
+    with pytest.raises(NoVideoStream, match=r"^empty\.mp4: holds no stream at all; give a file with moving pictures$"):
+        probe(path, "empty.mp4")
 
 
 @pytest.mark.parametrize(

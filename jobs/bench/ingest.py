@@ -94,9 +94,9 @@ def bench_ingest(
 
     Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be loaded.
     """
-    from index.embedding.space import load_space
+    from index.embedding.load_tower import load_image_tower
 
-    space = load_space(config.space, device=config.device, towers="image")
+    space = load_image_tower(config.space, config.device)
     no_script = reason_missing() if with_script else "not asked for"
     cores = len(os.sched_getaffinity(0))
     metadata = probe(paths[0])

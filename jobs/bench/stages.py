@@ -24,7 +24,7 @@ from pipeline.sampling.sample import Chunk, SamplingSettings, rgb_samples
 from pipeline.sources.fetch import FetchedVideo, Source
 
 if TYPE_CHECKING:
-    from index.embedding.space import Space
+    from index.embedding.embedders import ImageEmbedder
 
 MATERIAL_FRAMES = 256
 """Frames held in memory for all stages but decoding, however long the videos."""
@@ -86,17 +86,10 @@ def decode_rate(pool: Executor, chunks: Sequence[Chunk], settings: SamplingSetti
     return _rate(lambda: sum(pool.submit(_decode, chunk, settings).result() for chunk in chunks))
 
 
-def embed_rate(space: Space, batches: Sequence[NDArray[np.uint8]], cores: int) -> float:
+def embed_rate(tower: ImageEmbedder, batches: Sequence[NDArray[np.uint8]], cores: int) -> float:
     """Measure embedding by `cores` threads of this process, each on a core of its own. On a GPU they only feed it."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(cores) as pool:
-            return _rate(lambda: sum(map(len, pool.map(space.embed, batches))))
-    finally:
-        torch.set_num_threads(before)
+    with tower.threads(1), ThreadPoolExecutor(cores) as pool:
+        return _rate(lambda: sum(map(len, pool.map(tower.embed, batches))))
 
 
 def jpeg_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:

@@ -72,6 +72,88 @@ def decoders(
 
 
 @app.command()
+def gpu(
+    video: Annotated[
+        list[Path] | None, typer.Argument(exists=True, help="Videos to measure on. Default: a film drawn here.")
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option(help="Embedding space. Default: the default space's architecture, random weights.")
+    ] = None,
+    fps: Annotated[float, typer.Option(help="Frames sampled a second.")] = 1.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Length of each measurement in seconds, about.")] = 25.0,
+    limit: Annotated[float, typer.Option(min=1.0, help="Seconds after which nothing more is begun.")] = 560.0,
+    with_gpu: Annotated[bool, typer.Option("--gpu/--no-gpu", help="Use the GPU, if there is one.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Folder for gpu.md and gpu.json as well.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure a machine with a GPU in ten minutes: decoding, embedding, whole ingests, and rows equal to the CPU's.
+
+    Other settings come from the environment, such as KINODEX_INGEST_WORKERS=16. What is not there is left out and said.
+    """
+    from jobs.bench.gpu.bench import bench_gpu
+    from jobs.bench.gpu.table import table, write_files
+    from jobs.console.output import print_json
+    from jobs.ingest.config import resolve
+
+    resolved = resolve({"space": space, "fps": fps}, {}, os.environ, None, {})
+    random_weights = "space" not in resolved.origins
+    figures = bench_gpu(video or [], resolved.config, seconds, limit, with_gpu, random_weights, _tell)
+    if out is not None:
+        write_files(figures, out)
+    if json:
+        print_json(asdict(figures))
+    else:
+        print(table(figures))
+
+
+@app.command()
+def coordinator(
+    sources: Annotated[list[int] | None, typer.Option(min=1, help="Sources of a run; may be repeated.")] = None,
+    length: Annotated[float, typer.Option(min=1.0, help="Seconds of a film, on average.")] = 600.0,
+    frames: Annotated[float, typer.Option(min=1.0, help="Stored frames of a film, on average.")] = 600.0,
+    workers: Annotated[int, typer.Option(min=1, help="Workers that read.")] = 1000,
+    known: Annotated[
+        list[int] | None, typer.Option(min=1, help="Sources of a run that has nothing to do; may be repeated.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Simulate ingests in virtual time: the real coordinator and tables with simulated workers and films.
+
+    Some tasks are slow, some lose their worker, some films are copies, broken or deadly to every worker.
+    """
+    from jobs.bench.scale.coordinator import RunLoad, bench_coordinator, table
+    from jobs.bench.scale.simulated_workers import Crew
+    from jobs.console.output import print_json
+
+    crew = Crew(workers, slow=0.01, lost=0.002)
+    troubles = {"duplicates": 0.05, "poison": 0.02, "deadly": 0.0005}
+    loads = [RunLoad(each, crew, length, frames_a_second=frames / length, **troubles) for each in sources or [10_000]]
+    figures = bench_coordinator(loads, known or [100_000], _tell)
+    if json:
+        print_json(asdict(figures))
+    else:
+        print(table(figures))
+
+
+@app.command()
+def towers(
+    space: Annotated[list[str] | None, typer.Option(help="Embedding space; may be repeated. Default: builtin.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the cheapest counts.")] = 3,
+    batch: Annotated[int, typer.Option(min=1, help="Pictures at once, at most 64.")] = 16,
+    json: JsonOption = False,
+) -> None:
+    """Measure the arithmetic of image towers on one core: pictures a second, and the cosine to torch's float32."""
+    from jobs.bench.embedding.towers import bench_towers, table
+    from jobs.console.output import print_json
+
+    figures = bench_towers(space or ["builtin"], rounds, batch, _tell)
+    if json:
+        print_json([asdict(each) for each in figures])
+    else:
+        print(table(figures))
+
+
+@app.command()
 def make_space(
     directory: Annotated[Path, typer.Argument(help="Folder for the model.")],
     model: Annotated[str, typer.Option(help="An architecture of open_clip.")] = "ViT-B-32",
@@ -159,6 +241,9 @@ def search(
     dim: Annotated[int, typer.Option(min=8, help="Numbers in a vector.")] = 512,
     jpeg_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a stored picture.")] = 1000,
     queries: Annotated[int, typer.Option(min=1, help="Questions of each kind.")] = 100,
+    cone: Annotated[
+        bool, typer.Option("--cone", help="Vectors in a narrow cone: cosines of the best matches of 0.06 to 0.3.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Measure searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
@@ -169,10 +254,30 @@ def search(
     def on_progress(done: int) -> None:
         print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)
 
-    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes), queries, on_progress)
+    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes, cone), queries, on_progress)
     print(file=sys.stderr)
     if json:
         print_json(asdict(figures))
+    else:
+        print(table(figures))
+
+
+@app.command()
+def settle(
+    directory: Annotated[Path, typer.Argument(help="New folder for the made-up library.")],
+    videos: Annotated[int, typer.Option(min=10, help="Videos to complete, in ten steps.")] = 50_000,
+    frames: Annotated[int, typer.Option(min=1, help="Frames a video.")] = 600,
+    at_once: Annotated[int, typer.Option(min=1, help="Videos a commit; a driver that is in a hurry takes 256.")] = 256,
+    limit: Annotated[float | None, typer.Option(min=1.0, help="Stop after so many seconds.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure the last step of an ingest, which makes videos complete, by the library's size; frames are made up."""
+    from jobs.bench.scale.settle import SettleLoad, as_json, bench_settle, table
+    from jobs.console.output import print_json
+
+    figures = bench_settle(directory, SettleLoad(videos, frames, at_once, limit_s=limit), _tell)
+    if json:
+        print_json(as_json(figures))
     else:
         print(table(figures))
 

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from index.embedding.cpu_tower import CpuTower, TrialRule
 from index.embedding.embedders import TextEmbedder
 from index.embedding.portable.text_tower import TextTower
 from index.embedding.space import Space, load_space
 from index.errors import SpaceMismatch
 from index.library import Library
 from index.store.carried_towers import LEASE, held_towers
-from jobs.carry_towers import carry_or_note, carry_towers
+from jobs.carry_towers import carry_or_note, carry_towers, offer_carried
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film
@@ -136,3 +137,20 @@ def library_of_films(kinodex: Kinodex, film: Path, tmp_path: Path) -> Path:
     ran = kinodex("ingest", film, "--library", tmp_path / "films", "--space", "builtin")
     assert (ran.code, ran.err) == (0, "")
     return tmp_path / "films"
+
+
+@pytest.mark.slow
+def test_an_ingest_on_a_cpu_finds_the_image_tower_that_its_library_carries(library, model, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert carry_towers(library, library.fingerprint, ["image"]).exported == ("image",)
+    taken = TrialRule(min_parameters=0, min_speedup=0.0)
+    arithmetic = []
+    for is_offered in (True, False):
+        tower = CpuTower(load_space(f"local-dir:{model}", device="cpu", towers="image"), taken)
+        if is_offered:
+            offer_carried(tower, library.uri)
+        tower.embed(np.zeros((2, 3, 64, 64), np.uint8))
+        arithmetic.append(tower.arithmetic)
+    assert arithmetic[0].startswith("float32, ONNX Runtime ")
+    assert arithmetic[1].startswith("float32, torch ")
+    offer_carried(load_space(f"local-dir:{model}", device="cpu", towers="image"), library.uri)  # is of no use to it

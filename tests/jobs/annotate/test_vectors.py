@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from index.embedding.space import load_space
 from index.rows import Scope
@@ -14,6 +15,13 @@ def test_another_space_gives_every_frame_a_second_vector(kinodex, library, tiny_
     name = f"local-dir:{tiny_model('space')}"
     made = json_of(kinodex, "add", "vectors", library.uri, "--space", name, "--batch", 4)
     assert (made["added"], made["rows"]) == (3, sum(row.frames for row in library.videos()))
+    assert made["arithmetic"] == f"float32, torch {torch.__version__}"
+    assert {each["arithmetic"] for each in made["outcomes"]} == {made["arithmetic"]}
+    run = library.ingest_log.runs()[0]
+    assert (run.kind, run.report["arithmetic"]) == ("add vectors", made["arithmetic"])
+    shown = kinodex("report", library.uri, "--run", run.run_id).out
+    assert f"vectors made in {made['arithmetic']}\n" in shown
+    assert shown.count(made["arithmetic"]) == 1
     space = load_space(name)
     video = library.videos()[1]
     vectors = library.vectors(video.video_id, space=name)

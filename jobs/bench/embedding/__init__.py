@@ -1,0 +1,3 @@
+"""Measurements of the models that embed pictures."""
+
+from __future__ import annotations

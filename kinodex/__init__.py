@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from jobs.evaluation.score.report import EvalReport
     from jobs.ingest.outcomes import IngestReport
     from kinodex.corpus import ingest
-    from kinodex.library import Frame, Library, open
+    from kinodex.frame import Frame
+    from kinodex.library import Library, open
     from pipeline.errors import PipelineError
 
 __all__ = [
@@ -123,7 +124,8 @@ _HOMES = {
     "jobs.evaluation.score.report": ("EvalReport",),
     "jobs.ingest.outcomes": ("IngestReport",),
     "kinodex.corpus": ("ingest",),
-    "kinodex.library": ("Frame", "Library", "open"),
+    "kinodex.frame": ("Frame",),
+    "kinodex.library": ("Library", "open"),
     "pipeline.errors": ("PipelineError",),
 }
 """The public names of each module."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from index.rows import StoredFrame, VideoRow
+from index.rows import VideoRow
+from kinodex.frame import Frame, frame_of
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+    import ray.data
     from numpy.typing import NDArray
     from PIL.Image import Image
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from agent.environment import Environment
     from agent.trace.events import Event
     from agent.variants.base import Variant
+    from index.datasets.torch_frames import FrameBatches
     from index.library_reader import LibraryReader
     from index.rows import (
         CaptionRow,
@@ -35,33 +37,13 @@ if TYPE_CHECKING:
         SegmentRow,
         TranscriptRow,
     )
+    from kinodex.datasets import TorchOptions
 
 VideoName = str | VideoRow
 """A video's id, the first digits of one, its title or file name, or its row."""
 Table = Literal["all", "frames", "captions", "transcript"]
 FRAMES_A_READ = 64
 """Frames read at a time by `Library.all_frames`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame(StoredFrame):
-    """A stored frame: the picture on screen from `time_s` (seconds of the video's own clock) until the next one."""
-
-    jpeg: bytes = field(repr=False)
-
-    @property
-    def image(self) -> Image:
-        """The frame as an RGB picture; raises `PictureError` if the stored one cannot be read."""
-        from jobs.stored_frames import picture_of
-
-        return picture_of(self)
-
-    @property
-    def array(self) -> NDArray[np.uint8]:
-        """The frame as `[height, width, 3]` of uint8, RGB; raises `PictureError`."""
-        import numpy as np
-
-        return np.asarray(self.image)
 
 
 def open(uri: str | Path, *, space: str | None = None) -> Library:
@@ -185,7 +167,7 @@ class Library:
         if isinstance(times_s, int | float):
             raise _usage(f"got {times_s} for times_s; give a list of times, such as [{times_s}]")
         rows = self._reader.frames_at(self.video(video).video_id, list(times_s), mode="shown")
-        return [_frame(row) for row in rows]
+        return [frame_of(row) for row in rows]
 
     def frame(self, hit: Hit) -> Frame:
         """The frame of a hit: the one that was found, or the one on screen when a line or caption begins."""
@@ -193,7 +175,7 @@ class Library:
             (row,) = self._reader.frames(hit.video_id, [hit.frame_no])
         else:
             (row,) = self._reader.frames_at(hit.video_id, [hit.time_s], mode="nearest")
-        return _frame(row)
+        return frame_of(row)
 
     def all_frames(self, video: VideoName) -> Iterator[Frame]:
         """All stored frames of a video in time order, read a few at a time."""
@@ -201,7 +183,7 @@ class Library:
         numbers = self._reader.vectors(video_id).frame_no.tolist()
         for first in range(0, len(numbers), FRAMES_A_READ):
             for row in self._reader.frames(video_id, numbers[first : first + FRAMES_A_READ]):
-                yield _frame(row)
+                yield frame_of(row)
 
     def vectors(self, video: VideoName) -> FrameVectors:
         """Numbers, times and vectors of a video's frames as numpy arrays, in time order."""
@@ -209,22 +191,60 @@ class Library:
 
     def vectors_table(self, *videos: VideoName) -> pa.Table:
         """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
-        import pyarrow as pa
+        from kinodex.datasets import vectors_table
 
-        parts = []
-        for row in self._reader.videos_named(_names(videos)) if videos else self.videos():
-            stored = self._reader.vectors(row.video_id, self.space)
-            flat = pa.array(stored.vectors.reshape(-1))
-            columns = {
-                "video_id": pa.array([row.video_id] * len(stored.frame_no), pa.string()),
-                "frame_no": pa.array(stored.frame_no),
-                "time_s": pa.array(stored.time_s),
-                "vector": pa.FixedSizeListArray.from_arrays(flat, stored.vectors.shape[1]),
-            }
-            parts.append(pa.table(columns))
-        if not parts:
-            raise _usage(f"{self.uri} holds no video; ingest one first")
-        return pa.concat_tables(parts)
+        rows = self._reader.videos_named(_names(videos)) if videos else self.videos()
+        return vectors_table(self._reader, rows, self.space)
+
+    # Many frames at once
+
+    def to_arrow(
+        self,
+        columns: Sequence[str] = ("video_id", "title", "frame_no", "time_s", "vector"),
+        *,
+        videos: VideoName | Sequence[VideoName] = (),
+        float32: bool = False,
+    ) -> pa.RecordBatchReader:
+        """Read frames as Arrow record batches, in the order stored: for pandas, DuckDB, or a file.
+
+        `columns` are some of video_id, title, frame_no, time_s, width_px, height_px, jpeg and vector. Only complete
+        videos are read, each frame once, in the state of the library at this moment. Vectors are float16, or `float32`.
+        """
+        from kinodex.datasets import arrow_reader
+
+        return arrow_reader(self._reader, columns, _names(videos), self.space, float32)
+
+    def to_torch(
+        self,
+        columns: Sequence[str] = ("video_id", "time_s", "image", "vector"),
+        *,
+        videos: VideoName | Sequence[VideoName] = (),
+        **options: Unpack[TorchOptions],
+    ) -> FrameBatches:
+        """Read frames as an iterable torch dataset of batches; `.loader(num_workers=4)` reads it in processes.
+
+        `columns` are those of `to_arrow`, and `image`: the decoded picture. `options` are the keys of
+        `kinodex.datasets.TorchOptions`: `batch_size`, `shuffle`, `seed`, `drop_last`, `transform`, `rank` and others.
+        Every frame of the complete videos comes once an epoch, over all workers and ranks; see `set_epoch`.
+        """
+        from kinodex.datasets import torch_batches
+
+        return torch_batches(self._reader, columns, _names(videos), self.space, options)
+
+    def to_ray(
+        self,
+        columns: Sequence[str] = ("video_id", "title", "frame_no", "time_s", "jpeg"),
+        *,
+        videos: VideoName | Sequence[VideoName] = (),
+        **options: Any,
+    ) -> ray.data.Dataset:
+        """Read frames as a dataset of Ray Data; `columns` are those of `to_arrow`.
+
+        `options` are those of `ray.data.read_datasource`. Its workers need kinodex, and the library at the same place.
+        """
+        from kinodex.datasets import ray_dataset
+
+        return ray_dataset(self._reader, columns, _names(videos), self.space, options)
 
     def segments(self, video: VideoName) -> list[SegmentRow]:
         """Shots and windows of a video, with their captions where there are any."""
@@ -337,10 +357,6 @@ class Library:
         names = _names(videos)
         ids = tuple(row.video_id for row in self._reader.videos_named(names)) if names else None
         return Scope(ids, start_s, end_s)
-
-
-def _frame(row: StoredFrame) -> Frame:
-    return Frame(**{each.name: getattr(row, each.name) for each in fields(StoredFrame)})
 
 
 def _question(question: str | Question, options: Sequence[str]) -> Question:

@@ -61,7 +61,8 @@ class FrameBatches(IterableDataset[Batch]):
         self._buffer_rows = buffer_rows
         self._transform = transform
         # Shared memory: workers that live on between epochs get the new number too.
-        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
+        epoch: Any = torch.zeros(1, dtype=torch.int64)
+        self._epoch: torch.Tensor = epoch.share_memory_()
         self._pid = os.getpid()
 
     def __setstate__(self, state: dict[str, Any]) -> None:

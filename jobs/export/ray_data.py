@@ -33,7 +33,8 @@ class LibraryFrames(Datasource):
     """Frames of a plan. Every task reads a run of its pieces; which rows count was decided when it was made."""
 
     def __init__(self, plan: FramePlan, row_bytes: float) -> None:
-        super().__init__()
+        untyped: Any = super()
+        untyped.__init__()
         self._plan = plan
         self._row_bytes = row_bytes
 
@@ -84,7 +85,8 @@ def read_library(
     """
     reader = Library.open(library) if isinstance(library, str) else library
     plan = plan_frames(reader, columns, videos=videos, space=space, versions=versions, piece_rows=PIECE_ROWS)
-    return read_datasource(LibraryFrames(plan, _row_bytes(reader, plan)), **options)
+    frames: Dataset = read_datasource(LibraryFrames(plan, _row_bytes(reader, plan)), **options)
+    return frames
 
 
 def _row_bytes(reader: LibraryReader, plan: FramePlan) -> float:

@@ -72,7 +72,13 @@ def test_the_examples_count_what_is_complete(page: Path, tmp_path: Path, monkeyp
     fill(Library.create("mine", SETTINGS, fingerprint()))
     check_md_file(page, memory=True)
     out = capsys.readouterr().out
-    for line in ("format 2", "2 videos, 4 additions", "2 lines of subtitles, 1 heard", "like the one before: ["):
+    for line in (
+        "format 2",
+        "2 videos, 4 additions",
+        "2 lines of subtitles, 1 heard",
+        "like the one before: [",
+        "[('film bbbb', 1, 0.5), ('film aaaa', 1, 0.25)]",
+    ):
         assert line in out
     assert re.search(r"film aaaa +kite +2\n", out)
     assert "boat" not in out

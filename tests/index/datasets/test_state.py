@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from index.datasets.plan import plan_frames
@@ -30,6 +32,7 @@ def test_a_state_that_was_deleted_is_said_to_be(patchy: Library) -> None:
 
 def test_versions_have_to_be_of_the_same_tables() -> None:
     assert checked_versions({"frames": 3, "videos": 2}, ["videos", "frames"]) == {"videos": 2, "frames": 3}
-    for bad in ({"videos": 1}, {"videos": 1, "frames": "2"}, {"videos": 1, "frames": 2, "runs": 3}):
+    refused: list[Any] = [{"videos": 1}, {"videos": 1, "frames": "2"}, {"videos": 1, "frames": 2, "runs": 3}]
+    for bad in refused:
         with pytest.raises(QueryError, match="give those of videos, frames"):
             checked_versions(bad, ["videos", "frames"])

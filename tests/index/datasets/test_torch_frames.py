@@ -155,6 +155,11 @@ def test_a_dataset_can_be_pickled_and_numbers_are_checked(patchy: Library) -> No
     frames = dataset(patchy)
     assert keys(pickle.loads(pickle.dumps(frames))) == keys(frames)
     assert (frames.rows, frames.versions.keys()) == (len(ALL), {"videos", "frames"})
-    for options, words in (({"seed": -1}, "got seed -1"), ({"rank": 1}, "got rank 1 of 1"), ({"size": 0}, "size of 0")):
+    refused: dict[str, dict[str, Any]] = {
+        "got seed -1": {"seed": -1},
+        "got rank 1 of 1": {"rank": 1},
+        "size of 0": {"size": 0},
+    }
+    for words, options in refused.items():
         with pytest.raises(QueryError, match=words):
             dataset(patchy, **options)

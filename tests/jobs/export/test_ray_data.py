@@ -71,7 +71,7 @@ def test_tasks_share_the_rows_evenly(library: Library, tmp_path: Path) -> None:
     source = LibraryFrames(plan_frames(library, ["frame_no"], piece_rows=8), 100.0)
     assert source.estimate_inmemory_data_size() == 9000
     for parallelism in (1, 4, 1000):
-        rows = [task.metadata.num_rows for task in source.get_read_tasks(parallelism)]
+        rows = [task.metadata.num_rows or 0 for task in source.get_read_tasks(parallelism)]
         assert sum(rows) == 90
         assert len(rows) <= parallelism and max(rows) <= 90 // parallelism + 8
     empty = Library.create(str(tmp_path / "empty"), SETTINGS, fingerprint())

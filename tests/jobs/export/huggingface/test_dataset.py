@@ -21,8 +21,8 @@ from index.library import Library
 from index.maintenance.remove import remove_videos
 from jobs.errors import UsageError
 from jobs.export.huggingface.dataset import HfSettings, export_hf, plan_files
-from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.servers.s3_server import environment, s3_server, send
 
 datasets = pytest.importorskip("datasets")
 FILES = 3
@@ -146,36 +146,20 @@ def test_a_video_that_is_removed_meanwhile_ends_the_export(tmp_path: Path) -> No
         )
 
 
+@pytest.mark.slow
+def test_a_library_in_a_store_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
+    with s3_server() as address:
+        for name, value in environment(address).items():
+            monkeypatch.setenv(name, value)
+        send(f"{address}/films", "PUT")
+        library = Library.create("s3://films/library", SETTINGS, fingerprint())
+        write(library, made("aaaa", 20, 1))
+        export_hf(library, tmp_path / "out", HfSettings())
+    rows = load(tmp_path / "out", split="train").select_columns(["frame_no"])
+    assert [row["frame_no"] for row in rows] == list(range(20))
+
+
 def test_files_hold_whole_videos() -> None:
     videos = [("a", 4), ("b", 5), ("c", 50), ("d", 1), ("e", 9)]
     assert plan_files(videos, 10) == [["a", "b"], ["c"], ["d", "e"]]
     assert plan_files(videos, 1) == [["a"], ["b"], ["c"], ["d"], ["e"]]
-
-
-def test_the_command_says_what_it_wrote(library: Path, kinodex: Kinodex, tmp_path: Path) -> None:
-    ran = kinodex("export", "hf", library, tmp_path / "films", "--video", "film-01")
-    assert ran.code == 0
-    assert ran.out.startswith("30 frames of 1 video in 1 file, ")
-    written = json_of(kinodex, "export", "hf", library, tmp_path / "json", "--shard-frames", 30)
-    assert (written["videos"], written["frames"], written["files"], written["files_before"]) == (3, 90, 3, 0)
-
-
-def test_what_makes_no_sense_is_refused(library: Path, kinodex: Kinodex, tmp_path: Path) -> None:
-    full = tmp_path / "full"
-    full.mkdir()
-    (full / "notes.txt").write_text("mine")
-    file = tmp_path / "file"
-    file.write_text("")
-    new = tmp_path / "new"
-    for arguments, code, words in (
-        ((full,), 2, "which is not empty (notes.txt); give a folder that is new or empty"),
-        ((file,), 2, "which is a file; give a folder"),
-        ((new, "--vectors", "int8"), 2, "got vectors 'int8'; give float16, float32, none"),
-        ((new, "--split", "a b"), 2, "got split 'a b'"),
-        ((new, "--video", "film-99"), 2, "film-99"),
-        ((new, "--space", "ViT-X"), 4, "got space ViT-X"),
-    ):
-        bad(kinodex, "export", "hf", library, *arguments, code=code, says=words)
-    assert not new.exists()
-    Library.create(str(tmp_path / "empty"), SETTINGS, fingerprint())
-    bad(kinodex, "export", "hf", tmp_path / "empty", new, code=2, says="has no frames to export")

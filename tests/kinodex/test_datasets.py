@@ -1,0 +1,121 @@
+"""Many frames at once through the front door: Arrow for pandas and DuckDB, torch, and clear words for bad options."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import kinodex
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def opened(library: Path) -> kinodex.Library:
+    return kinodex.open(library)
+
+
+def test_arrow_has_every_frame_with_what_belongs_to_it(opened: kinodex.Library) -> None:
+    reader = opened.to_arrow(["title", "frame_no", "time_s", "jpeg", "vector"])
+    assert reader.schema.names == ["title", "frame_no", "time_s", "jpeg", "vector"]
+    table = reader.read_all()
+    assert table.num_rows == 90
+    for film in opened.videos():
+        stored = opened.vectors(film)
+        rows = [row for row in table.to_pylist() if row["title"] == film.title]
+        assert [row["time_s"] for row in rows] == stored.time_s.tolist()
+        assert np.array_equal(np.array([row["vector"] for row in rows], np.float16), stored.vectors)
+        assert [row["jpeg"] for row in rows] == [frame.jpeg for frame in opened.all_frames(film)]
+
+
+def test_one_video_and_one_column(opened: kinodex.Library) -> None:
+    table = opened.to_arrow("time_s", videos="film-02").read_all()
+    assert (table.column_names, table.num_rows) == (["time_s"], 30)
+
+
+def test_vectors_may_be_wider_for_programs_that_know_no_float16(opened: kinodex.Library) -> None:
+    wide = opened.to_arrow(["vector", "time_s"], videos="film-02", float32=True).read_all()
+    assert str(wide.schema.field("vector").type).startswith("fixed_size_list<") and wide.num_rows == 30
+    vectors = np.array(wide["vector"].to_pylist(), np.float32)
+    assert np.array_equal(vectors, opened.vectors("film-02").vectors.astype(np.float32))
+    assert opened.to_arrow("time_s", float32=True).schema.names == ["time_s"]
+
+
+def test_torch_gives_pictures_and_vectors_of_the_same_frames(opened: kinodex.Library) -> None:
+    frames = opened.to_torch(["video_id", "frame_no", "image", "vector"], batch_size=32, seed=5)
+    batches = list(frames)
+    assert [len(batch["frame_no"]) for batch in batches] == [32, 32, 26]
+    assert (
+        len({key for batch in batches for key in zip(batch["video_id"], batch["frame_no"].tolist(), strict=True)}) == 90
+    )
+    first = batches[0]
+    row = opened.frames(first["video_id"][3], [float(first["frame_no"][3])])[0]
+    with Image.open(io.BytesIO(row.jpeg)) as picture:
+        assert np.array_equal(first["image"][3].permute(1, 2, 0).numpy(), np.asarray(picture))
+    stored = opened.vectors(first["video_id"][3])
+    assert np.array_equal(first["vector"][3].numpy(), stored.vectors[stored.frame_no == int(first["frame_no"][3])][0])
+
+
+def test_the_same_state_can_be_read_elsewhere(opened: kinodex.Library) -> None:
+    frames = opened.to_torch("frame_no", shuffle=False)
+    again = opened.to_torch("frame_no", shuffle=False, versions=pickle.loads(pickle.dumps(frames.versions)))
+    assert [batch["frame_no"].tolist() for batch in frames] == [batch["frame_no"].tolist() for batch in again]
+
+
+def test_ranks_come_from_torch_or_from_the_options(opened: kinodex.Library, tmp_path: Path) -> None:
+    half = opened.to_torch("frame_no", rank=1, world_size=2)
+    assert (half.rank, half.world_size) == (1, 2)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/met", rank=0, world_size=1)
+    try:
+        assert (opened.to_torch("frame_no").rank, opened.to_torch("frame_no").world_size) == (0, 1)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        (["picture"], {}, "got columns picture; give some of"),
+        (["image"], {"batchsize": 3}, "got batchsize; to_torch takes batch_size, drop_last"),
+        (["image"], {"rank": 1}, "got one of rank and world_size"),
+        (["image"], {"rank": 3, "world_size": 2}, "got rank 3 of 2"),
+        (["image"], {"batch_size": 0}, "got a batch size of 0"),
+        (["image"], {"versions": {"runs": 1}}, "got versions of runs; give those of videos, frames"),
+        (["image"], {"videos": ["film-99"]}, "film-99"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(opened: kinodex.Library, columns: Any, options: Any, words: str) -> None:
+    with pytest.raises(kinodex.KinodexError, match=words):
+        opened.to_torch(columns, **options)
+
+
+WITHOUT = """
+import sys
+from tests.support.without_modules import hide
+hide(["torch", "ray", "av"])
+import kinodex
+library = kinodex.open(sys.argv[1])
+print(library.to_arrow("frame_no").read_all().num_rows)
+for read in (library.to_torch, library.to_ray):
+    try:
+        read("frame_no")
+    except kinodex.UsageError as error:
+        print(error)
+"""
+
+
+def test_without_torch_and_ray_arrow_remains_and_the_others_say_what_they_need(library: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT, str(library)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "90",
+        "this needs the package torch, which is not installed; pip install 'kinodex[clip]'",
+        "this needs the package ray, which is not installed; pip install 'kinodex[ray]'",
+    ]

@@ -3,6 +3,10 @@
 Each video has scenes, each scene a direction near one of the library's topics, each frame a direction near its
 scene's: so frames crowd together as those of real videos do, and a query has near and far neighbours. Words are drawn
 by Zipf's law.
+
+In a narrow cone (`Size.is_cone`) all frames share one direction and all queries another, as pictures and texts of
+CLIP's kind do (Liang et al. 2022, "Mind the gap"): the cosines of the best matches are 0.06 to 0.3, as SigLIP's are,
+and those of all others are not much lower.
 """
 
 from __future__ import annotations
@@ -22,6 +26,9 @@ from index.rows import VideoRow
 
 TOPICS, SCENES = 300, 20
 SCENE_SPREAD, FRAME_SPREAD = 0.8, 0.5
+CONE_QUERY_SPREAD = 1.0
+CONE_QUERY_SHARE = (0.15, 0.6)
+"""Length of what a query has in common with frames, beside 1 for the direction that all queries share."""
 WORDS, WORDS_A_LINE = 20_000, 8
 VIDEOS_A_COMMIT = 10
 MODEL = "made up"
@@ -36,6 +43,18 @@ class Size(NamedTuple):
     lines: int
     dim: int
     jpeg_bytes: int
+    is_cone: bool = False
+    """Vectors lie in a narrow cone."""
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """Settings that the library keeps, as those without a cone always had them."""
+        return {name: number for name, number in self._asdict().items() if name != "is_cone" or number}
+
+    @property
+    def topic_dim(self) -> int:
+        """Numbers of a vector that tell topics, scenes and frames apart."""
+        return self.dim - 2 if self.is_cone else self.dim
 
 
 class _Frame(NamedTuple):
@@ -72,7 +91,7 @@ def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[L
     library there is of another size.
     """
     fingerprint = Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', size.dim)
-    library = Library.open_or_create(uri, size._asdict(), fingerprint)
+    library = Library.open_or_create(uri, size.settings, fingerprint)
     began = time.perf_counter()
     present = {row.video_id for row in library.videos()}
     missing = [number for number in range(size.videos) if video_id(number) not in present]
@@ -92,8 +111,13 @@ def queries(count: int, size: Size) -> NDArray[np.float32]:
     """Make unit vectors [count, dim], each near a frame of another video."""
     random = np.random.default_rng(1)
     numbers = random.integers(size.videos, size=count)
-    frames = np.stack([frame_vectors(int(n), size)[random.integers(size.frames)] for n in numbers])
-    return _unit(frames.astype(np.float32) + FRAME_SPREAD * _directions(random, count, size.dim))
+    frames = np.stack([_topic_vectors(int(n), size)[random.integers(size.frames)] for n in numbers])
+    spread = CONE_QUERY_SPREAD if size.is_cone else FRAME_SPREAD
+    near = _unit(frames + spread * _directions(random, count, size.topic_dim))
+    if not size.is_cone:
+        return near
+    share = random.uniform(*CONE_QUERY_SHARE, (count, 1)).astype(np.float32)
+    return _unit(np.hstack([share * near, np.zeros((count, 1), np.float32), np.ones((count, 1), np.float32)]))
 
 
 def words(count: int, seed: int) -> list[str]:
@@ -104,11 +128,19 @@ def words(count: int, seed: int) -> list[str]:
 
 def frame_vectors(number: int, size: Size) -> Vectors:
     """Make the vectors [frames, dim] of one video."""
+    vectors = _topic_vectors(number, size)
+    if size.is_cone:
+        shared = np.tile(np.array([1, 0], np.float32), (size.frames, 1))
+        vectors = _unit(np.hstack([vectors, shared]))
+    return vectors.astype(np.float16)
+
+
+def _topic_vectors(number: int, size: Size) -> NDArray[np.float32]:
     random = np.random.default_rng([0, number])
-    topics = _directions(np.random.default_rng(0), TOPICS, size.dim)[random.integers(TOPICS, size=SCENES)]
-    scenes = _unit(topics + SCENE_SPREAD * _directions(random, SCENES, size.dim))
+    topics = _directions(np.random.default_rng(0), TOPICS, size.topic_dim)[random.integers(TOPICS, size=SCENES)]
+    scenes = _unit(topics + SCENE_SPREAD * _directions(random, SCENES, size.topic_dim))
     shown = np.sort(random.integers(SCENES, size=size.frames))
-    return _unit(scenes[shown] + FRAME_SPREAD * _directions(random, size.frames, size.dim)).astype(np.float16)
+    return _unit(scenes[shown] + FRAME_SPREAD * _directions(random, size.frames, size.topic_dim))
 
 
 def _write(library: Library, numbers: Sequence[int], size: Size) -> None:

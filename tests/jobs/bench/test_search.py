@@ -10,10 +10,14 @@ from jobs.bench.synthetic_library import Size
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 
 
-def test_figures(tmp_path):
-    figures = bench_search(tmp_path / "library", SIZE, 3, lambda done: None)
+@pytest.mark.parametrize("is_cone", [False, True])
+def test_figures(tmp_path, is_cone):
+    figures = bench_search(tmp_path / "library", SIZE._replace(is_cone=is_cone), 3, lambda done: None)
     assert figures.recall == pytest.approx(1.0)
+    assert figures.index_recall == pytest.approx(1.0)  # so few are scanned
+    assert (figures.parts, figures.best_cosine > 0.4) == (0, not is_cone)
     assert all(t.warm_ms > 0 and t.fresh_ms > 0 and t.cold_ms > 0 and t.warm_ms <= t.p95_ms for t in figures.times)
     lines = table(figures).splitlines()
     assert lines[0].startswith("12 videos of 30 frames, 16 dimensions, 5 transcript lines")
+    assert ("narrow cone" in lines[1]) == is_cone
     assert "recall@10 over all frames: 1.000 (goal 0.95: met)" in lines[-1]

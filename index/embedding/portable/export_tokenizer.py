@@ -50,14 +50,11 @@ def _file_of(tokenizer: Any, context_length: int) -> dict[str, Any]:
     import tokenizers
 
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        from transformers.convert_slow_tokenizer import convert_slow_tokenizer
-
-        try:
-            backend = convert_slow_tokenizer(tokenizer)
-        except Exception as error:  # it raises whatever the tokenizer's own converter does
-            kind = type(tokenizer).__name__
-            raise ExportRefused(f"its tokenizer is a {kind}, which transformers cannot convert: {error}") from error
+    if backend is None:  # of transformers 5 those alone that compute in Python, and for which it has no converter
+        raise ExportRefused(
+            f"its tokenizer is a {type(tokenizer).__name__}, which transformers computes in Python, not by the package "
+            "tokenizers; T5Tokenizer, LlamaTokenizer and others read the same sentencepiece file with it"
+        )
     own = tokenizers.Tokenizer.from_str(backend.to_str())
     own.enable_truncation(context_length, direction=tokenizer.truncation_side)
     pad = {"pad_id": tokenizer.pad_token_id, "pad_token": tokenizer.pad_token}

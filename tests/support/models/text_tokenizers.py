@@ -86,6 +86,27 @@ def write_tokenizer(folder: Path, kind: str) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(facts))
 
 
+def write_sentencepiece(folder: Path, tokenizer_class: str, kind: str) -> None:
+    """Write a folder with a sentencepiece file alone, of `kind` "unigram" or "bpe", for a class of transformers."""
+    import sentencepiece
+
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {"pad_piece": "<pad>", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TRAINING_TEXTS * 20),
+        model_prefix=str(folder / "spiece"),
+        model_type=kind,
+        vocab_size=430,
+        byte_fallback=True,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **names,
+    )
+    (folder / "spiece.vocab").unlink()
+    facts = {"tokenizer_class": tokenizer_class, "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(facts))
+
+
 def same_ids(ours: Sequence[Any], theirs: Sequence[Any], texts: Sequence[str]) -> list[str]:
     """List the texts of which the two have different ids."""
     return [text for text, a, b in zip(texts, ours, theirs, strict=True) if list(a) != list(b)]

@@ -9,7 +9,7 @@ from index.embedding.portable.export_tokenizer import export_tokenizer
 from index.embedding.portable.tokenizer import Tokenizer
 from index.embedding.space import import_open_clip
 from index.errors import ExportRefused
-from tests.support.models.text_tokenizers import KINDS, same_ids, write_tokenizer
+from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer
 
 open_clip = import_open_clip()
 TEXTS = [*CHECK_TEXTS, "catfish", "a catfish and catfish.", "catfishcatfish ▁▁▁ dog▁▁▁▁", "x   y    z"]
@@ -34,6 +34,23 @@ def test_ids_of_transformers_tokenizers(tmp_path, kind, clean):
     write_tokenizer(tmp_path / "given", kind)
     original = open_clip.tokenizer.HFTokenizer(str(tmp_path / "given"), context_length=24, clean=clean)
     assert differing(original, tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_ids_where_there_is_a_sentencepiece_file_alone(tmp_path, kind):
+    write_sentencepiece(tmp_path / "given", "T5Tokenizer", kind)
+    original = open_clip.tokenizer.HFTokenizer(str(tmp_path / "given"), context_length=24, clean="canonicalize")
+    assert sorted(each.name for each in (tmp_path / "given").iterdir()) == ["spiece.model", "tokenizer_config.json"]
+    assert differing(original, tmp_path) == []
+    assert len({*original(["a red boat"])[0].tolist()}) > 3  # it knows words
+
+
+def test_sentencepiece_in_python_is_refused(tmp_path):
+    write_sentencepiece(tmp_path / "given", "SiglipTokenizer", "unigram")
+    original = open_clip.tokenizer.HFTokenizer(str(tmp_path / "given"), context_length=24)
+    with pytest.raises(ExportRefused, match="a SiglipTokenizer, which transformers computes in Python") as error:
+        export_tokenizer(original, tmp_path)
+    assert "\n" not in str(error.value)
 
 
 def test_a_stripped_separator(tmp_path):

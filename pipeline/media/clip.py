@@ -1,0 +1,68 @@
+"""A part of a video as a file: what was asked for, what is in it, and the choice of its container."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pipeline.errors import VideoError
+
+if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+
+ClipWay = Literal["copied", "encoded"]
+COPIED_TO_MP4 = frozenset({"h264", "hevc", "av1", "vp9", "mpeg4", "aac", "mp3", "opus", "flac", "ac3", "eac3", "alac"})
+"""Codecs that players expect in MP4; FFmpeg would write some others there, which few of them read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClipFile:
+    """A clip that was written.
+
+    `start_s` and `end_s` are times of the video, as its frames in the library have them, from the clip's first picture
+    to the end of its last. A copied clip begins with the key frame at or before the time that was given.
+    """
+
+    path: Path
+    start_s: float
+    end_s: float
+    way: ClipWay
+    has_sound: bool
+
+
+def container_suffix(codecs: Iterable[str]) -> str:
+    """Return ".mp4" if players expect all these codecs there, else ".mkv", which holds everything."""
+    return ".mp4" if COPIED_TO_MP4.issuperset(codecs) else ".mkv"
+
+
+def choose_sound(container: InputContainer) -> AudioStream | None:
+    """Choose the sound track that a player would: the default one first, then the first; None if there is none."""
+    from av.stream import Discard, Disposition
+
+    tracks = [stream for stream in container.streams.audio if stream.codec_context is not None]
+    if not tracks:
+        return None
+    chosen = max(tracks, key=lambda stream: bool(stream.disposition & Disposition.default))
+    chosen.discard = Discard.default
+    return chosen
+
+
+def nothing_there(name: str, start_s: float, until_s: float = -math.inf) -> VideoError:
+    """Make the error for a range behind the last picture, which ends at `until_s`; -inf: there is none at all."""
+    ended = f"its pictures end at {until_s:.2f} s" if math.isfinite(until_s) else "no picture of it can be read there"
+    return VideoError(f"{name}: got a range from {start_s:.2f} s, and {ended}; choose an earlier one")
+
+
+@contextmanager
+def removed_on_error(out: Path) -> Iterator[None]:
+    """Delete a file that was half written when an error ends this block."""
+    try:
+        yield
+    except BaseException:
+        out.unlink(missing_ok=True)
+        raise

@@ -44,6 +44,8 @@ ADDRESS = re.compile(r"Error performing \w+ (\w+://[^/?\s]+)")
 COMMIT_ATTEMPTS = 8
 MAX_PAUSE_S = 5.0
 ROWS_PER_BATCH = 65_536
+METADATA_CACHE_BYTES = 128 << 20
+"""The list of files of each state of a table is kept there, and a long run makes thousands; Lance would take 1 GB."""
 TABLE_SUFFIX = ".lance"
 FILE_FORMAT: Final = "2.2"
 """Version of the files that new tables have: LanceDB 0.40 reads no later one."""
@@ -169,7 +171,7 @@ class Tables:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        self._session: Any = None  # caches of what was read, for all tables
+        self._session: Any = None  # caches of what was read, for all tables; made late, since Lance is slow to load
         self._open: dict[str, LanceDataset] = {}
 
     def __getitem__(self, name: str) -> LanceDataset:
@@ -180,8 +182,8 @@ class Tables:
     def _newest(self, name: str) -> LanceDataset:
         known: Any = self._open.get(name)
         if known is None:
+            self._session = self._session or lance.Session(metadata_cache_size_bytes=METADATA_CACHE_BYTES)
             newest = lance.dataset(table_place(self.uri, name), session=self._session)
-            self._session = self._session or newest.session()
         else:
             newest = copy(known)
             newest.checkout_latest()

@@ -14,11 +14,11 @@ import platform
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
 from jobs.errors import UsageError
-from jobs.ingest.commit import ReadVideo, VideoCommitter
+from jobs.ingest.commit import MOST_AT_ONCE, ReadVideo, VideoCommitter
 from jobs.ingest.index_refresh import refreshing_indexes
 from pipeline.shot_detection import Segment
 from pipeline.sources.fetch import FetchedVideo, Source, Stamp
@@ -44,7 +44,7 @@ class SettleLoad:
 
     videos: int
     frames: int = 600
-    at_once: int = 32
+    at_once: int = MOST_AT_ONCE
     frames_a_commit: int = 2048
     lines: int = 2
     dim: int = 8
@@ -192,6 +192,15 @@ def _versions(library: Library) -> int:
 
 def _video_id(number: int) -> str:
     return hashlib.sha256(str(number).encode()).hexdigest()[:32]
+
+
+def as_json(figures: SettleFigures) -> dict[str, Any]:
+    """Make the JSON of the figures."""
+    rates = [
+        {"videos_a_second": s.videos_a_second, "videos_a_cpu_second": s.videos_a_cpu_second} for s in figures.steps
+    ]
+    steps = [asdict(step) | rate for step, rate in zip(figures.steps, rates, strict=True)]
+    return asdict(figures) | {"steps": steps}
 
 
 def table(figures: SettleFigures) -> str:

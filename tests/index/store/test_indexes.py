@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
@@ -14,7 +15,7 @@ import pytest
 from index.library import Library
 from index.maintenance.sweep import audit
 from index.rows import SourceRow
-from index.store.indexes import DURING_RUN, Thresholds, refresh
+from index.store.indexes import DURING_RUN, Thresholds, delete_old_states, refresh
 from tests.support.libraries.random_library import made, unit_vectors, write
 
 ROUNDS = 12
@@ -108,6 +109,25 @@ def test_beside_an_ingest_no_graph_is_built(library):
     assert not (vectors / "_indices").exists()
     refresh(library.tables, EAGER)
     assert (vectors / "_indices").exists()
+
+
+def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(library):
+    """What is read of old states grows with their number, so that is not done with each refresh."""
+    often = replace(DURING_RUN, fragments=2, keep_s=0.0, scalar_rows=5, stale_rows=3)
+    for number in range(6):
+        write(library, made(f"{number:04d}", 2, seed=number))
+    refresh(library.tables, often)
+    table = library.tables["videos"]
+    assert len(table.get_fragments()) == 1
+    assert len(table.version_refs()) == table.version
+    write(library, made("0006", 2, seed=6))
+    refresh(library.tables, replace(often, fragments=0))
+    (index,) = library.tables["videos"].describe_indices()
+    assert index.num_rows_indexed == 6  # it waits until the rows that are new to it are more
+    delete_old_states(library.tables, often)
+    table = library.tables["videos"]
+    assert len(table.version_refs()) == 1 < table.version
+    assert audit(library).problems == ()
 
 
 def test_indexes_change_no_result(library):

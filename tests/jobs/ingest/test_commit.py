@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from index.library import Library
-from jobs.ingest.commit import VideoCommitter, join_chunks
+from jobs.ingest.commit import (
+    LONGEST_WAIT_S,
+    MOST_AT_ONCE,
+    SHORTEST_WAIT_S,
+    VIDEOS_AT_ONCE,
+    VideoCommitter,
+    join_chunks,
+)
 from jobs.ingest.messages import ChunkRead
 from pipeline.sampling.sample import Chunk, ChunkSummary, IngestSettings
 from pipeline.sources.fetch import FetchedVideo, Source
@@ -75,3 +82,21 @@ def test_failures_and_known_videos_are_written_with_the_next_flush(library: Libr
     assert committer.flush() == ([], [])
     assert [(row.uri, row.error_class) for row in library.ingest_log.failures()] == [("/bad.mp4", "NotAVideo")]
     assert (committer.failed, dict(committer.tally.states)) == (1, {"failed": 1, "already there": 1})
+
+
+def test_a_commit_is_due_once_many_videos_wait_or_have_waited_for_long(
+    library: Library, film: Path, summary: ChunkSummary
+) -> None:
+    now_s = 0.0
+    committer = VideoCommitter(library, lambda: now_s)
+    video = join_chunks([read(whole(film), summary)], IngestSettings(fps=1.0), library.space_name)
+    due = {}
+    for count in (0, 1, VIDEOS_AT_ONCE, MOST_AT_ONCE):
+        for _ in range(count - len(committer._videos)):
+            committer.add(video)
+        for now_s in (0.0, SHORTEST_WAIT_S + 0.1, LONGEST_WAIT_S + 0.1):
+            due[count, now_s] = committer.is_due
+    soon, late = SHORTEST_WAIT_S + 0.1, LONGEST_WAIT_S + 0.1
+    assert {each for each, is_due in due.items() if is_due} == {
+        (1, late), (VIDEOS_AT_ONCE, soon), (VIDEOS_AT_ONCE, late), *((MOST_AT_ONCE, at) for at in (0.0, soon, late))
+    }  # fmt: skip

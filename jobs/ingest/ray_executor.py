@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from jobs.errors import UsageError
-from jobs.ingest.idle_workers import IdleWorkers
-from jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, Task, WorkDone
+from jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, IdleWorkers, Task, WorkDone
 from jobs.ingest.ray_embedders import Embedders, Sizes
 from jobs.ingest.worker import Worker
 from jobs.ray_cluster import actor_of, reraise, total_resources

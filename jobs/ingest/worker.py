@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from jobs.ingest.chunk_writer import ChunkEnd, ChunkWriter
-from jobs.ingest.idle_workers import IdleWorkers
 from jobs.ingest.messages import (
     Assignment,
     ChunkFailed,
@@ -30,6 +29,7 @@ from jobs.ingest.messages import (
     FinishedTask,
     Identify,
     IdentifyDone,
+    IdleWorkers,
     SourceFailed,
     Task,
     WorkDone,

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.decoding.base import Span, SpanDamaged, VideoReader
 from pipeline.decoding.open import open_video
-from pipeline.decoding.split_video import split_video
+from pipeline.decoding.split_video import SHORTEST_SPAN_S, SPANS_A_SHARER, span_count, split_video
 from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
 
 Shown = list[tuple[int, float, str]]
@@ -65,6 +65,22 @@ def test_a_short_video_is_not_cut(media: Path) -> None:
     path = media / "clips" / "moviepy__big_buck_bunny_0_30.webm"  # 30 s
     assert split_video(path, path.name, 1, span_s=25) == ()
     assert len(split_video(path, path.name, 1, span_s=12)) == 2
+
+
+def test_a_video_that_several_workers_share_is_split_further(media: Path) -> None:
+    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    assert split_video(path, path.name, 1, span_s=300) == ()
+    halves = split_video(path, path.name, 1, span_s=300, sharers=2)
+    assert [span.first_number for span in halves] == [0, halves[0].until_number]
+    assert len(split_video(path, path.name, 1, span_s=300, sharers=50)) == 52 // SHORTEST_SPAN_S
+
+
+def test_each_sharer_gets_as_many_spans_unless_they_become_too_short() -> None:
+    assert span_count(300.0, 1) == 1
+    assert span_count(300.0, 2) == 2 * SPANS_A_SHARER
+    assert span_count(300.0, 8) == 16  # 18.75 s each; three for each would be too short
+    assert span_count(300.0, 1000) == 300 // int(SHORTEST_SPAN_S)
+    assert span_count(10.0, 8) == 1
 
 
 @pytest.mark.parametrize("name", ["mediabunny__hevc-aac.avi", "simpl__track_audiosprites_video.webm"])

@@ -1,0 +1,348 @@
+"""Simulated workers of an ingest in virtual time: an executor for the real coordinator, without any video.
+
+The clock stands still while the simulation computes, runs as the CPU time of this process while the coordinator works,
+and skips what it would have waited. Workers read films at set speeds; some tasks are slow, some workers are lost, some
+films have the bytes of another, some cannot be read, and some take their worker down each time. The rows of the frames
+that a finished task promises are really appended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.library import Library
+from jobs.ingest.messages import (
+    ChunkFailed,
+    ChunkRead,
+    ChunkResult,
+    ChunkSplit,
+    FinishedTask,
+    Identify,
+    IdentifyDone,
+    IdleWorkers,
+    Read,
+    Task,
+    WorkDone,
+)
+from pipeline.decoding.base import Span
+from pipeline.decoding.split_video import span_count
+from pipeline.decoding.video_stream import VideoMetadata
+from pipeline.sampling.sample import Chunk, ChunkSummary
+from pipeline.sources.fetch import FetchedVideo, Source, Stamp
+
+TICKS_A_SECOND = 1000
+GROUP_S = 2.0
+"""Distance of key frames, where alone a film can be split."""
+OPEN_S = 0.3
+"""Time to open a film and decode its first frame, for a whole one and for each part."""
+DEMUX_RATE = 2000.0
+"""Seconds of a film that are demuxed in a second, to split it."""
+HASH_BYTES_S = 500e6
+BYTES_A_SECOND = 500_000
+RESTART_S = 15.0
+SLOWNESS = 10.0
+ROWS_A_COMMIT = 200_000
+_METADATA = VideoMetadata(
+    container="mov",
+    stream_index=0,
+    codec="none",
+    pix_fmt="yuv420p",
+    width_px=1280,
+    height_px=720,
+    sample_aspect_ratio=1.0,
+    rotation_deg=0,
+    fps=25.0,
+    claimed_duration_s=None,
+    zero_s=0.0,
+    interlaced=False,
+    has_audio=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Films:
+    """A corpus. `lengths_s` `[n]`; shares from 0 to 1 of its files: copies, unreadable ones, deadly ones.
+
+    A film has `frames_a_second` stored frames for each second, at least one.
+    """
+
+    lengths_s: NDArray[np.float64]
+    frames_a_second: float = 1.0
+    duplicates: float = 0.0
+    poison: float = 0.0
+    deadly: float = 0.0
+
+    def source(self, number: int) -> Source:
+        """The file of this number."""
+        size_bytes = int(self.lengths_s[self.original(number)] * BYTES_A_SECOND)
+        return Source(f"/simulated/films/{number:08d}.mp4", f"film {number}", stamp=Stamp(size_bytes, str(number)))
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of all files."""
+        lengths_s = np.array([self.lengths_s[self.original(number)] for number in range(len(self.lengths_s))])
+        return (lengths_s * BYTES_A_SECOND).astype(np.int64)
+
+    def original(self, number: int) -> int:
+        """Number of the film whose bytes this file has."""
+        return number // 2 if number and _share(number, 0) < self.duplicates else number
+
+    def fate(self, number: int) -> str:
+        """Reading it is "poison" (an error), "deadly" (its worker dies) or "good"."""
+        drawn = _share(number, 1)
+        return "poison" if drawn < self.poison else "deadly" if drawn < self.poison + self.deadly else "good"
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Workers: seconds of film that one reads in a second, and shares of tasks that are slow or lose their worker."""
+
+    workers: int
+    speed: float = 15.0
+    slow: float = 0.0
+    lost: float = 0.0
+    cut_s: float = 300.0
+
+
+class _Event(NamedTuple):
+    at_s: float
+    order: int
+    worker: int
+    task: Task | None
+    """None: a worker begins."""
+    is_lost: bool = False
+
+
+class _Frame(NamedTuple):
+    frame_no: int
+    time_s: float
+    jpeg: bytes
+    vector: NDArray[np.float16]
+    width_px: int = 16
+    height_px: int = 9
+
+
+class VirtualClock:
+    """Seconds of virtual time: the CPU time of this process outside `paused`, and what was skipped."""
+
+    def __init__(self) -> None:
+        self._skipped_s = 0.0
+        self._paused_s = 0.0
+        self._began = time.process_time()
+        self._pause_began: float | None = None
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.driver_s + self._skipped_s
+
+    @property
+    def driver_s(self) -> float:
+        """CPU time of this process outside `paused`."""
+        now = time.process_time() if self._pause_began is None else self._pause_began
+        return now - self._began - self._paused_s
+
+    def skip_to(self, at_s: float) -> None:
+        """Move on to a later time."""
+        self._skipped_s += max(0.0, at_s - self())
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let no time pass."""
+        self._pause_began = time.process_time()
+        try:
+            yield
+        finally:
+            self._paused_s += time.process_time() - self._pause_began
+            self._pause_began = None
+
+
+class SimulatedExecutor:
+    """Executor of a crew that reads films; see jobs/ingest/messages.py. `spans_s` are begins and ends of all reads."""
+
+    def __init__(self, library: Library, films: Films, crew: Crew, clock: VirtualClock) -> None:
+        self._library, self._films, self._crew, self._clock = library, films, crew, clock
+        self._idle, self._random, self._order = IdleWorkers(), np.random.default_rng(0), count()
+        self._events: list[_Event] = []
+        self._running: dict[int, dict[int, Task]] = defaultdict(dict)
+        self._workers = count()
+        self._speeds: dict[int, float] = {}
+        self._frames = _made_up_frames(library)
+        self.appends = 0
+        self.spans_s: list[tuple[float, float]] = []
+        self.embedders = 1
+        for _ in range(crew.workers):
+            self._join()
+
+    @property
+    def readers(self) -> int:
+        return max(len(self._idle), 1)
+
+    def idle(self, kind: type[Task]) -> Collection[int]:
+        return self._idle.of(kind)
+
+    def forget(self, video: FetchedVideo) -> None:
+        """Nothing to do: nothing was fetched."""
+
+    def counts(self) -> tuple[int, float]:
+        return 0, 0.0
+
+    def start(self, worker: int, task: Task) -> None:
+        with self._clock.paused():
+            self._idle.start(worker, task)
+            takes_s = self._seconds(task) / self._speeds[worker]
+            takes_s *= SLOWNESS if self._random.random() < self._crew.slow else 1.0
+            is_lost = self._random.random() < self._crew.lost or self._is_deadly(task)
+            now, order = self._clock(), next(self._order)
+            self._running[worker][order] = task
+            if isinstance(task, Read):
+                self.spans_s.append((now, now + takes_s))
+            heapq.heappush(self._events, _Event(now + takes_s, order, worker, task, is_lost))
+
+    def wait(self, timeout_s: float) -> list[FinishedTask]:
+        with self._clock.paused():
+            until = self._clock() + timeout_s
+            until = min(until, self._events[0].at_s) if self._events else until
+            self._clock.skip_to(until)
+            now = max(until, self._clock())
+            finished: list[FinishedTask] = []
+            while self._events and self._events[0].at_s <= now:
+                finished += self._end(heapq.heappop(self._events))
+            self._append([each.task for each in finished if isinstance(each.result, WorkDone)])
+            return finished
+
+    def _end(self, event: _Event) -> list[FinishedTask]:
+        if event.task is None:
+            self._join()
+            return []
+        if event.order not in self._running[event.worker]:
+            return []  # its worker was lost over another task
+        if event.is_lost:
+            self._idle.leave(event.worker)
+            heapq.heappush(self._events, _Event(event.at_s + RESTART_S, next(self._order), -1, None))
+            return [FinishedTask(event.worker, task, None) for task in self._running.pop(event.worker).values()]
+        del self._running[event.worker][event.order]
+        self._idle.end(event.worker, event.task)
+        return [FinishedTask(event.worker, event.task, self._result(event.task))]
+
+    def _join(self) -> None:
+        worker = next(self._workers)
+        self._speeds[worker] = float(np.exp(self._random.normal(0.0, 0.2)))
+        self._idle.join(worker)
+
+    def _result(self, task: Task) -> IdentifyDone | WorkDone:
+        if isinstance(task, Identify):
+            return IdentifyDone(tuple(self._identified(source) for source in task.sources), {"fetch": 0.0})
+        return WorkDone(tuple(self._read(task, chunk) for chunk in task.chunks), {"decode": 0.0})
+
+    def _identified(self, source: Source) -> FetchedVideo:
+        number = self._films.original(_number(source))
+        video_id = hashlib.blake2b(number.to_bytes(8), digest_size=16).hexdigest()
+        size_bytes = source.stamp.size_bytes if source.stamp else 0
+        return FetchedVideo(source, source.uri, video_id, size_bytes)
+
+    def _read(self, task: Read, chunk: Chunk) -> ChunkResult:
+        number, length_s = self._film(chunk)
+        if self._films.fate(number) == "poison":
+            message = f"{chunk.video.source.uri}: moov atom not found; make the file again"
+            return ChunkFailed(chunk, "open", "NotAVideo", message)
+        if task.may_split and len(spans := self._split(chunk, task.sharers)) > 1:
+            return ChunkSplit(chunk, spans)
+        begin, until = self._frame_range(chunk)
+        times = np.arange(float(begin), float(until)) / self._films.frames_a_second
+        ends = np.stack([self._frames[0].vector, self._frames[0].vector])
+        summary = ChunkSummary(_METADATA, 0.0, length_s, 0, (), (), {}, "pyav")
+        return ChunkRead(chunk, summary, times, np.full(max(until - begin - 1, 0), 0.1), ends)
+
+    def _split(self, chunk: Chunk, sharers: int) -> tuple[Span, ...]:
+        """Split as `pipeline.decoding.split_video` would: at key frames, into equal parts as near as may be."""
+        _, length_s = self._film(chunk)
+        number = max(span_count(length_s, sharers), int(length_s / self._crew.cut_s + 0.5), 1)
+        starts = [round(length_s * part / number / GROUP_S) * GROUP_S for part in range(number)]
+        rate = self._films.frames_a_second
+        bounds = [(round(at * TICKS_A_SECOND), int(np.ceil(at * rate))) for at in sorted(set(starts))]
+        ends: list[tuple[int | None, int | None]] = [*bounds[1:], (None, None)]
+        return tuple(Span(a, c, b, d) for (a, b), (c, d) in zip(bounds, ends, strict=True))
+
+    def _seconds(self, task: Task) -> float:
+        """Time that a task takes a worker of common speed."""
+        if isinstance(task, Identify):
+            sizes = [source.stamp.size_bytes for source in task.sources if source.stamp]
+            return 0.01 * len(task.sources) + sum(sizes) / HASH_BYTES_S
+        return sum(self._read_seconds(task, chunk) for chunk in task.chunks)
+
+    def _read_seconds(self, task: Read, chunk: Chunk) -> float:
+        number, length_s = self._film(chunk)
+        if self._films.fate(number) == "poison":
+            return OPEN_S
+        if chunk.span is not None:
+            end = length_s if chunk.span.until_pts is None else chunk.span.until_pts / TICKS_A_SECOND
+            return OPEN_S + (end - chunk.span.first_pts / TICKS_A_SECOND) / self._crew.speed
+        if task.may_split and len(self._split(chunk, task.sharers)) > 1:
+            return OPEN_S + length_s / DEMUX_RATE
+        return OPEN_S + length_s / self._crew.speed
+
+    def _is_deadly(self, task: Task) -> bool:
+        return isinstance(task, Read) and any(self._films.fate(self._film(each)[0]) == "deadly" for each in task.chunks)
+
+    def _film(self, chunk: Chunk) -> tuple[int, float]:
+        number = self._films.original(_number(chunk.video.source))
+        return number, float(self._films.lengths_s[number])
+
+    def _frame_range(self, chunk: Chunk) -> tuple[int, int]:
+        _, length_s = self._film(chunk)
+        first = chunk.span.first_number if chunk.span else 0
+        until = chunk.span.until_number if chunk.span else None
+        return first, max(1, int(np.ceil(length_s * self._films.frames_a_second))) if until is None else until
+
+    def _append(self, tasks: Sequence[Task]) -> None:
+        """Append the rows of read chunks, as their workers would have, in fewer commits."""
+        rows: dict[str, list[_Frame]] = defaultdict(list)
+        waiting = 0
+        for task in tasks:
+            for chunk in task.chunks if isinstance(task, Read) else ():
+                if not self._has_rows(task, chunk):
+                    continue
+                begin, until = self._frame_range(chunk)
+                frames = (self._frames[n % len(self._frames)] for n in range(begin, until))
+                rate = self._films.frames_a_second
+                rows[chunk.video.video_id] += [
+                    each._replace(frame_no=n, time_s=n / rate) for n, each in enumerate(frames, start=begin)
+                ]
+                waiting += until - begin
+                if waiting >= ROWS_A_COMMIT:
+                    self._library.writer.add_frames(rows)
+                    rows, waiting, self.appends = defaultdict(list), 0, self.appends + 1
+        if rows:
+            self._library.writer.add_frames(rows)
+            self.appends += 1
+
+    def _has_rows(self, task: Task, chunk: Chunk) -> bool:
+        may_split = isinstance(task, Read) and task.may_split
+        is_split = may_split and isinstance(task, Read) and len(self._split(chunk, task.sharers)) > 1
+        return self._films.fate(self._film(chunk)[0]) == "good" and not is_split
+
+
+def _made_up_frames(library: Library) -> list[_Frame]:
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((256, library.fingerprint.dim))
+    units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    return [_Frame(n, float(n), b"jpeg", unit) for n, unit in enumerate(units)]
+
+
+def _number(source: Source) -> int:
+    return int(source.uri[-12:-4])
+
+
+def _share(number: int, salt: int) -> float:
+    """A number in [0, 1) that looks random and is always the same."""
+    return int.from_bytes(hashlib.blake2b(f"{number} {salt}".encode(), digest_size=4).digest()) / 2**32

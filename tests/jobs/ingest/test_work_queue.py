@@ -1,0 +1,92 @@
+"""Work that waits: the largest sources first, bundles that shrink, chunks bound to a worker, parts taken out again."""
+
+from __future__ import annotations
+
+from jobs.ingest.messages import Read
+from jobs.ingest.work_queue import BUNDLE_BYTES, WorkQueue, sizes_of
+from pipeline.decoding.base import Span
+from pipeline.sampling.sample import Chunk
+from pipeline.sources.fetch import FetchedVideo, Source, Stamp
+
+
+def source(name: str) -> Source:
+    return Source(f"/{name}.mp4", name)
+
+
+def chunk(name: str, index: int | None = None) -> Chunk:
+    span = None if index is None else Span(index, index + 1, index, index + 1)
+    return Chunk(FetchedVideo(source(name), f"/{name}.mp4", name, 1), span, 9, index or 0)
+
+
+def all_bundles(queue: WorkQueue, workers: int) -> list[list[str]]:
+    bundles = []
+    while queue.has_sources:
+        bundles.append([each.title for each in queue.next_identify(workers).sources])
+    return bundles
+
+
+def test_the_largest_sources_come_first_and_those_of_unknown_size_before_them() -> None:
+    sizes = {"small": 1, "large": 30, "unknown": -1, "middle": 20, "large too": 30}
+    queue = WorkQueue([source(name) for name in sizes], list(sizes.values()), bundle=1)
+    assert [title for (title,) in all_bundles(queue, 1)] == ["unknown", "large", "large too", "middle", "small"]
+    assert queue.bytes_total is None
+    assert WorkQueue([source("a"), source("b")], [3, 4], 1).bytes_total == 7
+
+
+def test_bundles_are_as_large_as_allowed_and_shrink_at_the_end() -> None:
+    queue = WorkQueue([source(str(n)) for n in range(40)], [1] * 40, bundle=8)
+    lengths = [len(bundle) for bundle in all_bundles(queue, 2)]
+    assert lengths[0] == 8 and lengths[-1] == 1
+    assert lengths == sorted(lengths, reverse=True) and sum(lengths) == 40
+
+
+def test_a_bundle_holds_no_more_bytes_than_allowed_or_one_source() -> None:
+    third, whole = BUNDLE_BYTES // 3, 2 * BUNDLE_BYTES
+    queue = WorkQueue([source(str(n)) for n in range(5)], [whole, third, third, third, third], bundle=2)
+    assert len(all_bundles(queue, 1)[0]) == 1
+    assert max(map(len, all_bundles(WorkQueue([source("a")] * 9, [third] * 9, bundle=9), 1))) <= 3
+
+
+def test_sources_that_are_tried_again_come_by_themselves_after_all_others() -> None:
+    queue = WorkQueue([source("a"), source("b")], [1, 1], bundle=1)
+    queue.identify_again(source("again"))
+    assert all_bundles(queue, 1) == [["a"], ["b"], ["again"]]
+    assert not queue
+
+
+def test_chunks_bound_to_a_worker_are_for_it_alone_until_it_is_lost() -> None:
+    queue = WorkQueue([], [], bundle=1)
+    queue.add(Read((chunk("mine"),), True, only=7))
+    queue.add(Read((chunk("any"),), True))
+    assert queue.reads == 2 and queue.videos_to_read() == 2
+    assert queue.bound_workers([3, 7]) == [7] and queue.bound_workers([3]) == []
+    first = queue.next_read()
+    assert first is not None and first.chunks[0].video.video_id == "any"
+    assert queue.next_read() is None
+    queue.release(7)
+    freed = queue.next_read()
+    assert freed is not None and freed.only is None and queue.reads == 0
+
+
+def test_parts_of_a_video_go_first_in_their_order_and_can_be_taken_out() -> None:
+    queue = WorkQueue([], [], bundle=1)
+    queue.add(Read((chunk("other"),), True))
+    queue.add_first([Read((chunk("film", index),), False) for index in range(3)])
+    first = queue.next_read()
+    assert first is not None and first.chunks[0].index == 0
+    queue.drop_parts("film")
+    assert queue.reads == 1
+    rest = queue.next_read()
+    assert rest is not None and rest.chunks[0].video.video_id == "other"
+
+
+def test_a_run_that_is_stopped_has_no_work_left() -> None:
+    queue = WorkQueue([source("a")] * 3, [1] * 3, bundle=1)
+    queue.add(Read((chunk("b"),), True, only=1))
+    queue.identify_again(source("c"))
+    queue.clear()
+    assert not queue and queue.reads == queue.bundles == 0
+
+
+def test_sizes_are_those_of_the_stamps() -> None:
+    assert sizes_of([Source("/a", "a", stamp=Stamp(5, "x")), source("b")]) == [5, -1]

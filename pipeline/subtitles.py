@@ -16,7 +16,7 @@ from pipeline.decoding.video_stream import VideoMetadata, open_options
 from pipeline.errors import SourceError, SubtitleError
 from pipeline.playlists import PLAYLIST_DEMUXERS
 from pipeline.sources.discover import sidecar_language
-from pipeline.sources.fetch import Source, local_copy
+from pipeline.sources.fetch import SILENCE_S, Source, local_copy
 from pipeline.subtitle_formats import parse_cues
 from pipeline.text_encoding import decode_text
 
@@ -50,7 +50,7 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     errors: list[str] = []
     for uri in source.sidecars:
         try:
-            lines.update(sidecar_lines(uri, metadata.zero_s))
+            lines.update(sidecar_lines(uri, metadata.zero_s, source.timeout_s))
         except (SubtitleError, SourceError) as error:
             errors.append(str(error))
     try:
@@ -61,14 +61,14 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     return sorted(lines, key=lambda line: (line.start_s, line.end_s, line.language or "", line.text)), errors
 
 
-def sidecar_lines(uri: str, zero_s: float = 0.0) -> list[Line]:
+def sidecar_lines(uri: str, zero_s: float = 0.0, timeout_s: float = SILENCE_S) -> list[Line]:
     """Read the lines of an SRT, VTT, ASS or SSA file in any common encoding; its times count from `zero_s`.
 
     Raises:
         SubtitleError: the text is in none of these formats, or too long.
         SourceError: the file cannot be read.
     """
-    with local_copy(Source(uri, uri)) as path:
+    with local_copy(Source(uri, uri, timeout_s=timeout_s)) as path:
         _require_short(path.stat().st_size, uri)
         return subtitle_lines(path.read_bytes(), uri, zero_s)
 

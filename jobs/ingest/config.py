@@ -130,6 +130,13 @@ class IngestConfig(BaseModel):
     allow_playlists: Annotated[
         bool, Flag("Read playlists (.m3u8, ffconcat) that name files in their own folder or below, too.")
     ] = Field(default=False, description="read playlists of files in their own folder or below")
+    source_timeout_s: Annotated[
+        float,
+        Flag(
+            "Seconds of silence after which a web server is given up, in each of four tries. Default: 30.",
+            "--source-timeout",
+        ),
+    ] = Field(default=30.0, gt=0.0, description="a web server that sends nothing for so long is given up")
     metrics_port: Annotated[
         int | None, Flag("Serve metrics for Prometheus here while this runs. Default: not at all.")
     ] = Field(default=None, ge=1, le=65535, description="port where this process serves metrics to Prometheus")

@@ -33,7 +33,7 @@ from jobs.ingest.work_queue import WorkQueue
 from jobs.tokenizer import fetch_or_note
 from pipeline.sampling.sample import IngestSettings
 from pipeline.sampling.sandbox import SandboxLimits
-from pipeline.sources.fetch import Source
+from pipeline.sources.fetch import SILENCE_S, Source
 
 LEASE = "ingest"
 RUNNING = "running"
@@ -91,6 +91,8 @@ def _under_lease(
 ) -> IngestReport:
     began, started_at = time.monotonic(), datetime.now(UTC)
     complete = complete_ids(library)
+    if config.source_timeout_s != SILENCE_S:  # a million sources are not copied for nothing
+        sources = [replace(source, timeout_s=config.source_timeout_s) for source in sources]
     new = new_sources(library, sources, complete, config.check_content, config.retry_failed)
     assignment = Assignment(
         library_uri=library.uri,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 ATTEMPTS = 4
+SILENCE_S = 30.0
 BLOCK_BYTES = 1 << 20
 CHANGE_MARKS = ("etag", "contentmd5", "generation", "updated", "lastmodified", "modified", "mtime", "created")
 """Names that filesystems have for a mark that changes with a file's bytes, the surest first; case, "-", "_" vary."""
@@ -50,7 +51,8 @@ class Stamp:
 class Source:
     """One video to read: an absolute local path or a URI, and the subtitle files found beside it.
 
-    `id` is its owner's name for it, if a manifest has one; `stamp` comes from the listing of a remote folder.
+    `id` is its owner's name for it, if a manifest has one; `stamp` comes from the listing of a remote folder. A web
+    server that sends nothing for `timeout_s` is given up, in each try.
     """
 
     uri: str
@@ -58,6 +60,7 @@ class Source:
     sidecars: tuple[str, ...] = ()
     id: str | None = None
     stamp: Stamp | None = field(default=None, compare=False)
+    timeout_s: float = field(default=SILENCE_S, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
         PlaylistRefused: it is a playlist that is not allowed, that lies elsewhere, or as `playlist_members`.
     """
     if is_remote(source.uri):
-        path = _fetch(source.uri, folder)
+        path = _fetch(source, folder)
         if kind := attempt(source.uri, lambda: playlist_kind(path)):
             path.unlink()
             raise refusal(source.uri, kind, is_remote=True)
@@ -161,7 +164,7 @@ def local_copy(source: Source) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
         path = Path(folder) / f"video{_suffix(source.uri)}"
-        _download(source.uri, path)
+        _download(source, path)
         yield path
 
 
@@ -177,12 +180,6 @@ def local_file(uri: str) -> Path:
     if not S_ISREG(mode) and not S_ISDIR(mode):
         raise SourceMissing(f"{uri}: is no regular file, but a pipe, a socket or a device; name a file")
     return path
-
-
-def read_bytes(uri: str) -> bytes:
-    """Read the whole of a small file; raises as `local_copy`."""
-    with local_copy(Source(uri, uri)) as path:
-        return path.read_bytes()
 
 
 def content_id(path: Path) -> str:
@@ -223,7 +220,7 @@ def stamp(source: Source) -> Stamp | None:
     if not is_remote(source.uri):
         info = attempt(source.uri, Path(source.uri).stat)
         return _local_stamp(info.st_size, info.st_mtime_ns)
-    filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri))
+    filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s))
     return stamp_from_info(attempt(source.uri, lambda: filesystem.info(path)))
 
 
@@ -247,14 +244,27 @@ def is_remote(uri: str) -> bool:
     return "://" in uri
 
 
-def filesystem_of(uri: str) -> tuple[AbstractFileSystem, str]:
-    """Open the filesystem of a URI or local path, and return it with the path in it."""
+def filesystem_of(uri: str, timeout_s: float = SILENCE_S) -> tuple[AbstractFileSystem, str]:
+    """Open the filesystem of a URI or local path, and return it with the path in it.
+
+    A web server may be silent for `timeout_s`; other protocols have limits of their own.
+    """
     from fsspec.core import url_to_fs
 
     if not is_remote(uri):
         uri = os.path.normpath(Path(uri).expanduser().absolute())
-    filesystem, path = url_to_fs(uri)
+    options = _web_options(timeout_s) if uri.startswith(("http://", "https://")) else {}
+    filesystem, path = url_to_fs(uri, **options)
     return filesystem, path
+
+
+def _web_options(timeout_s: float) -> dict[str, Any]:
+    """Make fsspec's options for the web: a limit of silence, and none for the whole; what is configured goes first."""
+    from aiohttp import ClientTimeout
+    from fsspec.config import conf
+
+    limit = ClientTimeout(total=None, sock_connect=timeout_s, sock_read=timeout_s)
+    return {"client_kwargs": {"timeout": limit, **conf.get("http", {}).get("client_kwargs", {})}}
 
 
 def attempt(uri: str, action: Callable[[], Result]) -> Result:
@@ -275,19 +285,19 @@ def attempt(uri: str, action: Callable[[], Result]) -> Result:
         raise _source_error(uri, error) from error
 
 
-def _fetch(uri: str, folder: Path) -> Path:
-    path = folder / f"{uuid4().hex}{_suffix(uri)}"
+def _fetch(source: Source, folder: Path) -> Path:
+    path = folder / f"{uuid4().hex}{_suffix(source.uri)}"
     try:
-        _download(uri, path)
+        _download(source, path)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     return path
 
 
-def _download(uri: str, path: Path) -> None:
-    filesystem, remote = attempt(uri, lambda: filesystem_of(uri))
-    attempt(uri, lambda: filesystem.get_file(remote, str(path)))
+def _download(source: Source, path: Path) -> None:
+    filesystem, remote = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s))
+    attempt(source.uri, lambda: filesystem.get_file(remote, str(path)))
 
 
 def _suffix(uri: str) -> str:
@@ -308,6 +318,11 @@ def _delete_abandoned() -> None:
 
 
 def _source_error(uri: str, error: Exception) -> SourceError:
+    if _is_timeout(error):
+        return SourceUnreachable(
+            f"{uri}: its server sent nothing for too long, in {ATTEMPTS} tries; try again later, or allow more with "
+            "--source-timeout"
+        )
     cause = " ".join(f"{type(error).__name__}: {error}".split())
     if isinstance(error, FileNotFoundError):
         return SourceMissing(f"{uri}: nothing is there; check the name")
@@ -322,8 +337,15 @@ def _source_error(uri: str, error: Exception) -> SourceError:
     return SourceUnreachable(f"{uri}: cannot be read ({cause}); check the address, or try again later")
 
 
+def _is_timeout(error: BaseException | None) -> bool:
+    """Check for a timeout; fsspec takes one for a missing file when it looks a web address up."""
+    return isinstance(error, TimeoutError) or (isinstance(error, FileNotFoundError) and _is_timeout(error.__cause__))
+
+
 def _is_temporary(error: BaseException) -> bool:
     """Check that a retry may help: after network and server trouble, not after a lasting failure."""
+    if _is_timeout(error):
+        return True
     lasting = (
         FileNotFoundError,
         PermissionError,

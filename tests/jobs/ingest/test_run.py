@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from jobs.ingest.worker import SPLIT_FROM_BYTES
 from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
+from pipeline.sources.fetch import Source
 from tests.support.libraries.corpus import assert_same, counts, ingest
 from tests.support.playlists import ffconcat, m3u8, make_films
 from tests.support.servers.folder_server import serve_folder
@@ -41,6 +43,18 @@ def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Pa
     named = {Path(uri).name: row.video_id for uri, row in library.ingest_log.sources().items()}
     assert named["again-000.mp4"] == named["film-000.mp4"] != ""
     assert named["poison-000.mp4"] == ""
+
+
+@pytest.mark.slow
+def test_a_silent_web_server_costs_its_video_the_time_that_is_allowed(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}/film.mp4"
+        config = IngestConfig(**SMALL, source_timeout_s=0.1)
+        report = run_ingest(config, [Source(uri, "film")], str(tmp_path / "library"))
+    (outcome,) = report.outcomes
+    assert (outcome.uri, outcome.error_class) == (uri, "SourceUnreachable")
+    assert "sent nothing for too long" in (outcome.problem or "")
 
 
 @pytest.mark.slow

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -204,6 +207,44 @@ def test_a_server_that_is_not_there() -> None:
     pytest.importorskip("aiohttp")
     with pytest.raises(SourceUnreachable), local_copy(Source("http://127.0.0.1:9/film.mp4", "film")):
         pass
+
+
+@pytest.fixture(params=[b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nETag: first\r\n\r\nhalf"])
+def silent(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A server that takes every request, sends the beginning of a reply or nothing, and then is silent."""
+    pytest.importorskip("aiohttp")
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server, ExitStack() as accepted:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return  # shut down
+                accepted.enter_context(connection)
+                connection.sendall(request.param)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/film.mp4"
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_a_silent_server_is_given_up(silent: str) -> None:
+    """Without a limit it holds a worker for five minutes in each of four tries."""
+    source = Source(silent, "film", timeout_s=0.2)
+    message = rf"^{silent}: its server sent nothing for too long, in 4 tries; .*--source-timeout"
+    with pytest.raises(SourceUnreachable, match=message), local_copy(source):
+        pass
+
+
+def test_a_silent_server_is_not_taken_for_a_missing_film() -> None:
+    pytest.importorskip("aiohttp")
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        uri = f"http://127.0.0.1:{server.getsockname()[1]}/film.mp4"
+        with pytest.raises(SourceUnreachable, match="sent nothing for too long"):
+            stamp(Source(uri, "film", timeout_s=0.1))
 
 
 HOLD = """

@@ -29,7 +29,7 @@ def show_report(report: IngestReport, library: Library, as_json: bool) -> None:
         print_json(numbers | {"library": library.uri, "sources": [asdict(outcome) for outcome in report.outcomes]})
         return
     out = console()
-    _show_outcomes(report.outcomes, out)
+    _show_outcomes(report, out)
     if report.outcomes:
         _show_numbers(numbers, out)
     else:
@@ -93,15 +93,16 @@ def _show_run(run: RunRow, out: Console) -> None:
         out.print(f"vectors made in {escape(arithmetic)}", soft_wrap=True)
 
 
-def _show_outcomes(outcomes: Sequence[SourceOutcome], out: Console) -> None:
+def _show_outcomes(report: IngestReport, out: Console) -> None:
     """Show the outcomes; if there are too many to read, the failures first."""
-    new = [outcome for outcome in outcomes if outcome.state != "already there"]
+    count = report.count("indexed") + report.count("failed")
+    new = [outcome for outcome in report.outcomes if outcome.state != "already there"]
     if len(new) > MOST_LINES:
         new.sort(key=lambda outcome: outcome.state != "failed")
     for outcome in new[:MOST_LINES]:
         out.print(_outcome_line(outcome), soft_wrap=True)
-    if len(new) > MOST_LINES:
-        out.print(f"and {len(new) - MOST_LINES:,} more; `kinodex info` lists all videos, and what failed")
+    if count > MOST_LINES:
+        out.print(f"and {count - MOST_LINES:,} more; `kinodex info` lists all videos, and what failed")
 
 
 def _outcome_line(outcome: SourceOutcome) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from index.library import Library
 from index.rows import RunRow
 from jobs.console.ingest_report import MOST_LINES, show_report, show_runs
 from jobs.errors import UsageError
-from jobs.ingest.outcomes import IngestReport, SourceOutcome, summary
+from jobs.ingest.outcomes import IngestReport, SourceOutcome, Totals, summary
 
 
 @pytest.fixture
@@ -66,6 +67,16 @@ def test_a_long_report_is_short_and_shows_failures_first(library: Library, capsy
         assert each in text
     assert [line.split() for line in lines if line.startswith("decode ")] == [["decode", "75.0", "75%"]]
     assert "total" not in text
+
+
+def test_a_report_of_more_outcomes_than_it_holds_counts_them_all(
+    library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    totals = Totals({"indexed": 900_000, "failed": 70}, {"NotAVideo": 70}, 9_000_000, 9e6)
+    show_report(replace(report(100, 2), totals=totals), library, as_json=False)
+    text = capsys.readouterr().out
+    assert f"and {900_070 - MOST_LINES:,} more" in text
+    assert "900,000 indexed, 0 already there, 70 failed" in text and "NotAVideo 70" in text
 
 
 def test_a_report_as_json_has_every_outcome(library: Library, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ COMMANDS = {
     "add": "jobs.cli.add:app",
     "import": "jobs.cli.import_text:app",
     "remove": "jobs.cli.remove:app",
-    "export": "jobs.cli.export:app",
+    "export": "jobs.cli.export.app:app",
     "bench": "jobs.cli.bench:app",
     "train": "jobs.cli.train:app",
 }

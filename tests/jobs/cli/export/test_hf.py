@@ -1,4 +1,4 @@
-"""`kinodex export`: what it prints, and what it refuses."""
+"""`kinodex export hf`: what it prints, and what it refuses."""
 
 from __future__ import annotations
 

@@ -29,9 +29,14 @@
 
 from __future__ import annotations
 
+from index.redact import redact_values
+
 
 class KinodexError(Exception):
-    """An error that the user can correct; the message is one clear line."""
+    """An error that the user can correct; the message is one clear line, without the secrets that made it."""
+
+    def __init__(self, *values: object) -> None:
+        super().__init__(*redact_values(values))
 
 
 class LibraryError(KinodexError):

@@ -26,6 +26,7 @@ from agent.models.accepted_form import AcceptedForm, CompletionRequest
 from agent.models.completion import Completion, parse_completion
 from agent.models.contact_sheets import FittedMessages, count_pictures
 from agent.models.role_config import Role, api_key
+from index.redact import redact
 
 if TYPE_CHECKING:
     import openai
@@ -239,7 +240,7 @@ def _warn(role: Role, state: RetryCallState) -> None:
         "%s at %s: %s; attempt %d of %d in %.1f s",
         role.model,
         role.host,
-        error,
+        redact(str(error), role.secrets),
         state.attempt_number + 1,
         role.attempts,
         state.upcoming_sleep,

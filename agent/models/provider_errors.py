@@ -20,6 +20,7 @@ from agent.errors import (
 )
 from agent.models import refusals
 from agent.models.role_config import Role
+from index.redact import redact
 
 if TYPE_CHECKING:
     import openai
@@ -30,9 +31,9 @@ NEAREST = 5
 READERS = "`kinodex agents` says which agents read text alone"
 
 
-def clip(value: object) -> str:
-    """Any text in one line of a readable length."""
-    line = " ".join(str(value).split())
+def clip(value: object, role: Role) -> str:
+    """Any text in one line of a readable length; a server may quote the role's secrets in its own."""
+    line = " ".join(redact(str(value), role.secrets).split())
     return line if len(line) <= CLIPPED_CHARACTERS else line[: CLIPPED_CHARACTERS - 1] + "…"
 
 
@@ -52,7 +53,7 @@ def status_error(role: Role, error: openai.APIStatusError, models: Sequence[str]
     `models` are those that the server lists, if it was asked; `images` is the number of pictures that were sent.
     """
     host, model, status = role.host, role.model, error.status_code
-    message = clip(f"{status}: {refusals.server_message(error)}").rstrip(": ")
+    message = clip(f"{status}: {refusals.server_message(error)}", role).rstrip(": ")
     if refusals.is_money_spent(error):
         account = f"the account of {role.key_env}" if role.key_env else "the account"
         return AllRejected(f"{host} wants to be paid ({message}); add credit to {account}, or use another key")
@@ -86,7 +87,7 @@ def _content_error(role: Role, error: openai.APIStatusError, message: str, image
 def _other_error(role: Role, error: openai.APIStatusError, message: str) -> ModelError:
     host, model, said = role.host, role.model, refusals.all_words(error)
     if error.status_code == 404 and "model" not in said:
-        return AllRejected(f"{role.base_url} offers no chat completions ({message}); it usually ends in /v1")
+        return AllRejected(f"{role.place} offers no chat completions ({message}); it usually ends in /v1")
     if error.status_code == 404:
         return ModelUnknown(f"{host} does not chat with model {model!r} ({message}); choose another one")
     if is_transient(error):
@@ -118,10 +119,10 @@ def connection_error(role: Role, error: openai.APIConnectionError) -> ModelUnrea
     if isinstance(error, openai.APITimeoutError):
         tried = f"within {role.timeout_s:g} s, tried up to {role.attempts} times"
         return ModelUnreachable(f"no reply from {role.place} {tried}; raise timeout_s or lower at_once")
-    cause = clip(error.__cause__ or error)
+    cause = clip(error.__cause__ or error, role)
     return ModelUnreachable(f"nobody answers at {role.place} ({cause}); start the server or correct base_url")
 
 
 def no_completion(role: Role, body: object) -> NoCompletion:
     """Explain that a server answered with success, but not with a chat completion."""
-    return NoCompletion(f"{role.place} sent no chat completion but {clip(body)}; it usually ends in /v1")
+    return NoCompletion(f"{role.place} sent no chat completion but {clip(body, role)}; it usually ends in /v1")

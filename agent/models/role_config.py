@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import os
 from collections.abc import Mapping
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from pydantic import (
     BaseModel,
@@ -107,6 +108,16 @@ class Role(BaseModel):
     def host(self) -> str:
         """The host name of the endpoint."""
         return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What grants access to the endpoint, as a server may quote it: key, user and password, values of the query."""
+        parts = urlsplit(self.base_url)
+        login = parts.netloc.rpartition("@")[0]
+        words = [login, *login.split(":", 1), *(value for _, value in parse_qsl(parts.query))]
+        encoded = base64.b64encode(unquote(login).encode()).decode()
+        key = os.environ.get(self.key_env or "", "").strip()
+        return frozenset({*words, *map(unquote, words), encoded, key} - {""})
 
     @property
     def joins_schemas(self) -> bool:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from index.errors import LibraryError
+from index.redact import redact_values
 from index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow
 from index.store.database import Tables, is_local, space_tables
 from index.store.filters import Filter, all_of, chunked, equal, one_of
@@ -179,7 +180,7 @@ class Additions:
         self.discard(stage, model, *rejected)
         if is_local(self._tables.uri):
             os.sync()  # as in VideoWriter.complete: a row must not outlive the rows that it promises
-        common = {"stage": stage, "model": model, "settings": json.dumps(settings, sort_keys=True)}
+        common = {"stage": stage, "model": model, "settings": json.dumps(redact_values(settings), sort_keys=True)}
         now = datetime.now(UTC)
         rows = [
             {"video_id": video_id, "rows": count, "added_at": now, **common}

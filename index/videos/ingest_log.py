@@ -1,4 +1,7 @@
-"""Notes of an ingest for the next one: sources that were read, sources that failed, and the report of each run."""
+"""Notes of an ingest for the next one: sources that were read, sources that failed, and the report of each run.
+
+Addresses are written without what grants access to them, and are the same with other credentials.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
+from index.redact import redact, redact_uri, redact_values
 from index.rows import FailureRow, RunRow, SourceRow
 from index.store.database import Tables
 from index.store.filters import one_of
@@ -23,7 +27,8 @@ class IngestLog:
 
     def add_sources(self, rows: Iterable[SourceRow]) -> None:
         """Record sources, each in place of the earlier row of its URI; of several rows of one URI the last counts."""
-        self._tables.upsert("sources", ["uri"], [asdict(row) for row in {row.uri: row for row in rows}.values()])
+        latest = {uri: asdict(row) | {"uri": uri} for row in rows for uri in [redact_uri(row.uri)]}
+        self._tables.upsert("sources", ["uri"], list(latest.values()))
 
     def failures(self) -> list[FailureRow]:
         """Read all failures, by URI and stage."""
@@ -34,6 +39,7 @@ class IngestLog:
         """Record failed sources; the same source and stage again, earlier or in `rows`, count as further attempts."""
         if not rows:
             return
+        rows = [replace(row, uri=redact_uri(row.uri), message=redact(row.message)) for row in rows]
         where = one_of("uri", sorted({row.uri for row in rows}))
         before = self._tables.rows("failures", where, ["uri", "stage", "attempts"]).to_pylist()
         attempts = {(row["uri"], row["stage"]): row["attempts"] for row in before}
@@ -47,7 +53,7 @@ class IngestLog:
     def clear_failures(self, uris: Sequence[str], stages: Sequence[str] | None = None) -> None:
         """Forget the failures of sources, or only those of some stages."""
         if uris:
-            of_sources = one_of("uri", uris)
+            of_sources = one_of("uri", [redact_uri(uri) for uri in uris])
             self._tables.delete("failures", of_sources if stages is None else of_sources & one_of("stage", stages))
 
     def runs(self) -> list[RunRow]:
@@ -58,4 +64,5 @@ class IngestLog:
 
     def add_run(self, row: RunRow) -> None:
         """Record a run, in place of its earlier row."""
-        self._tables.upsert("runs", ["run_id"], [asdict(row) | {"report": json.dumps(row.report, sort_keys=True)}])
+        report = json.dumps(redact_values(row.report), sort_keys=True)
+        self._tables.upsert("runs", ["run_id"], [asdict(row) | {"report": report}])

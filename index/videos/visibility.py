@@ -14,6 +14,7 @@ from typing import Any
 
 from index.embedding.space import Fingerprint
 from index.errors import LibraryError, SpaceMismatch, UnknownVideo
+from index.redact import redact_uri
 from index.rows import VideoRow
 from index.store.database import Tables, find_space
 from index.store.filters import all_of, equal, one_of
@@ -165,7 +166,8 @@ def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoR
 
 
 def _named(videos: Mapping[str, VideoRow], name: str) -> list[VideoRow]:
-    return [row for row in videos.values() if name in (row.title, row.uri, PurePosixPath(row.uri).name)]
+    names = {name, redact_uri(name)}  # an address is kept without what grants access to it
+    return [row for row in videos.values() if not names.isdisjoint((row.title, row.uri, PurePosixPath(row.uri).name))]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from index.rows import TranscriptRow, VideoRow
+from index.redact import redact_uri
 from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
 from index.store.schema import CLIPS_TABLE, STAGE_TABLES, frame_keys
@@ -134,7 +135,7 @@ class VideoWriter:
             return ()
         rejected = self._incomplete(rows)
         self.discard(*rejected)
-        accepted = [asdict(row) for row in rows if row.video_id not in rejected]
+        accepted = [asdict(row) | {"uri": redact_uri(row.uri)} for row in rows if row.video_id not in rejected]
         if accepted and is_local(self._tables.uri):
             os.sync()  # Lance never does: after a power cut a row could else outlive the rows that it promises
         self._tables.upsert("videos", ["video_id"], accepted)

@@ -181,15 +181,15 @@ def _explained(role: Role, folder: JobFolder) -> Iterator[None]:
     """Turn errors of the client into errors for the user."""
     import openai
 
-    from agent.models.provider_errors import connection_error, status_error
+    from agent.models.provider_errors import clip, connection_error, status_error
     from agent.models.refusals import server_message
 
     try:
         yield
     except openai.NotFoundError as error:
         raise BatchFailed(
-            f"{role.base_url} has no Batch API, or does not know a batch any more ({server_message(error)}); leave out "
-            f"--batch-api, or delete {folder.path} to have all requests sent and paid again"
+            f"{role.place} has no Batch API, or does not know a batch any more ({clip(server_message(error), role)}); "
+            f"leave out --batch-api, or delete {folder.path} to have all requests sent and paid again"
         ) from error
     except openai.APIStatusError as error:
         raise status_error(role, error, None) from error

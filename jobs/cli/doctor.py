@@ -57,6 +57,7 @@ def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
     """Print the page for people."""
     from rich.markup import escape
 
+    from jobs.console.escape import visible_lines
     from jobs.console.output import console
 
     out, section = console(), None
@@ -66,7 +67,7 @@ def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
             out.print(f"\n[bold]{each.section}[/]" if section else f"[bold]{each.section}[/]")
             section = each.section
         state = f"[{COLOURS[each.state]}]{each.state:<7}[/]"
-        out.print(f"  {state} {escape(each.name):<{width}}  {escape(each.said)}", soft_wrap=True)
+        out.print(f"  {state} {escape(each.name):<{width}}  {escape(visible_lines(each.said))}", soft_wrap=True)
         if each.todo and each.state != "ok":
             out.print(f"  {'':<7} {'':<{width}}  → {escape(each.todo)}", soft_wrap=True, style="dim")
     if failed:

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from index.library import Library
 from index.rows import RunRow
-from jobs.console.escape import visible
+from jobs.console.escape import visible, visible_lines
 from jobs.console.output import clock, console, counted, duration, plain_table, print_json
 from jobs.errors import UsageError
 from jobs.ingest.outcomes import STATES, IngestReport, SourceOutcome, summary
@@ -108,9 +108,9 @@ def _show_outcomes(report: IngestReport, out: Console) -> None:
 def _outcome_line(outcome: SourceOutcome) -> str:
     name = escape(visible(outcome.title))
     if outcome.state == "failed":
-        return f"[red]failed[/]         {name}: {escape(outcome.problem or '')}"
+        return f"[red]failed[/]         {name}: {escape(visible_lines(outcome.problem or ''))}"
     damage = f", {counted(outcome.decode_errors, 'damaged packet')} skipped" if outcome.decode_errors else ""
-    note = f" [yellow]({escape(outcome.problem)})[/]" if outcome.problem else ""
+    note = f" [yellow]({escape(visible_lines(outcome.problem))})[/]" if outcome.problem else ""
     frames = f"{counted(outcome.frames, 'frame')} of {clock(outcome.duration_s)}"
     return f"[green]indexed[/]        {name}: {frames}{damage}{note}"
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from index.redact import redact_values
 from jobs.console.escape import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Ca
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout; what JSON has no type for (times, paths) as text."""
-    print(json.dumps(value, default=str, ensure_ascii=False, indent=2))
+    """One JSON document on stdout, without secrets; what JSON has no type for (times, paths) as text."""
+    print(json.dumps(redact_values(value), default=str, ensure_ascii=False, indent=2))
 
 
 def plain_table(*columns: str) -> Table:

@@ -71,7 +71,7 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
         listed, names = await _list_models(role)
         chosen = model or (names[0] if names else None)
         if chosen is None:
-            raise ModelUnknown(f"{role.base_url} lists no model; name one with --model")
+            raise ModelUnknown(f"{role.place} lists no model; name one with --model")
         endpoint = Endpoint(role.model_copy(update={"model": chosen}))
         try:
             tried = await _try_chat(endpoint)
@@ -97,10 +97,10 @@ async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
         raise provider_errors.connection_error(role, error) from error
     except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:  # its reply is no list
         return CheckResult(
-            SECTION, LISTING, "missing", f"none listed ({provider_errors.clip(error)})", "name --model"
+            SECTION, LISTING, "missing", f"none listed ({provider_errors.clip(error, role)})", "name --model"
         ), []
     shown = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-    return CheckResult(SECTION, LISTING, "ok", f"{role.base_url} lists {shown or 'none'}"), names
+    return CheckResult(SECTION, LISTING, "ok", f"{role.place} lists {shown or 'none'}"), names
 
 
 async def _try_chat(endpoint: Endpoint) -> list[CheckResult]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
+from index.redact import redact_uri
 from index.store.filters import equal
 from pipeline.errors import SourceError
 from pipeline.sources.fetch import Source, Stamp, is_remote, stamp
@@ -84,9 +85,9 @@ def new_sources(
 def _known(library: Library, sources: Sequence[Source], complete: IdSet, retry_failed: bool) -> array[int]:
     """Marks of the stamps under which the library knows the sources, in their order; `UNKNOWN` for the others."""
     marks = array("q", bytes(8 * len(sources)))
-    positions = {source.uri: position for position, source in enumerate(sources)}
+    positions = {redact_uri(source.uri): position for position, source in enumerate(sources)}
     for uri, video_id, size_bytes, mark in _rows(library):
-        position = positions.get(uri)
+        position = positions.get(redact_uri(uri))  # an earlier kinodex kept what grants access
         if position is not None and (video_id in complete if video_id else not retry_failed):
             marks[position] = _mark(size_bytes, mark)
     return marks

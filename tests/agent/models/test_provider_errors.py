@@ -106,9 +106,16 @@ def test_no_password_of_a_url_is_told() -> None:
     assert "secret" not in one_line(caught)
 
 
-def test_text_is_clipped_to_one_line() -> None:
-    assert provider_errors.clip("a\n b") == "a b"
-    assert len(provider_errors.clip("x" * 1000)) == provider_errors.CLIPPED_CHARACTERS
+def test_text_is_clipped_to_one_line_without_what_the_endpoint_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "marked-key-1")
+    url = "http://marked-user-2:marked%20pass@h/v1?api_key=marked-value-3"
+    role = Role(model="tester", base_url=url, key_env="MINE")
+    assert provider_errors.clip("a\n b", role) == "a b"
+    assert len(provider_errors.clip("x " * 1000, role)) == provider_errors.CLIPPED_CHARACTERS
+    said = "marked-key-1 marked-user-2 marked%20pass, marked pass, marked-value-3, bWFya2VkLXVzZXItMjptYXJrZWQgcGFzcw=="
+    assert provider_errors.clip(said, role) == "*** *** ***, ***, ***, ***"
+    at_the_end = "x " * (provider_errors.CLIPPED_CHARACTERS // 2 - 4) + "marked-key-1"
+    assert "marked" not in provider_errors.clip(at_the_end, role), "cut first, half of it would stay"
 
 
 def test_nobody_there() -> None:

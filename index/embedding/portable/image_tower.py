@@ -98,8 +98,8 @@ class ImageTower:
 def import_onnxruntime() -> Any:
     """Import ONNX Runtime without its telemetry.
 
-    Microsoft's builds for Linux, from 1.32 on, else write an id of the machine into the user's cache at the import,
-    and send events where there is a network. Whoever wants that sets `ORT_DISABLE_TELEMETRY=0`.
+    Microsoft's package for Linux, in version 1.32, else writes an id of the machine into the user's cache at the
+    import, and sends events where there is a network. Whoever wants that sets `ORT_DISABLE_TELEMETRY=0`.
     """
     is_set = NO_TELEMETRY in os.environ
     if not is_set:

@@ -94,6 +94,8 @@ def reason_unfit(decoder: str, metadata: VideoMetadata) -> str | None:
         return "it may hang or take gigabytes on a transport stream"
     if metadata.interlaced:
         return "interlaced: its fields would be woven into one picture"
+    if metadata.hdr:
+        return "of high dynamic range: its pictures would not be tone-mapped"
     if metadata.rotation_deg and metadata.sample_aspect_ratio != 1:
         return "rotated, with pixels that are not square"
     pix_fmt = metadata.pix_fmt

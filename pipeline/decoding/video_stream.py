@@ -30,6 +30,7 @@ from pipeline.errors import (
     SourceMissing,
 )
 from pipeline.images.convert import display_size, rotation_deg
+from pipeline.images.hdr import is_hdr
 from pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class VideoMetadata:
     zero_s: float
     interlaced: bool
     has_audio: bool
+    hdr: bool = False
 
 
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
@@ -170,6 +172,7 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         zero_s=(container.start_time or 0) / 1_000_000 if arbitrary_clock else 0.0,
         interlaced=frame.interlaced_frame,
         has_audio=bool(container.streams.audio),
+        hdr=is_hdr(frame),
     )
 
 

@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from pipeline.images.hdr import is_hdr, tone_map, yuv_matrix
+
 if TYPE_CHECKING:
     from av import VideoFrame
 
@@ -118,7 +120,7 @@ def rotation_deg(frame: VideoFrame) -> int:
 def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
     """Make a function from a decoded frame to its RGB image `[height, width, 3]`.
 
-    The image has `working_size`. Transparent pixels are laid over black. Of an
+    The image has `working_size`. High dynamic range is tone-mapped; transparent pixels are laid over black. Of an
     interlaced frame one field is used, so that moving edges do not comb. The function serves one video: all
     frames are set upright by the display matrix of its first one.
     """
@@ -135,14 +137,19 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
         orientation = orientation or _orientation(frame)
         width_px, height_px = working_size(frame.width * aspect, Fraction(frame.height), longest_px, shortest_px)
         transparent = any(component.is_alpha for component in frame.format.components)
+        hdr = is_hdr(frame)
         scaled = reformatter.reformat(
             _one_field(frame) if frame.interlaced_frame else frame,
             width=width_px,
             height=height_px,
-            format="rgba" if transparent else "rgb24",
+            format="rgb48le" if hdr else "rgba" if transparent else "rgb24",
+            src_colorspace=yuv_matrix(frame) if hdr else None,
             interpolation=flags,
             threads=1,
         )
+        if hdr:
+            levels = np.asarray(scaled.to_ndarray(), dtype=np.uint16)
+            return _upright(tone_map(levels, frame.color_trc, frame.color_primaries), orientation)
         pixels = np.asarray(scaled.to_ndarray(), dtype=np.uint8)
         return _upright(_over_black(pixels) if transparent else pixels, orientation)
 

@@ -177,6 +177,7 @@ class SimulatedExecutor:
         self._workers = count()
         self._speeds: dict[int, float] = {}
         self._frames = _made_up_frames(library)
+        self._unwritten: dict[int, Read] = {}
         self.appends = 0
         self.spans_s: list[tuple[float, float]] = []
         self.embedders = 1
@@ -206,6 +207,8 @@ class SimulatedExecutor:
             self._running[worker][order] = task
             if isinstance(task, Read):
                 self.spans_s.append((now, now + takes_s))
+                if not is_lost:
+                    self._unwritten[order] = task
             heapq.heappush(self._events, _Event(now + takes_s, order, worker, task, is_lost))
 
     def wait(self, timeout_s: float) -> list[FinishedTask]:
@@ -217,7 +220,6 @@ class SimulatedExecutor:
             finished: list[FinishedTask] = []
             while self._events and self._events[0].at_s <= now:
                 finished += self._end(heapq.heappop(self._events))
-            self._append([each.task for each in finished if isinstance(each.result, WorkDone)])
             return finished
 
     def _end(self, event: _Event) -> list[FinishedTask]:
@@ -229,7 +231,13 @@ class SimulatedExecutor:
         if event.is_lost:
             self._idle.leave(event.worker)
             heapq.heappush(self._events, _Event(event.at_s + RESTART_S, next(self._order), -1, None))
-            return [FinishedTask(event.worker, task, None) for task in self._running.pop(event.worker).values()]
+            lost = self._running.pop(event.worker)
+            for order in lost:
+                self._unwritten.pop(order, None)
+            return [FinishedTask(event.worker, task, None) for task in lost.values()]
+        if event.order in self._unwritten:
+            self._append(list(self._unwritten.values()))
+            self._unwritten.clear()
         del self._running[event.worker][event.order]
         self._idle.end(event.worker, event.task)
         return [FinishedTask(event.worker, event.task, self._result(event.task))]
@@ -304,31 +312,29 @@ class SimulatedExecutor:
         until = chunk.span.until_number if chunk.span else None
         return first, max(1, int(np.ceil(length_s * self._films.frames_a_second))) if until is None else until
 
-    def _append(self, tasks: Sequence[Task]) -> None:
-        """Append the rows of read chunks, as their workers would have, in fewer commits."""
+    def _append(self, tasks: Sequence[Read]) -> None:
+        """Append the rows of tasks that some worker has or had, as their workers would have, in fewer commits."""
         rows: dict[str, list[_Frame]] = defaultdict(list)
-        waiting = 0
-        for task in tasks:
-            for chunk in task.chunks if isinstance(task, Read) else ():
-                if not self._has_rows(task, chunk):
-                    continue
-                begin, until = self._frame_range(chunk)
-                frames = (self._frames[n % len(self._frames)] for n in range(begin, until))
-                rate = self._films.frames_a_second
-                rows[chunk.video.video_id] += [
-                    each._replace(frame_no=n, time_s=n / rate) for n, each in enumerate(frames, start=begin)
-                ]
-                waiting += until - begin
-                if waiting >= ROWS_A_COMMIT:
-                    self._library.writer.add_frames(rows)
-                    rows, waiting, self.appends = defaultdict(list), 0, self.appends + 1
+        waiting, rate = 0, self._films.frames_a_second
+        for chunk in (chunk for task in tasks for chunk in task.chunks if self._has_rows(task, chunk)):
+            begin, until = self._frame_range(chunk)
+            made_up = (self._frames[number % len(self._frames)] for number in range(begin, until))
+            rows[chunk.video.video_id] += [
+                frame._replace(frame_no=number, time_s=number / rate) for number, frame in enumerate(made_up, begin)
+            ]
+            waiting += until - begin
+            if waiting >= ROWS_A_COMMIT:
+                self._write(rows)
+                rows, waiting = defaultdict(list), 0
+        self._write(rows)
+
+    def _write(self, rows: dict[str, list[_Frame]]) -> None:
         if rows:
             self._library.writer.add_frames(rows)
             self.appends += 1
 
-    def _has_rows(self, task: Task, chunk: Chunk) -> bool:
-        may_split = isinstance(task, Read) and task.may_split
-        is_split = may_split and isinstance(task, Read) and len(self._split(chunk, task.sharers)) > 1
+    def _has_rows(self, task: Read, chunk: Chunk) -> bool:
+        is_split = task.may_split and len(self._split(chunk, task.sharers)) > 1
         return self._films.fate(self._film(chunk)[0]) == "good" and not is_split
 
 

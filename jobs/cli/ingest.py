@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import select
 import signal
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -14,6 +17,7 @@ from jobs.cli.options import ingest as options
 from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
+    from jobs.ingest.config import IngestConfig
     from jobs.ingest.outcomes import Progress, Watch
     from pipeline.sources.fetch import Source
 
@@ -27,6 +31,8 @@ def ingest(
     setting: options.SetOption = None,
     config: options.ConfigOption = None,
     print_config: options.PrintConfigOption = False,
+    watch: options.WatchOption = False,
+    every: options.EveryOption = 30.0,
     json: JsonOption = False,
     **settings: Any,
 ) -> None:
@@ -44,6 +50,10 @@ def ingest(
         raise UsageError("got no --library; give the folder or URI of the library to make or to add to")
     if not sources and not manifest and not resolved.config.retry_failed:
         raise UsageError("got nothing to index; give files, folders, globs, URIs, --manifest, or --retry-failed")
+    if watch:
+        if not sources and not manifest:
+            raise UsageError("got --watch and nothing to watch; give folders, globs, URIs or --manifest")
+        _watch(resolved.config, partial(_listed, sources or [], manifest or []), library, every, json)
     found = _listed(sources or [], manifest or []) if sources or manifest else _failed(library)
     _run(resolved.config, found, library, json)
 
@@ -61,6 +71,36 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
         report = run_ingest(config, sources, library, watch)
     show_report(report, Library.open(library), as_json)
     raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)
+
+
+def _watch(
+    config: IngestConfig, list_now: Callable[[], list[Source]], library: str, every_s: float, as_json: bool
+) -> NoReturn:
+    from jobs.console.escape import visible_lines
+    from jobs.console.ingest_progress import progress_bar
+    from jobs.console.ingest_report import show_round
+    from jobs.console.output import error_console
+    from jobs.errors import OK, SOME_FAILED
+    from jobs.ingest.watch import watch_sources
+
+    _check_packages()
+    errors = error_console()
+
+    def say(reason: str) -> None:
+        errors.print(f"waiting: {visible_lines(reason)}", markup=False, soft_wrap=True)
+
+    with stop_on_interrupt() as pause:
+
+        def take(progress: Progress) -> None:
+            if pause.pressed > 1:
+                raise KeyboardInterrupt
+            bar(progress)
+
+        with progress_bar(errors) as bar:
+            all_well = watch_sources(
+                config, list_now, library, every_s, pause, partial(show_round, as_json=as_json), say, take
+            )
+    raise typer.Exit(OK if all_well else SOME_FAILED)
 
 
 def _check_packages() -> None:
@@ -127,3 +167,41 @@ def interruptible(watch: Watch) -> Iterator[Watch]:
         yield watched
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class Pause:
+    """Pauses between two rounds, which an interrupt ends; `pressed` counts the interrupts.
+
+    The handler of a signal may not take a lock that the main thread may hold, as `threading.Event` has one; it writes a
+    byte to a socket, which ends the pause.
+    """
+
+    def __init__(self, reader: socket.socket, writer: socket.socket) -> None:
+        self._reader, self._writer = reader, writer
+        self.pressed = 0
+
+    def __call__(self, seconds: float) -> bool:
+        """Wait for so long, or for an interrupt; returns True if there was one, now or before."""
+        if not self.pressed:
+            select.select([self._reader], [], [], seconds)
+        return self.pressed > 0
+
+    def press(self, number: int, frame: FrameType | None) -> None:
+        """Note an interrupt; the second one is raised at once, and again by the next progress."""
+        self.pressed += 1
+        self._writer.send(b"!")
+        if self.pressed > 1:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Pause]:
+    """Make the first Ctrl-C end the pause between rounds, and the second one the round in hand."""
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        pause = Pause(reader, writer)
+        before = signal.signal(signal.SIGINT, pause.press)
+        try:
+            yield pause
+        finally:
+            signal.signal(signal.SIGINT, before)

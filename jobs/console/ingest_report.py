@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from index.library import Library
+from index.redact import redact_values
 from index.rows import RunRow
 from jobs.console.escape import visible, visible_lines
 from jobs.console.output import clock, console, counted, duration, plain_table, print_json
@@ -36,6 +39,21 @@ def show_report(report: IngestReport, library: Library, as_json: bool) -> None:
         failures = library.info().failures
         before = f"; {failures} failed before, --retry-failed tries them again" if failures else ""
         out.print(f"nothing to do: the library knows all {report.left_out} sources{before}", soft_wrap=True)
+
+
+def show_round(report: IngestReport, as_json: bool) -> None:
+    """Show one round of `kinodex ingest --watch` in one line, at once, also where the output is a pipe."""
+    if as_json:
+        sources = [asdict(outcome) for outcome in report.outcomes]
+        numbers = redact_values(summary(report) | {"sources": sources})
+        print(json.dumps(numbers, default=str, ensure_ascii=False), flush=True)
+        return
+    counts = ", ".join(f"{report.count(state):,} {state}" for state in STATES)
+    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
+    why = f" ({', '.join(f'{name} {count}' for name, count in classes.most_common())})" if classes else ""
+    stopped = f"; stopped: {visible(report.stopped)}" if report.stopped else ""
+    took = f"{counted(report.frames, 'frame')} in {duration(report.seconds)}"
+    print(f"{report.started_at:%Y-%m-%d %H:%M:%S} UTC: {counts}{why}; {took}{stopped}", flush=True)
 
 
 def show_runs(library: Library, run_id: str | None, as_json: bool) -> None:

@@ -28,6 +28,11 @@ PrintConfigOption = Annotated[
     bool, typer.Option("--print-config", help="Print all settings and where each comes from, as TOML; do nothing.")
 ]
 
+WatchOption = Annotated[
+    bool, typer.Option("--watch", help="Stay, and take what is new or changed in SOURCES; Ctrl-C ends it.")
+]
+EveryOption = Annotated[float, typer.Option(min=0.05, help="With --watch: seconds between two looks.")]
+
 
 def spread_ray(arguments: list[str]) -> list[str]:
     """`--ray ADDRESS` and `--ray=ADDRESS` as `--ray-address ADDRESS`; what looks like no address stays a source.

@@ -1,0 +1,218 @@
+"""A watched place: what arrives is taken once it is whole, and one round is one ingest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from index.library import Library
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.outcomes import IngestReport
+from jobs.ingest.watch import Arrivals, watch_sources
+from pipeline.errors import SourceUnreachable
+from pipeline.sources.discover import list_sources
+from pipeline.sources.fetch import Source, Stamp
+from tests.support.servers import s3_server as s3_kit
+
+QUIET_S = 30.0
+CONFIG = IngestConfig(space="builtin", workers=1, text_tower=False)
+Step = Callable[[], object]
+
+
+def names(sources: Sequence[Source]) -> list[str]:
+    return [Path(source.uri).name for source in sources]
+
+
+def now_of(path: Path, later_s: float = 0.0) -> float:
+    return path.stat().st_mtime + later_s
+
+
+def test_a_file_that_grows_is_left_until_it_stays_the_same(tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"half")
+    arrivals, sources = Arrivals(QUIET_S), list_sources([str(tmp_path)])
+    assert arrivals.look(sources, now_of(film, 1.0)) == []
+    film.write_bytes(b"half and half")
+    assert arrivals.look(sources, now_of(film, 1.0)) == []
+    assert names(arrivals.look(sources, now_of(film, 2.0))) == ["film.mp4"]
+
+
+def test_a_file_of_the_same_size_and_another_time_is_still_written(tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"1234")
+    arrivals, sources = Arrivals(QUIET_S), list_sources([str(tmp_path)])
+    assert arrivals.look(sources, now_of(film)) == []
+    film.write_bytes(b"5678")
+    os.utime(film, ns=(0, film.stat().st_mtime_ns + 1_000_000))
+    assert arrivals.look(sources, now_of(film)) == []
+
+
+def test_a_file_that_has_been_quiet_is_taken_at_the_first_look_and_once(tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"whole")
+    arrivals, sources = Arrivals(QUIET_S), list_sources([str(tmp_path)])
+    arrived = arrivals.look(sources, now_of(film, QUIET_S))
+    assert names(arrived) == ["film.mp4"]
+    assert names(arrivals.look(sources, now_of(film, QUIET_S))) == ["film.mp4"], "it was offered, and not taken"
+    arrivals.take(arrived)
+    assert arrivals.look(sources, now_of(film, 2 * QUIET_S)) == []
+
+    film.write_bytes(b"whole, and other bytes")
+    assert names(arrivals.look(sources, now_of(film, QUIET_S))) == ["film.mp4"]
+
+
+def test_a_file_that_went_and_came_back_is_taken_again_and_one_that_vanishes_is_no_error(tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"whole")
+    now_s, sources, arrivals = now_of(film, QUIET_S), list_sources([str(tmp_path)]), Arrivals(QUIET_S)
+    arrivals.take(arrivals.look(sources, now_s))
+    assert arrivals.look([], now_s) == []
+    assert names(arrivals.look(sources, now_s)) == ["film.mp4"]
+    film.unlink()
+    assert arrivals.look(sources, now_s) == []
+
+
+def test_an_object_is_taken_at_the_second_look_and_one_without_a_stamp_at_once() -> None:
+    old, new = (Source("memory://shelf/a.mp4", "a", stamp=Stamp(4, mark)) for mark in ("etag-1", "etag-2"))
+    arrivals = Arrivals(0.0)
+    assert [arrivals.look([each], 0.0) for each in (old, new)] == [[], []]
+    assert arrivals.look([new], 0.0) == [new]
+
+
+class Rounds:
+    """Steps that happen in the pauses of a watch, one a pause; after the last one it ends."""
+
+    def __init__(self, *steps: Step) -> None:
+        self._steps = list(steps)
+        self.reports: list[IngestReport] = []
+        self.reasons: list[str] = []
+
+    def pause(self, seconds: float) -> bool:
+        if not self._steps:
+            return True
+        self._steps.pop(0)()
+        return False
+
+    def run(self, list_now: Callable[[], list[Source]], library: Path, config: IngestConfig = CONFIG) -> bool:
+        return watch_sources(
+            config, list_now, str(library), QUIET_S, self.pause, self.reports.append, self.reasons.append
+        )
+
+    @property
+    def states(self) -> list[dict[str, str]]:
+        return [{Path(each.uri).name: each.state for each in report.outcomes} for report in self.reports]
+
+
+def nothing() -> None:
+    """A pause in which nothing happens."""
+
+
+@pytest.mark.slow
+def test_films_are_taken_as_they_arrive_and_only_when_they_are_whole(small_films: list[Path], tmp_path: Path) -> None:
+    folder, library = tmp_path / "films", tmp_path / "library"
+    folder.mkdir()
+    one, two = (folder / film.name for film in small_films[:2])
+    data = small_films[0].read_bytes()
+
+    def write_half() -> None:
+        one.write_bytes(data[: len(data) // 2])
+
+    def write_all() -> None:
+        one.write_bytes(data)
+
+    def move_in() -> None:
+        shutil.copy(small_films[1], tmp_path / "away")
+        os.utime(tmp_path / "away", (0, 0))
+        (tmp_path / "away").rename(two)
+
+    def break_one() -> None:
+        one.write_bytes(b"no film")
+
+    rounds = Rounds(write_half, write_all, nothing, move_in, break_one, nothing, nothing)
+    assert not rounds.run(lambda: list_sources([str(folder)]), library), "one failed"
+    assert rounds.states == [{one.name: "indexed"}, {two.name: "indexed"}, {one.name: "failed"}]
+    assert [reason.partition(": ")[2][:22] for reason in rounds.reasons] == ["a folder without a vid"]
+    runs = Library.open(str(library)).ingest_log.runs()
+    assert [run.state for run in runs] == ["done"] * 3, "a look that takes nothing is no run"
+
+
+def test_a_second_watch_takes_nothing_that_the_library_knows(small_films: list[Path], tmp_path: Path) -> None:
+    folder, library = tmp_path / "films", tmp_path / "library"
+    folder.mkdir()
+    shutil.copy(small_films[0], folder / "film.mp4")
+    os.utime(folder / "film.mp4", (0, 0))
+    first, second = Rounds(), Rounds(nothing)
+    assert first.run(lambda: list_sources([str(folder)]), library)
+    assert second.run(lambda: list_sources([str(folder)]), library)
+    assert (first.states, second.states) == ([{"film.mp4": "indexed"}], [])
+
+
+@pytest.mark.slow
+def test_a_library_that_another_run_holds_and_a_place_out_of_reach_are_waited_for(
+    small_films: list[Path], tmp_path: Path
+) -> None:
+    library = tmp_path / "library"
+    source = Rounds()
+    assert source.run(lambda: list_sources([str(small_films[0])]), library)
+    film = tmp_path / "film.mp4"
+    shutil.copy(small_films[1], film)
+    os.utime(film, (0, 0))
+    lease = Library.open(str(library)).lease("ingest", "another run")
+    looks = 0
+
+    def list_now() -> list[Source]:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise SourceUnreachable("s3://shelf: cannot be read")
+        return list_sources([str(film)])
+
+    rounds = Rounds(lease.__enter__, nothing, lambda: lease.__exit__(None, None, None))
+    assert rounds.run(list_now, library)
+    assert rounds.states == [{"film.mp4": "indexed"}]
+    assert len(rounds.reasons) == 2, "the second look at a library that is still busy says nothing new"
+    assert rounds.reasons[0] == "s3://shelf: cannot be read"
+    assert "another run" in rounds.reasons[1]
+
+
+def test_a_round_that_fail_fast_stops_is_the_last(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.mp4"
+    bad.write_bytes(b"no film")
+    os.utime(bad, (0, 0))
+
+    def unreachable() -> None:
+        raise AssertionError("the watch goes on after --fail-fast")
+
+    rounds = Rounds(unreachable)
+    config = CONFIG.model_copy(update={"fail_fast": True})
+    assert not rounds.run(lambda: list_sources([str(bad)]), tmp_path / "library", config)
+    assert rounds.states == [{"bad.mp4": "failed"}]
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An empty bucket on this machine."""
+    s3fs = pytest.importorskip("s3fs")
+    s3fs.S3FileSystem.clear_instance_cache()
+    with s3_kit.s3_server() as address:
+        for name, value in s3_kit.environment(address).items():
+            monkeypatch.setenv(name, value)
+        s3_kit.send(f"{address}/shelf", "PUT")
+        yield "shelf"
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+def test_objects_are_taken_as_they_arrive_under_a_prefix(bucket: str, small_films: list[Path], tmp_path: Path) -> None:
+    client = pytest.importorskip("boto3").client("s3")
+
+    def put(name: str, film: Path) -> Step:
+        return lambda: client.put_object(Bucket=bucket, Key=f"films/{name}", Body=film.read_bytes())
+
+    rounds = Rounds(put("a.mp4", small_films[0]), nothing, put("a.mp4", small_films[1]), nothing)
+    assert rounds.run(lambda: list_sources([f"s3://{bucket}/films"]), tmp_path / "library")
+    assert rounds.states == [{"a.mp4": "indexed"}, {"a.mp4": "indexed"}]
+    assert len(Library.open(str(tmp_path / "library")).video_ids()) == 2

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 MASK = "***"
@@ -49,12 +48,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     `secrets` are values to look for besides those of the environment's keys. A text without any comes back as it is.
     """
-    if "://" in text:
-        text = _ADDRESS.sub(lambda found: redact_uri(found[0]), text)
-    for value in sorted({*secrets, *_environment_keys()}, key=len, reverse=True):
-        if len(value) >= SHORTEST:
-            text = text.replace(value, MASK)
-    return _KEY.sub(MASK, _HEADER.sub(rf"\1 {MASK}", text))
+    return _redact(text, _known_secrets(secrets))
 
 
 def redact_uri(uri: str) -> str:
@@ -72,15 +66,27 @@ def redact_uri(uri: str) -> str:
     return f"{protocol}://{kept_user}{place}{_QUERY.sub(_plain_query, rest)}"
 
 
-def redact_values(value: Any, secrets: Iterable[str] = ()) -> Any:
+def redact_values(value: Any) -> Any:
     """Take the secrets out of all texts in a JSON value, keys apart."""
+    return _redact_all(value, _known_secrets(()))
+
+
+def _redact_all(value: Any, secrets: Sequence[str]) -> Any:
     if isinstance(value, str):
-        return redact(value, secrets)
+        return _redact(value, secrets)
     if isinstance(value, Mapping):
-        return {key: redact_values(each, secrets) for key, each in value.items()}
+        return {key: _redact_all(each, secrets) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [*map(partial(redact_values, secrets=secrets), value)]
+        return [_redact_all(each, secrets) for each in value]
     return value
+
+
+def _redact(text: str, secrets: Sequence[str]) -> str:
+    if "://" in text:
+        text = _ADDRESS.sub(lambda found: redact_uri(found[0]), text)
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return _KEY.sub(MASK, _HEADER.sub(rf"\1 {MASK}", text))
 
 
 def _plain_query(query: re.Match[str]) -> str:
@@ -101,8 +107,11 @@ def _plain_query(query: re.Match[str]) -> str:
     return query[0][0] + "&".join(kept) if kept else ""
 
 
-def _environment_keys() -> Iterator[str]:
-    """Yield the values of variables that are named as keys; a path is where a key is kept, and none itself."""
-    for name, value in os.environ.items():
-        if _KEY_NAME.search(name.upper()) and not os.access(value, os.F_OK):
-            yield value.strip()
+def _known_secrets(secrets: Iterable[str]) -> list[str]:
+    """List these values and those of the environment's variables that are named as keys, the longest first.
+
+    A path is where a key is kept, and none itself.
+    """
+    named = (value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name.upper()))
+    values = {*secrets, *(value for value in named if not os.access(value, os.F_OK))}
+    return sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True)

@@ -83,10 +83,10 @@ class Upkeep:
     after: Health
 
 
-def health(library: Library) -> Health:
-    """Audit a library, and measure its tables; only reads."""
+def health(library: Library, deep: bool = False) -> Health:
+    """Audit a library, and measure its tables; only reads, with `deep` every picture, too."""
     workers = lease_holders(library.tables)
-    found = audit(library)
+    found = audit(library, deep)
     # A run may have begun, or ended, meanwhile.
     working = {each.lease: each for each in (*workers, *lease_holders(library.tables))}
     return Health(found, tuple(working.values()), table_facts(library.tables))
@@ -98,24 +98,26 @@ def maintain(
     discard_broken: bool = False,
     purge: bool = False,
     on_step: OnStep = lambda step: None,
+    deep: bool = False,
 ) -> Upkeep:
     """Delete leftovers of interrupted runs, join files, update indexes, delete table versions older than `keep_s`.
 
     Safe beside runs and readers: rows that a run at work may be writing stay. With `discard_broken`, videos and
     additions that lost rows are deleted too, so that the next run makes them again. With `purge`, files and indexes
-    that hold anything deleted are rewritten. `keep_s` of 0 is for a library that nobody else uses: readers may fail.
+    that hold anything deleted are rewritten. `deep` reads every picture: a video with a damaged one counts as one that
+    lost rows. `keep_s` of 0 is for a library that nobody else uses: readers may fail.
     Raises LibraryBusy if another maintenance is at work, and any run where `keep_s` is 0; StorageError where the
     library may only be read.
     """
     check_writable(library.uri)
     with Lease(library.tables, MAINTENANCE, OWNER, DEFAULT_LEASE):
         on_step("looking at every row's video")
-        before = health(library)
+        before = health(library, deep)
         removed, notes = _remove(library, before.audit, discard_broken)
         with _exclusive(library.tables) if keep_s == 0 else nullcontext():
             notes += _tidy(library, keep_s, purge, on_step)
         on_step("looking again")
-        after = health(library)
+        after = health(library, deep)
     return Upkeep(_without_ourselves(before), removed, tuple(notes), _without_ourselves(after))
 
 
@@ -137,8 +139,9 @@ def _remove(library: Library, found: Audit, discard_broken: bool) -> tuple[Audit
     notes: list[str] = []
     nothing = Audit(found.videos, (), (), ())
     removed = nothing
-    if found.orphans or found.doubled or (discard_broken and found.broken):
-        work = partial(_remove_videos, library, discard_broken)
+    broken = (*found.broken, *found.damaged) if discard_broken else ()
+    if found.orphans or found.doubled or broken:
+        work = partial(_remove_videos, library, discard_broken, bool(found.damaged))
         removed = _under_lease(library.tables, INGEST, work, nothing, notes)
     added = AddedAudit()
     wrong = (*found.added.leftovers, *(found.added.broken if discard_broken else ()))
@@ -150,10 +153,10 @@ def _remove(library: Library, found: Audit, discard_broken: bool) -> tuple[Audit
     return replace(removed, added=added), notes
 
 
-def _remove_videos(library: Library, discard_broken: bool) -> Audit:
-    found = audit_videos(library)
+def _remove_videos(library: Library, discard_broken: bool, deep: bool) -> Audit:
+    found = audit_videos(library, deep and discard_broken)
     found = found if discard_broken else replace(found, broken=())
-    library.writer.discard(*found.orphans, *found.broken)
+    library.writer.discard(*found.orphans, *found.broken, *found.damaged)
     if found.doubled:
         delete_doubles(library, found.doubled)
     return found

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from index.library import Library
 from index.maintenance.audit_annotations import AddedAudit, audit_added
+from index.maintenance.pictures import damaged_pictures
 from index.store.database import Tables
 from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
 from index.store.schema import CLIPS_TABLE
@@ -39,6 +40,8 @@ class Audit:
     """Complete videos with rows that are there twice: readers see each once, and a sweep deletes the others."""
     broken: tuple[str, ...]
     """Complete videos with other rows than they should have: discard them and ingest them again."""
+    damaged: tuple[str, ...] = ()
+    """Complete videos with pictures that were damaged on the disk; only a deep audit looks."""
     added: AddedAudit = field(default_factory=AddedAudit)
     """The same for the rows of optional stages."""
 
@@ -49,6 +52,7 @@ class Audit:
             "has rows but is not complete": self.orphans,
             "has rows twice": self.doubled,
             "has other rows than its own row promises": self.broken,
+            "has pictures that are not as they were written": self.damaged,
         }
         added = {"without its addition": self.added.leftovers, "other than was added": self.added.broken}
         return (
@@ -62,12 +66,15 @@ class Audit:
         )
 
 
-def audit(library: Library) -> Audit:
-    """Check that every complete video and addition has all its rows, and that there are no others; reads much."""
-    return replace(audit_videos(library), added=audit_added(library))
+def audit(library: Library, deep: bool = False) -> Audit:
+    """Check that every complete video and addition has all its rows, and that there are no others; reads much.
+
+    `deep` reads every picture, too.
+    """
+    return replace(audit_videos(library, deep), added=audit_added(library))
 
 
-def audit_videos(library: Library) -> Audit:
+def audit_videos(library: Library, deep: bool = False) -> Audit:
     """Check the rows that ingest writes, and clips.
 
     Videos that seem broken are checked a second time, since a run at work may have changed them meanwhile.
@@ -83,7 +90,9 @@ def audit_videos(library: Library) -> Audit:
     doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
     broken = sorted({row.video_id for row in wrong}.difference(doubled))
     stored = _videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
-    return Audit(len(videos), tuple(sorted(stored.difference(videos))), tuple(doubled), tuple(broken))
+    orphans = tuple(sorted(stored.difference(videos)))
+    damaged = tuple(video_id for video_id in damaged_pictures(library) if video_id in videos) if deep else ()
+    return Audit(len(videos), orphans, tuple(doubled), tuple(broken), damaged)
 
 
 def sweep(library: Library) -> int:

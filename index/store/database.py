@@ -27,6 +27,7 @@ from index.embedding.space import Fingerprint
 from index.errors import NotALibrary, SpaceMismatch, StorageError, StorageFull
 from index.foreign_errors import Meaning, meanings_of
 from index.store.filters import Filter, Value, sql_value
+from index.store.memory import free_memory_bytes, index_cache_bytes
 from index.store.quiet_lance import lance
 from index.store.schema import SPACE_KEY, VECTORS_PREFIX
 
@@ -182,7 +183,7 @@ class Tables:
     def _newest(self, name: str) -> LanceDataset:
         known: Any = self._open.get(name)
         if known is None:
-            self._session = self._session or lance.Session(metadata_cache_size_bytes=METADATA_CACHE_BYTES)
+            self._session = self._session or _new_session()
             newest = lance.dataset(table_place(self.uri, name), session=self._session)
         else:
             newest = copy(known)
@@ -272,10 +273,15 @@ class Tables:
             return self._scanner(name, where, columns, **options).to_table()
 
     def batches(
-        self, name: str, where: Filter | None = None, columns: Sequence[str] | None = None, row_ids: bool = False
+        self,
+        name: str,
+        where: Filter | None = None,
+        columns: Sequence[str] | None = None,
+        row_ids: bool = False,
+        rows: int = ROWS_PER_BATCH,
     ) -> Iterator[pa.RecordBatch]:
         """Read the same rows batch by batch; with `row_ids` each row has its position in `_rowid`."""
-        options = {"batch_size": ROWS_PER_BATCH, "with_row_id": row_ids}
+        options = {"batch_size": rows, "with_row_id": row_ids}
         with storage_errors(self.uri):
             yield from self._scanner(name, where, columns, **options).to_batches()
 
@@ -292,6 +298,11 @@ class Tables:
     def version(self, name: str) -> int:
         """Return a number that changes whenever the table does."""
         return int(self[name].version)
+
+
+def _new_session() -> Any:
+    """Make the caches that the tables of a library share."""
+    return lance.Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
 
 
 def data_bytes(table: LanceDataset) -> int:

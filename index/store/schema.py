@@ -27,6 +27,8 @@ FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"
 VECTORS_PREFIX = "vectors_"
 FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
 CLIPS_TABLE = "clips"
+CHECKSUM = "jpeg_crc32"
+"""Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
 """Tables of the optional stages. Vectors have a table for each space instead."""
 STAGES = (*STAGE_TABLES, "vectors")
@@ -240,6 +242,7 @@ FRAMES = pa.schema(
         _required("width_px", pa.int32()),
         _required("height_px", pa.int32()),
         _required("jpeg", pa.binary()),
+        pa.field(CHECKSUM, pa.uint32()),  # null in libraries that were made before there was one
     ]
 )
 

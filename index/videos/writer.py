@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Protocol
@@ -11,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from index.rows import TranscriptRow, VideoRow
 from index.redact import redact_uri
+from index.rows import TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
-from index.store.schema import CLIPS_TABLE, STAGE_TABLES, frame_keys
+from index.store.schema import CHECKSUM, CLIPS_TABLE, STAGE_TABLES, frame_keys
 from index.videos.new_rows import NewRows
 from index.videos.row_counts import counts_of, expected_rows, is_complete
 
@@ -104,17 +105,23 @@ class VideoWriter:
             pa.array([row.height_px for row in rows], pa.int32()),
             pa.array([row.jpeg for row in rows], pa.binary()),
         ]
-        self._tables.append("frames", pa.Table.from_arrays(pictures, schema=self._tables["frames"].schema))
+        frames_schema = self._tables["frames"].schema
+        if CHECKSUM in frames_schema.names:  # libraries that were made before there was one stay without
+            pictures.append(pa.array([zlib.crc32(row.jpeg) for row in rows], pa.uint32()))
+        self._tables.append("frames", pa.Table.from_arrays(pictures, schema=frames_schema))
         self._tables.append(self._vectors_table, pa.Table.from_arrays([ids, numbers, times, vectors], schema=schema))
 
     def add_segments(self, videos: Mapping[str, Iterable[SegmentLike]]) -> None:
         """Append the segments of videos, all of each in order, by video id."""
-        rows = [
-            {"video_id": video_id, "segment_no": number, "start_s": s.start_s, "end_s": s.end_s, "kind": s.kind}
-            for video_id, segments in videos.items()
-            for number, s in enumerate(segments)
+        rows = [(video_id, number, s) for video_id, segments in videos.items() for number, s in enumerate(segments)]
+        columns = [
+            pa.array([video_id for video_id, _, _ in rows], pa.string()),
+            pa.array([number for _, number, _ in rows], pa.int32()),
+            pa.array([segment.start_s for _, _, segment in rows], pa.float64()),
+            pa.array([segment.end_s for _, _, segment in rows], pa.float64()),
+            pa.array([segment.kind for _, _, segment in rows], pa.string()),
         ]
-        self._tables.append("segments", rows)
+        self._tables.append("segments", pa.Table.from_arrays(columns, schema=self._tables["segments"].schema))
 
     def add_transcript(self, videos: Mapping[str, Iterable[LineLike]]) -> None:
         """Append the transcript lines of videos by video id."""

@@ -26,6 +26,9 @@ def maintain(
     check: Annotated[
         bool, typer.Option("--check", help="Only check, and list what there is to do; writes nothing.")
     ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also read every picture, and find those that were damaged on the disk.")
+    ] = False,
     keep_minutes: Annotated[
         float,
         typer.Option(
@@ -61,8 +64,9 @@ def maintain(
             "or more, or 0 if nobody uses the library"
         )
     opened = Library.open(library)
-    upkeep = None if check else maintain_library(opened, keep_minutes * MINUTE_S, discard_broken, purge, _tell)
-    health = check_health(opened) if upkeep is None else upkeep.after
+    keep_s = keep_minutes * MINUTE_S
+    upkeep = None if check else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
+    health = check_health(opened, deep) if upkeep is None else upkeep.after
     if json:
         print_json(_plain(opened.uri, health, upkeep))
     else:
@@ -148,6 +152,7 @@ def _removed(gone: Audit) -> list[str]:
         "leftovers of videos that were never completed": gone.orphans,
         "duplicate rows of videos": gone.doubled,
         "broken videos, to be ingested again": gone.broken,
+        "videos with damaged pictures, to be ingested again": gone.damaged,
     }
     leftovers = {f"leftovers of {each.stage} by {each.model}, of videos": each for each in gone.added.leftovers}
     broken = {f"broken {each.stage} by {each.model}, to be added again, of videos": each for each in gone.added.broken}
@@ -157,7 +162,8 @@ def _removed(gone: Audit) -> list[str]:
 
 
 def _advice(uri: str, found: Audit) -> str:
-    broken = found.broken or found.added.broken
-    if broken:
+    if found.damaged:
+        return f"`kinodex maintain {uri} --deep --discard-broken` deletes their videos; then ingest them again"
+    if found.broken or found.added.broken:
         return f"`kinodex maintain {uri} --discard-broken` deletes what lost rows; then ingest or add it again"
     return f"`kinodex maintain {uri}` removes them"

@@ -24,7 +24,7 @@ from index.maintenance.sweep import audit
 from index.rows import ClipRow, VideoRow
 from index.store.database import Tables
 from index.store.filters import equal
-from index.store.schema import vectors_table
+from index.store.schema import CHECKSUM, frame_key, vectors_table
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import (
     SETTINGS,
@@ -129,6 +129,18 @@ def test_a_look_changes_nothing_and_maintenance_removes(kinodex: Kinodex, librar
     for stage, model in STAGE_MODELS.items():
         assert [row.video_id for row in library.additions.pending(stage, model)] == ["cccc"]
     assert len(library.vectors("aaaa", OTHER.digest).frame_no) == FRAMES
+
+
+def test_a_picture_with_other_bytes_is_found_if_every_picture_is_read(kinodex: Kinodex, library: Library) -> None:
+    library.tables.update("frames", equal("frame_key", frame_key("bbbb", 3)), {CHECKSUM: 1})
+    assert checked(kinodex, library, "--check")[0] == 0
+    looked = kinodex("maintain", library.uri, "--check", "--deep")
+    assert looked.code == 3
+    assert "video bbbb has pictures that are not as they were written" in looked.out
+    assert f"`kinodex maintain {library.uri} --deep --discard-broken` deletes their videos" in looked.out
+    code, told = checked(kinodex, library, "--deep", "--discard-broken")
+    assert (code, told["removed"]["damaged"], told["health"]["audit"]["damaged"]) == (0, ["bbbb"], [])
+    assert library.video_ids() == {"aaaa", "cccc"}
 
 
 def test_sizes_are_told_before_and_after(kinodex: Kinodex, library: Library) -> None:

@@ -7,7 +7,7 @@ are hits too near to a better one; where too few are left, the query is repeated
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isnan
+from math import ceil, isnan, sqrt
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
-from index.store.database import Tables
+from index.store.database import Tables, storage_errors
 from index.store.filters import Filter
+from index.store.vector_index import COLUMN, count_parts
 from index.videos.visibility import VisibilityCache
 
 FEW_VIDEOS = 20
@@ -24,7 +25,7 @@ FEW_VIDEOS = 20
 REFINE_FACTOR = 5
 """The index compares rounded vectors; five times as many as requested are compared again, exactly."""
 MIN_CANDIDATES = 400
-"""Candidates that a walk through the graph keeps at least: of a million frames it finds 98 of the 100 nearest."""
+"""Candidates that a walk through one graph keeps at least: of a million frames it finds 98 of the 100 nearest."""
 
 Rows = list[dict[str, Any]]
 
@@ -39,11 +40,23 @@ def nearest_rows(
     k: int,
 ) -> Rows:
     """Fetch the `k` rows whose `vector` is nearest by cosine, exactly if `exact`; with `_distance` = 1 - cosine."""
-    effort = {"use_index": False} if exact else {"refine_factor": REFINE_FACTOR, "ef": max(MIN_CANDIDATES, 10 * k)}
-    nearest = {"column": "vector", "q": query, "k": k, "metric": "cosine", **effort}
-    found = tables.rows(name, where, [*columns, "_distance"], nearest=nearest, prefilter=True)
-    rows: Rows = found.to_pylist()
+    with storage_errors(tables.uri):
+        table = tables[name]
+        effort: dict[str, Any] = {"use_index": False}
+        if not exact:
+            effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, count_parts(table))}
+        nearest = {"column": COLUMN, "q": query, "k": k, "metric": "cosine", **effort}
+        chosen, condition = [*columns, "_distance"], None if where is None else where.sql
+        rows: Rows = table.scanner(chosen, condition, nearest=nearest, prefilter=True).to_table().to_pylist()
     return rows
+
+
+def candidates(k: int, parts: int) -> int:
+    """Compute how many candidates a walk keeps in each part of the index, for the best `k` of all.
+
+    In several parts fewer do, for each holds but a share of the best; the square root was chosen by measurement.
+    """
+    return max(ceil(max(MIN_CANDIDATES, 10 * k) / sqrt(max(parts, 1))), REFINE_FACTOR * k)
 
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:

@@ -246,7 +246,12 @@ class Tables:
         return self[name].merge_insert(list(keys)).when_not_matched_insert_all()
 
     def _to_arrow(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
-        return pa.Table.from_pylist(list(rows), schema=self[name].schema)
+        return pa.Table.from_pylist(list(rows), schema=self.schema(name))
+
+    def schema(self, name: str) -> pa.Schema:
+        """Return the columns of a table, which never change: so its newest state need not be looked for."""
+        known = self._open.get(name)
+        return (self[name] if known is None else known).schema
 
     def update(self, name: str, where: Filter, values: Mapping[str, Value]) -> int:
         """Set columns of the rows that match a filter at the time of the commit; return how many rows changed."""

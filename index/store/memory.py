@@ -9,6 +9,18 @@ MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 UNKNOWN_SHARE = 0.5
 """Of all memory, what is taken for free where the system does not say, as on macOS."""
 
+LANCE_CACHE_BYTES = 6 << 30
+"""What Lance itself takes for its cache of indexes, at most."""
+
+
+def index_cache_bytes(free_bytes: int) -> int:
+    """Compute how much of the indexes is kept in memory, at most: half of what is free, and no less than Lance would.
+
+    A graph that does not fit is read again by each search: of a million rows that takes 0.8 s, and ten million of 512
+    numbers have 8 GB of graphs.
+    """
+    return max(LANCE_CACHE_BYTES, free_bytes // 2)
+
 
 def free_memory_bytes(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> int:
     """Read how much memory is available, and no more than programs leave of this container's limit."""

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from index.store.database import Tables, retry_on_conflict
+from index.store.memory import free_memory_bytes
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -115,8 +116,6 @@ def _packed(pieces: Sequence[Part], part_rows: int) -> list[Part]:
 
 def rows_that_fit(dim: int, free_bytes: int | None = None) -> int:
     """Compute how many rows a part may have, so that building it takes half of the free memory at most."""
-    from index.store.memory import free_memory_bytes
-
     free = free_memory_bytes() if free_bytes is None else free_bytes
     return max(MIN_PART_ROWS, min(PART_ROWS, free // 2 // (GRAPH_BYTES + dim * NUMBER_BYTES)))
 

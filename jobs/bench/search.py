@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import Hit, Scope
-from index.search.query import MIN_CANDIDATES
+from index.search.query import candidates
 from index.store.indexes import refresh
 from index.store.schema import vectors_table
 from index.store.vector_index import COLUMN, count_parts
@@ -84,6 +84,7 @@ def bench_search(directory: Path, size: Size, count: int, report: Callable[[int]
     index_s = time.perf_counter() - began
     vectors, texts = queries(count, size), words(count, seed=2)
     in_memory_ms, numpy_ms = _in_memory(library, vectors)
+    parts = count_parts(library.tables[vectors_table(library.fingerprint)])
     exact, best_cosine = _exact(library, size, vectors)
     return SearchFigures(
         size=size,
@@ -95,8 +96,8 @@ def bench_search(directory: Path, size: Size, count: int, report: Callable[[int]
         numpy_ms=numpy_ms,
         ratio=in_memory_ms / numpy_ms,
         recall=_recall(exact, [_keys(library.search.frames(vector, k=K), size) for vector in vectors]),
-        parts=count_parts(library.tables[vectors_table(library.fingerprint)]),
-        index_recall=_recall(exact, [_index_keys(library, size, vector) for vector in vectors]),
+        parts=parts,
+        index_recall=_recall(exact, [_index_keys(library, size, vector, parts) for vector in vectors]),
         best_cosine=best_cosine,
         machine=f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores; "
         f"pylance {version('pylance')}, numpy {version('numpy')}",
@@ -227,9 +228,9 @@ def _keys(hits: Sequence[Hit], size: Size) -> set[int]:
     return {int(hit.video_id, 16) * size.frames + (hit.frame_no or 0) for hit in hits}
 
 
-def _index_keys(library: Library, size: Size, vector: Floats) -> set[int]:
+def _index_keys(library: Library, size: Size, vector: Floats, parts: int) -> set[int]:
     """Ask the index for ten frames, by its own order."""
-    nearest = {"column": COLUMN, "q": vector, "k": K, "metric": "cosine", "ef": MIN_CANDIDATES}
+    nearest = {"column": COLUMN, "q": vector, "k": K, "metric": "cosine", "ef": candidates(K, parts)}
     columns = ["video_id", "frame_no"]
     rows = library.tables.rows(vectors_table(library.fingerprint), None, columns, nearest=nearest).to_pylist()
     return {int(row["video_id"], 16) * size.frames + row["frame_no"] for row in rows}

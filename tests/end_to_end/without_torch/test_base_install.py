@@ -142,6 +142,8 @@ LINUX_CALLS = {
 LINUX_FOLDERS = ("/proc", "/sys", "/dev")
 PORTABLE_ANYWAY = {
     ("index/store/leases.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
+    ("index/store/memory.py", "/proc"): "without it half of all memory counts as free",
+    ("index/store/memory.py", "/sys"): "without it there is no container with a limit",
     ("index/videos/writer.py", "sync"): "ingest alone completes videos",
     ("index/annotations/additions.py", "sync"): "the stages of `kinodex add` alone complete additions",
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from index.library import Library
+from index.search.query import candidates
 from tests.support.libraries.random_library import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 
 LINES = (
@@ -42,3 +43,11 @@ def test_k_is_reached_however_many_hits_crowd(tmp_path):
     hits = library.search.frames(query, k=8, min_gap_s=100.0)
     assert found(hits) == numpy_search([video], query, 8, 100.0)
     assert len(library.search.frames(query, k=499, min_gap_s=1.0)) == 499
+
+
+def test_a_walk_keeps_fewer_candidates_in_each_of_several_parts():
+    assert candidates(10, 0) == candidates(10, 1) == 400
+    assert candidates(10, 4) == 200
+    assert candidates(10, 16) == 100
+    assert candidates(100, 4) == 500  # never fewer than are compared again
+    assert candidates(1, 10**6) == 5

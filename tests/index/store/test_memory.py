@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from index.store.memory import free_memory_bytes
+from index.store.memory import free_memory_bytes, index_cache_bytes
 
 GIB = 2**30
 
@@ -25,3 +25,8 @@ def test_what_is_available_counts_and_no_more_than_the_container_has_left(tmp_pa
 
 def test_where_the_system_does_not_say_half_of_all_is_taken(tmp_path: Path) -> None:
     assert 0 < free_memory_bytes(tmp_path / "none", tmp_path / "none") < 2**50
+
+
+def test_indexes_have_half_of_what_is_free_and_no_less_than_lance_gives_them() -> None:
+    assert index_cache_bytes(64 * GIB) == 32 * GIB
+    assert index_cache_bytes(GIB) == 6 * GIB

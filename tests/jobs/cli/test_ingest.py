@@ -6,12 +6,16 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from jobs.cli.ingest import interruptible
+from index.library import Library
+from jobs.cli.ingest import interruptible, stop_on_interrupt
 from jobs.ingest.outcomes import Progress
 from tests.support.command import Kinodex, bad
 
@@ -122,4 +126,55 @@ def test_an_interrupt_that_was_dropped_is_raised_with_the_next_progress() -> Non
             signal.sigtimedwait([], 1.0)
         watch(HALF)
     assert shown == [HALF]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.slow
+def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(films: Path, tmp_path: Path) -> None:
+    folder, library = tmp_path / "films", tmp_path / "library"
+    folder.mkdir()
+
+    def move_in(name: str, data: bytes) -> None:
+        (tmp_path / "away").write_bytes(data)
+        os.utime(tmp_path / "away", (0, 0))
+        (tmp_path / "away").rename(folder / name)
+
+    watched = ("ingest", str(folder), "--watch", "--every", "0.1", "--library", str(library), "--space", "builtin")
+    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", *watched, "--no-text-tower"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        assert "a folder without a video" in run.stderr.readline(), "the watch has not begun"
+        move_in("a.mp4", (films / "film-01.mp4").read_bytes())
+        assert "1 indexed, 0 already there, 0 failed" in run.stdout.readline()
+        move_in("b.mp4", b"no video")
+        assert "0 indexed, 0 already there, 1 failed (NotAVideo 1)" in run.stdout.readline()
+        run.send_signal(signal.SIGINT)
+        rest, words = run.communicate()
+    assert run.returncode == 3, words
+    assert rest == ""
+    assert "Traceback" not in words
+    assert [Path(row.uri).name for row in Library.open(str(library)).ingest_log.failures()] == ["b.mp4"]
+
+
+def test_a_watch_needs_something_to_watch(kinodex: Kinodex, tmp_path: Path) -> None:
+    to = ("--library", tmp_path / "library", "--watch")
+    bad(kinodex, "ingest", "--retry-failed", *to, code=2, says="nothing to watch")
+    assert kinodex("ingest", tmp_path, *to, "--every", "0").code == 2
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_the_first_interrupt_ends_the_pause_and_the_second_the_round() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with stop_on_interrupt() as pause:
+        assert not pause(0.0)
+        timer = threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        assert pause(600.0), "the pause goes on after Ctrl-C"
+        timer.join()
+        assert pause(600.0), "a pause that begins after Ctrl-C waits"
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.sigtimedwait([], 1.0)
+        assert pause.pressed == 2
     assert signal.getsignal(signal.SIGINT) is before

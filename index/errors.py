@@ -13,7 +13,7 @@
     │   ├── SpaceMismatch       made with another embedding space
     │   ├── UnknownVideo        no such video, or several of that name
     │   ├── TimeOutside         a time or frame that the video does not have
-    │   ├── QueryError          a search that cannot be run
+    │   ├── QueryError          a search or a reading that cannot be run
     │   ├── StorageFull         no room left where the library lives
     │   ├── UnsafeStore         an object store where commits can be lost
     │   └── StorageError        the place cannot be read or written for another reason
@@ -80,7 +80,7 @@ class TimeOutside(LibraryError):
 
 
 class QueryError(LibraryError):
-    """A search that cannot be run: nothing to search for, or an impossible range."""
+    """A search or a reading that cannot be run: nothing to look for, an unknown column, an impossible range."""
 
 
 class StorageFull(LibraryError):

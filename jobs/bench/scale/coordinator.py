@@ -108,7 +108,7 @@ class CoordinatorFigures:
     long_film: RunFigures
 
 
-ONE_FILM = RunLoad(1, Crew(8), 300.0, spread=0.0, frames_a_second=1.0)
+ONE_FILM = RunLoad(1, Crew(8, spread=0.05), 300.0, spread=0.0, frames_a_second=1.0)
 LONG_FILM = RunLoad(500, Crew(64), 600.0, frames_a_second=0.02, long_s=5 * 3600.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from jobs.ingest.coordinator import CHANGES, LOSSES, Coordinator, RunLimits
 from jobs.ingest.known_sources import IdSet
 from jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Identify, Read, WorkDone
 from jobs.ingest.work_queue import WorkQueue
-from jobs.ingest.worker import LocalExecutor, Worker
+from jobs.ingest.worker import SPLIT_FROM_BYTES, LocalExecutor, Worker
+from jobs.synthetic.world.render import render_film
+from jobs.synthetic.world.script import write_script
 from pipeline.errors import DecoderDied
 from pipeline.sampling.sample import Chunk, IngestSettings
 from pipeline.sampling.sandbox import SandboxLimits
@@ -36,12 +39,19 @@ class ChangedExecutor(LocalExecutor):
         return [self.change(self.library, finished) for finished in super().wait(timeout_s)]
 
 
-def run(films: Path, place: Path, change: Change = lambda library, finished: finished) -> tuple[Library, Coordinator]:
+def run(
+    films: Path,
+    place: Path,
+    change: Change = lambda library, finished: finished,
+    workers: int = 1,
+    cut_s: float = 0.0,
+) -> tuple[Library, Coordinator]:
     library = Library.create(str(place), SETTINGS, fingerprint())
     sources = list_sources([str(films)])
     with library.lease("ingest", "a test") as lease:
-        assignment = Assignment(library.uri, ("ingest", lease.token), READING, SandboxLimits(), 64)
-        executor = ChangedExecutor([Worker(assignment, place)], ColourTower().embed)
+        reading = replace(READING, cut_s=cut_s)
+        assignment = Assignment(library.uri, ("ingest", lease.token), reading, SandboxLimits(), 64)
+        executor = ChangedExecutor([Worker(assignment, place) for _ in range(workers)], ColourTower().embed)
         executor.library, executor.change = library, change
         work = WorkQueue(sources, [0] * len(sources), bundle=1)
         limits = RunLimits(IngestSettings(fps=1.0), max_failures=None)
@@ -210,3 +220,21 @@ def test_a_file_that_changes_each_time_is_left_to_the_next_run(few: Path, tmp_pa
     assert len(library.videos()) == 1
     assert str(changing) not in library.ingest_log.sources(), "a known failure would not be tried again"
     assert library.tables.rows("frames").num_rows == library.videos()[0].frames
+
+
+@pytest.mark.slow
+def test_the_last_film_is_read_in_parts_by_all_workers_and_is_the_same(tmp_path: Path) -> None:
+    film = tmp_path / "films" / "film.mp4"
+    film.parent.mkdir()
+    render_film(write_script("film", 120.0, 3), film)
+    assert film.stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
+    reads: list[FinishedTask] = []
+
+    def note(library: Library, finished: FinishedTask) -> FinishedTask:
+        reads.extend([finished] if isinstance(finished.task, Read) and not finished.task.may_split else [])
+        return finished
+
+    shared, _ = run(film.parent, tmp_path / "shared", note, workers=2, cut_s=300.0)
+    alone, _ = run(film.parent, tmp_path / "alone", workers=1, cut_s=300.0)
+    assert len(reads) >= 4 and {each.worker for each in reads} == {0, 1}
+    assert contents(shared) == contents(alone)

@@ -95,6 +95,8 @@ def open_container(path: Path, name: str, playlist: bool = False) -> InputContai
     except PermissionError as error:
         raise SourceForbidden(f"{name}: reading is not permitted; ask for the right to read it") from error
     except av.FFmpegError as error:
+        if isinstance(error, MemoryError):  # says nothing about the file
+            raise
         raise NotAVideo(
             f"{name}: no video container that FFmpeg can read ({error.strerror}); "
             "give a media file such as mp4, mkv, webm, mov, avi or ts"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import resource
 import select
 import signal
@@ -27,6 +28,7 @@ from pipeline.sampling.sample import ChunkSummary, SampledFrame, sample_frames, 
 from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Request
 
 MEMORY_CHECK_S = 0.05
+NO_ADDRESSES = re.compile("can't start new thread|failed to map segment|[Cc]annot allocate memory")
 MAX_HOLD_S = 2.0
 """Frames wait this long for more, so that the parent sees that work goes on."""
 
@@ -65,8 +67,16 @@ def _reply(request: Request) -> Iterator[Message]:
                 yield from _batches(parts, settings.batch)
     except (PipelineError, SpanDamaged) as error:
         yield error
-    except MemoryError:
-        yield DecoderOutOfMemory(f"{chunk.video.source.uri}: there is no memory left to decode it with")
+    except (MemoryError, ImportError, RuntimeError) as error:
+        limit_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
+        is_limited = limit_bytes != resource.RLIM_INFINITY
+        # Under such a limit no library can be mapped, and no thread started.
+        if not isinstance(error, MemoryError) and not (is_limited and NO_ADDRESSES.search(str(error))):
+            raise
+        limited = f"; its processes are limited to {limit_bytes / 1e6:.0f} MB of addresses (ulimit -v): allow more"
+        yield DecoderOutOfMemory(
+            f"{chunk.video.source.uri}: there is no memory left to decode it with{limited if is_limited else ''}"
+        )
 
 
 def _batches(

@@ -360,3 +360,29 @@ def running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from pipeline.sampling.sandbox import SandboxLimits, SandboxSampler
+from tests.support.ffmpeg import READING, whole
+limit_bytes = int(sys.argv[2])
+reader, chunk = SandboxSampler(SandboxLimits()), whole(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+try:
+    list(reader.sample(chunk, READING))
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+@pytest.mark.slow
+def test_a_limit_of_addresses_is_named(sintel: Chunk, root: Path) -> None:
+    """FFmpeg's libraries do not fit into so little; that was a traceback, which ended the run."""
+    command = [sys.executable, "-c", LIMITED, sintel.video.path, "200000000"]
+    output = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    assert output == (
+        f"DecoderOutOfMemory: {sintel.video.path}: there is no memory left to decode it with; its processes are "
+        "limited to 200 MB of addresses (ulimit -v): allow more\n"
+    )

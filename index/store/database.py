@@ -44,6 +44,7 @@ CODE = re.compile(r"<Code>(\w+)</Code>")
 ADDRESS = re.compile(r"Error performing \w+ (\w+://[^/?\s]+)")
 COMMIT_ATTEMPTS = 8
 MAX_PAUSE_S = 5.0
+PANIC = "PanicException"
 ROWS_PER_BATCH = 65_536
 METADATA_CACHE_BYTES = 128 << 20
 """The list of files of each state of a table is kept there, and a long run makes thousands; Lance would take 1 GB."""
@@ -116,6 +117,17 @@ def storage_errors(uri: str) -> Iterator[None]:
         if found is None:
             raise
         raise found from error
+    except BaseException as error:  # Lance panics over some cut files, which PyO3 raises as no Exception
+        if type(error).__name__ != PANIC:
+            raise
+        raise _damaged(uri, f"Lance broke off: {error}") from error
+
+
+def _damaged(uri: str, text: str) -> StorageError:
+    return StorageError(
+        f"cannot use {uri}: part of it is missing or cut off ({text[:300]}); if running again does not help, "
+        "restore it from a copy, or ingest into a new library"
+    )
 
 
 def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | None:
@@ -133,10 +145,7 @@ def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | N
     if advice is not None:
         return StorageError(f"cannot use {uri}: {advice}")
     if Meaning.DAMAGED in meanings:
-        return StorageError(
-            f"cannot use {uri}: part of it is missing or cut off ({text[:300]}); if running again does not help, "
-            "restore it from a copy, or ingest into a new library"
-        )
+        return _damaged(uri, text)
     if isinstance(error, OSError) or Meaning.UNREACHABLE in meanings:
         return StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it")
     return None

@@ -89,7 +89,7 @@ class VideoWriter:
         rows = [row for frames in videos.values() for row in frames]
         if not rows:
             return
-        schema = self._tables[self._vectors_table].schema
+        schema = self._tables.schema(self._vectors_table)
         vectors = _matrix(rows, schema.field("vector").type.list_size)
         video_ids = [video_id for video_id, frames in videos.items() for _ in frames]
         ids = pa.array(video_ids, pa.string())
@@ -105,7 +105,7 @@ class VideoWriter:
             pa.array([row.height_px for row in rows], pa.int32()),
             pa.array([row.jpeg for row in rows], pa.binary()),
         ]
-        frames_schema = self._tables["frames"].schema
+        frames_schema = self._tables.schema("frames")
         if CHECKSUM in frames_schema.names:  # libraries that were made before there was one stay without
             pictures.append(pa.array([zlib.crc32(row.jpeg) for row in rows], pa.uint32()))
         self._tables.append("frames", pa.Table.from_arrays(pictures, schema=frames_schema))
@@ -121,7 +121,7 @@ class VideoWriter:
             pa.array([segment.end_s for _, _, segment in rows], pa.float64()),
             pa.array([segment.kind for _, _, segment in rows], pa.string()),
         ]
-        self._tables.append("segments", pa.Table.from_arrays(columns, schema=self._tables["segments"].schema))
+        self._tables.append("segments", pa.Table.from_arrays(columns, schema=self._tables.schema("segments")))
 
     def add_transcript(self, videos: Mapping[str, Iterable[LineLike]]) -> None:
         """Append the transcript lines of videos by video id."""

@@ -211,8 +211,8 @@ def prefix(
     json: JsonOption = False,
 ) -> None:
     """Count the input tokens that a warm prefix cache serves over a run, by the published rules of servers."""
-    from jobs.bench.prefix import LiveRun, as_json, bench_prefix, count_traces, table
-    from jobs.bench.prefix_prompts import parse_size, parse_tokens
+    from jobs.bench.prefix_share.measure import LiveRun, as_json, bench_prefix, count_traces, table
+    from jobs.bench.prefix_share.prompts import parse_size, parse_tokens
     from jobs.console.output import print_json
     from jobs.errors import UsageError
     from jobs.model_choice import ModelChoice
@@ -267,7 +267,7 @@ def settle(
     directory: Annotated[Path, typer.Argument(help="New folder for the made-up library.")],
     videos: Annotated[int, typer.Option(min=10, help="Videos to complete, in ten steps.")] = 50_000,
     frames: Annotated[int, typer.Option(min=1, help="Frames a video.")] = 600,
-    at_once: Annotated[int, typer.Option(min=1, help="Videos a commit; a driver that is in a hurry takes 256.")] = 256,
+    at_once: Annotated[int, typer.Option(min=1, help="Videos a commit; a driver in a hurry takes 500.")] = 500,
     limit: Annotated[float | None, typer.Option(min=1.0, help="Stop after so many seconds.")] = None,
     json: JsonOption = False,
 ) -> None:

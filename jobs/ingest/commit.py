@@ -18,11 +18,11 @@ from pipeline.shot_detection import Segment, find_segments
 from pipeline.sources.fetch import FetchedVideo, Source
 from pipeline.subtitles import Line
 
-VIDEOS_AT_ONCE, MOST_AT_ONCE = 32, 256
+VIDEOS_AT_ONCE, MOST_AT_ONCE = 32, 500
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 1.0, 3.0
-"""A commit costs about the same for 256 videos as for 32, and every commit makes the next look at a table slower.
+"""Half of a commit of 32 videos is the same for 500, and every commit makes the next look at a table slower.
 
-So there is no more than one a second while fewer than 256 wait, and less often where fewer than 32 do.
+So there is no more than one a second while fewer than 500 wait, and less often where fewer than 32 do.
 """
 READING_STAGES = ("fetch", "open", "decode")
 """Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""

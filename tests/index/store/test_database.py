@@ -79,6 +79,17 @@ def test_what_is_cut_off_or_gone_is_said_with_a_way_out(library, harm, what):
         Library.open(library.uri).frames("aaaa", [1])
 
 
+def test_a_list_of_files_cut_off_anywhere_is_said(library):
+    """Lance panics over some of these lengths, and reports others."""
+    write(library, made("aaaa", 3, seed=1))
+    states = {file: file.read_bytes() for file in Path(library.uri, "frames.lance", "_versions").iterdir()}
+    for missing in (1, 2, 3, 4, 8, 16, 17, 100, 500):
+        for file, content in states.items():
+            file.write_bytes(content[:-missing])
+        with pytest.raises(StorageError, match="cannot use"):
+            Tables(library.uri).count("frames")
+
+
 def test_a_damaged_library_says_so(library):
     write(library, made("aaaa", 20, seed=1))
     (data,) = (Path(library.uri) / "frames.lance" / "data").iterdir()

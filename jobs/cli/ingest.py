@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from jobs.ingest.outcomes import Progress, Watch
     from pipeline.sources.fetch import Source
 
+LEAST_ADDRESSES_BYTES = 2_500_000_000
+"""With 2.0 GB torch cannot be mapped, with 1.5 GB Lance aborts; most of it is never resident."""
+
 
 @options.with_setting_options
 def ingest(
@@ -110,6 +113,21 @@ def _check_packages() -> None:
     for name in ("av", "charset_normalizer"):
         if find_spec(name) is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    _check_addresses()
+
+
+def _check_addresses() -> None:
+    """Raise UsageError where this process may not map what the libraries need; they would end it without a word."""
+    import resource
+
+    from jobs.errors import UsageError
+
+    limit_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit_bytes != resource.RLIM_INFINITY and limit_bytes < LEAST_ADDRESSES_BYTES:
+        raise UsageError(
+            f"got a limit of {limit_bytes / 1e6:.0f} MB of addresses (ulimit -v), and an ingest needs "
+            f"{LEAST_ADDRESSES_BYTES / 1e6:.0f} MB or more; raise it, or limit resident memory instead (a cgroup)"
+        )
 
 
 def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:

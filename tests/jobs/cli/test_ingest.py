@@ -178,3 +178,14 @@ def test_the_first_interrupt_ends_the_pause_and_the_second_the_round() -> None:
             signal.sigtimedwait([], 1.0)
         assert pause.pressed == 2
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.slow
+def test_a_limit_of_addresses_that_is_too_low_is_named_before_anything_is_made(films: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    kinodex = f"{sys.executable} -c 'from jobs.cli.main import main; main()'"
+    command = f"ulimit -v 1500000; exec {kinodex} ingest {films} --library {library} --space builtin"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert run.returncode == 2, run.stderr
+    assert "got a limit of 1536 MB of addresses (ulimit -v), and an ingest needs 2500 MB or more" in run.stderr
+    assert not library.exists()

@@ -9,6 +9,7 @@ import pytest
 from mktestdocs import check_md_file
 from PIL import Image
 
+from index.embedding.cpu_tower import TrialRule
 from index.embedding.model_source import BUILTIN, DEFAULT_SPACE
 from index.embedding.precision import LONG_RUN_BATCHES, MIN_COSINE, MIN_CPU_SPEEDUP, SMALL_TOWER_PARAMETERS
 from index.embedding.space import import_open_clip
@@ -41,6 +42,10 @@ def test_the_numbers_are_those_of_the_code(page: Path) -> None:
     assert f"at least {MIN_CPU_SPEEDUP} times quicker" in text
     assert f"a cosine of at least {MIN_COSINE} " in text
     assert f"after {LONG_RUN_BATCHES} batches" in text
+    rule = TrialRule()
+    assert f"for towers of {rule.min_parameters // 10**6} million parameters or more" in text
+    assert f"at least {rule.min_speedup} times as quick, with a cosine of at least {rule.min_cosine}. " in text
+    assert rule.export_after_s == 60 and "once torch has computed for a minute:" in text
     assert f"{CPU_BATCH} frames on a CPU, where more is no quicker, {GPU_BATCH} on a GPU" in text
     assert f"for `add vectors` {Vectors(DEFAULT_SPACE).batch}," in text
 

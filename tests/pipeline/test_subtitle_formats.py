@@ -64,7 +64,7 @@ def test_other_text_is_no_subtitles(text: str) -> None:
 
 @pytest.mark.parametrize("filler", ["\n" * 200_000, "[" + "a" * 200_000, "1" * 200_000, "1:1:1,1 " * 25_000])
 def test_long_files_are_read_in_linear_time(filler: str) -> None:
-    """What a pattern reads again from each of its lines or digits takes minutes."""
+    """A pattern that starts again at each of their lines or digits takes minutes."""
     srt = f"1\n00:00:01,000 --> 00:00:02,000\na{filler}\nb\n\n2\n00:00:03,000 --> 00:00:04,000\nlast\n"
     assert list(parse_cues(srt))[-1] == Cue(3.0, 4.0, "last")
     assert len(list(parse_cues(ASS.format(columns=COLUMNS, event="0,0:0:1.0,0:0:2.0,,,0,0,0,,a") + filler))) == 1

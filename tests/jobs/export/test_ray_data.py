@@ -40,7 +40,8 @@ def read_library(ray_cluster: RayCluster) -> Iterator[Any]:
     from jobs.export.ray_data import read_library
     from jobs.ray_cluster import connected
 
-    with connected(ray_cluster.address):
+    with pytest.MonkeyPatch.context() as patch, connected(ray_cluster.address):
+        patch.setenv("RAY_DATA_USAGE_DISABLED", "1")  # else a thread looks for metrics until the process ends
         from ray.data import DataContext
 
         DataContext.get_current().enable_progress_bars = False

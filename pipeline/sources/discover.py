@@ -88,7 +88,7 @@ def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list
         found = {path: info}
         return _sources(filesystem, found, _names_beside(filesystem, found))
     if info["type"] == "directory":
-        everything = attempt(argument, lambda: filesystem.find(path, detail=True))
+        everything = attempt(argument, lambda: _find(filesystem, path))
         found = _videos(everything, below=path)
         _require_some(found, f"{argument}: a folder without a video")
         return _sources(filesystem, found, _by_folder(everything))
@@ -99,6 +99,19 @@ def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list
         _require_some(found, f"{argument}: matches {f'{len(files)} files but no video' if files else 'nothing'}")
         return _sources(filesystem, found, _names_beside(filesystem, found))
     raise SourceMissing(f"{argument}: no such file or folder; give a file, a folder, a glob or a URI")
+
+
+def _find(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Mapping[str, Any]]:
+    """List all files below a folder with what the filesystem says of them; of local ones, which tell it later, none.
+
+    That of a million takes a gigabyte.
+    """
+    if "file" not in _protocols(filesystem):
+        found: Mapping[str, Mapping[str, Any]] = filesystem.find(path, detail=True)
+        return found
+    nothing: Mapping[str, Any] = {}
+    folders = filesystem.walk(path, detail=True)
+    return {info["name"]: nothing for _, _, files in folders for info in files.values()}
 
 
 def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.errors import SourceMissing
 from pipeline.sources.discover import _sidecars, list_sources, named_sources, sidecar_language
-from pipeline.sources.fetch import Source, local_copy, read_bytes, stamp
+from pipeline.sources.fetch import Source, local_copy, stamp
 
 
 def names(sources: list[Source]) -> list[str]:
@@ -94,7 +94,8 @@ def test_a_memory_filesystem(folder: Path) -> None:
     with local_copy(film) as path:
         assert (path.read_bytes(), path.suffix) == (b"bytes", ".mp4")
     assert not path.exists()
-    assert read_bytes(film.sidecars[0]) == b"1\n"
+    with local_copy(Source(film.sidecars[0], "subtitles")) as path:
+        assert path.read_bytes() == b"1\n"
     with pytest.raises(SourceMissing):
         list_sources(["memory://shelf/none.mp4"])
 

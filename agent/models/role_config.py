@@ -111,7 +111,7 @@ class Role(BaseModel):
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What grants access to the endpoint, as a server may quote it: key, user and password, values of the query."""
+        """Values that grant access to the endpoint, as a server may quote them: of the key, the user and the query."""
         parts = urlsplit(self.base_url)
         login = parts.netloc.rpartition("@")[0]
         words = [login, *login.split(":", 1), *(value for _, value in parse_qsl(parts.query))]
@@ -157,7 +157,10 @@ def _first_misfit(error: ValidationError) -> str:
     field = ".".join(map(str, first["loc"]))
     if first["type"] in ("missing", "extra_forbidden"):
         return f"{field}: {first['msg']}; the fields are {', '.join(Role.model_fields)}"
-    return f"{field}: got {first['input']!r}; {first['msg'].removeprefix('Value error, ')}"
+    got = first["input"]
+    if field == "base_url" and isinstance(got, str):
+        got = got.rpartition("@")[2]  # what stands before it may be a password, and an address that is none hides it
+    return f"{field}: got {got!r}; {first['msg'].removeprefix('Value error, ')}"
 
 
 def api_key(role: Role) -> str:

@@ -28,7 +28,7 @@ from index.errors import NotALibrary, SpaceMismatch, StorageError, StorageFull
 from index.foreign_errors import Meaning, meanings_of
 from index.store.filters import Filter, Value, sql_value
 from index.store.memory import free_memory_bytes, index_cache_bytes
-from index.store.quiet_lance import lance
+from index.store.quiet_lance import Session, lance
 from index.store.schema import SPACE_KEY, VECTORS_PREFIX
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ PANIC = "PanicException"
 ROWS_PER_BATCH = 65_536
 METADATA_CACHE_BYTES = 128 << 20
 """The list of files of each state of a table is kept there, and a long run makes thousands; Lance would take 1 GB."""
+INDEX_CACHE_BYTES = 128 << 20
 TABLE_SUFFIX = ".lance"
 FILE_FORMAT: Final = "2.2"
 """Version of the files that new tables have: LanceDB 0.40 reads no later one."""
@@ -184,6 +185,14 @@ class Tables:
         self._session: Any = None  # caches of what was read, for all tables; made late, since Lance is slow to load
         self._open: dict[str, LanceDataset] = {}
 
+    def limit_caches(self) -> None:
+        """Forget what was read, and keep little of indexes from now on: for a long run, which searches nothing.
+
+        Each index that is made again is read again, and Lance would keep 6 GB of the old ones.
+        """
+        self._session = Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES)
+        self._open.clear()
+
     def __getitem__(self, name: str) -> LanceDataset:
         """Open the newest state of the table of this name, for the caller alone."""
         with storage_errors(self.uri):
@@ -314,9 +323,9 @@ class Tables:
         return int(self[name].version)
 
 
-def _new_session() -> Any:
+def _new_session() -> Session:
     """Make the caches that the tables of a library share."""
-    return lance.Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
+    return Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
 
 
 def data_bytes(table: LanceDataset) -> int:

@@ -79,6 +79,7 @@ class VideoWriter:
 
         For a run that then deletes the rows of all incomplete videos, and is the only one to complete any.
         """
+        self._tables.limit_caches()
         self._new_rows = {name: NewRows(self._tables, name) for name in expected_rows(self._vectors_table)}
 
     def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> None:

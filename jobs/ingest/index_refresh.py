@@ -27,6 +27,7 @@ def refreshing_indexes(uri: str, look_every_s: float = LOOK_EVERY_S) -> Iterator
 
     def keep_fresh() -> None:
         tables, cleaned = Library.open(uri).tables, time.monotonic()
+        tables.limit_caches()
         while not over.wait(look_every_s):
             refresh(tables, DURING_RUN)
             if time.monotonic() - cleaned > CLEAN_EVERY_S:

@@ -132,6 +132,16 @@ def source(uri: str, video_id: str) -> dict[str, object]:
     return {"uri": uri, "video_id": video_id, "size_bytes": None, "stamp": "", "seen_at": 0}
 
 
+def test_with_small_caches_the_same_is_read(tables: Tables) -> None:
+    tables.append("sources", [source("a", "1")])
+    large = tables["sources"].session()
+    tables.limit_caches()
+    tables.append("sources", [source("b", "2")])
+    assert tables.count("sources") == 2
+    assert tables["sources"].session().is_same_as(tables["videos"].session())
+    assert not tables["sources"].session().is_same_as(large)
+
+
 def test_rows_by_their_keys(tables: Tables) -> None:
     tables.append("sources", [source("a", "1"), source("b", "2")])
     tables.upsert("sources", ["uri"], [source("b", "3"), source("c", "4")])

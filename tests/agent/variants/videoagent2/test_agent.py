@@ -24,8 +24,8 @@ from agent.variants.videoagent2.agent import VIDEOAGENT2, VideoAgent2Parameters
 from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CreatePlan
 from index.library import Library
 from jobs.annotate.captions import Caption
-from jobs.bench.prefix_cache import open_cache
-from jobs.bench.prefix_prompts import Tokens, prompt_of_request
+from jobs.bench.prefix_share.cache import open_cache
+from jobs.bench.prefix_share.prompts import Tokens, prompt_of_request
 from tests.support.libraries.agent_library import ScriptedModel, film, make_library
 from tests.support.libraries.videoagent2_film import (
     CAPTION,

@@ -22,8 +22,8 @@ from agent.trace.trace import trace_to
 from agent.variants.videoseek.agent import VideoSeekParameters
 from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from index.rows import TranscriptRow
-from jobs.bench.prefix_cache import Rules, open_cache
-from jobs.bench.prefix_prompts import parse_tokens, prompt_of_request
+from jobs.bench.prefix_share.cache import Rules, open_cache
+from jobs.bench.prefix_share.prompts import parse_tokens, prompt_of_request
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.runs.videoseek_runs import ANSWER, EVENT_S, FOCUS, OVERVIEW, QUESTION, SAID, SKIM, run, seeker
 from tests.support.servers import wire as wire_kit

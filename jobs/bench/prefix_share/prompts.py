@@ -22,7 +22,7 @@ from agent.models.structured_output import reply_schema, tool_parameters
 from agent.prompts.render import Message
 from agent.prompts.token_estimate import CHARACTERS_A_TOKEN, Picture, PictureRule, message_parts, picture_tokens
 from agent.trace.trace import Record
-from jobs.bench.prefix_cache import Rules, Token
+from jobs.bench.prefix_share.cache import Rules, Token
 from jobs.errors import UsageError
 
 SIDE_PX: int = Role.model_fields["image_side_px"].default

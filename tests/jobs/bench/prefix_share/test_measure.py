@@ -11,8 +11,8 @@ import pytest
 from agent.ask_questions import ask
 from agent.models.rulebased.model import RuleBasedModel
 from agent.trace.trace import trace_to
-from jobs.bench.prefix import ALL, LiveRun, PrefixFigures, bench_prefix, count, count_traces, table
-from jobs.bench.prefix_prompts import Prompt, Tokens
+from jobs.bench.prefix_share.measure import ALL, LiveRun, PrefixFigures, bench_prefix, count, count_traces, table
+from jobs.bench.prefix_share.prompts import Prompt, Tokens
 from tests.support.libraries.sketch_library import SketchLibrary, draw_library
 
 PICTURE_SIZE = (512, 288)

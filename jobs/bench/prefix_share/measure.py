@@ -20,8 +20,8 @@ from agent.core.protocol import Models
 from agent.trace.events import Event, Exchanged
 from agent.trace.trace import read_trace
 from jobs.bench.evaluation import prepare
-from jobs.bench.prefix_cache import PrefixCache, open_cache
-from jobs.bench.prefix_prompts import Prompt, Tokens, prompt_of_request, prompts_of_trace
+from jobs.bench.prefix_share.cache import PrefixCache, open_cache
+from jobs.bench.prefix_share.prompts import Prompt, Tokens, prompt_of_request, prompts_of_trace
 from jobs.bench.restless_model import RestlessModel
 from jobs.model_choice import ModelChoice, chosen_models
 from jobs.open_library import open_environment

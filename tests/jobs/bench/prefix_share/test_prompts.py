@@ -11,7 +11,7 @@ from agent.core.protocol import ShownFrame
 from agent.core.question import Question
 from agent.prompts.render import user_message
 from agent.requests.tree import DiscoverQueries
-from jobs.bench.prefix_prompts import (
+from jobs.bench.prefix_share.prompts import (
     FAMILIES,
     Tokens,
     parse_size,

@@ -1,0 +1,1 @@
+"""`kinodex bench prefix`: the share of the agents' prompts that a server finds in its cache of prefixes."""

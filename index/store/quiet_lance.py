@@ -14,8 +14,9 @@ try:
     import lance
     import lance.file
     from lance.dataset import ColumnOrdering
+    from lance.dataset import Session
 finally:
     if _LEVEL is None:
         del os.environ["LANCE_LOG"]  # which is for this process alone
 
-__all__ = ["ColumnOrdering", "lance"]
+__all__ = ["ColumnOrdering", "Session", "lance"]

@@ -1,3 +1,4 @@
-"""Measurements of the models that embed pictures."""
+"""Measurements of the models that embed pictures: `kinodex bench towers`.
 
-from __future__ import annotations
+May import `index.embedding`, `index.store` and the errors.
+"""

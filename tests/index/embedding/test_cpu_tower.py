@@ -33,7 +33,7 @@ def name(tmp_path_factory) -> str:
 
 
 @pytest.fixture(scope="module")
-def exported(name, tmp_path_factory) -> Path:
+def exported(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache that holds the exported tower."""
     place = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
@@ -43,7 +43,7 @@ def exported(name, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def cache(exported, tmp_path, monkeypatch) -> Path:
+def cache(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the exported tower in a cache of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copytree(exported, tmp_path / "cache")
@@ -52,7 +52,7 @@ def cache(exported, tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def no_cache(tmp_path, monkeypatch) -> Path:
+def no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
     return tmp_path / "none"
 
@@ -74,7 +74,8 @@ def describe(folder: Path, space: Fingerprint | None = None) -> None:
 
 def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     a, b = a.astype(np.float64), b.astype(np.float64)
-    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    scaled: np.ndarray = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    return scaled
 
 
 def test_an_exported_tower_that_is_quicker_is_taken_at_the_first_batch(name, cache):
@@ -196,7 +197,8 @@ def test_threads_are_the_processes_own_and_go_with_the_change(name, cache):
     with tower.threads(before + 2):
         assert torch.get_num_threads() == before + 2
         tower.embed(pictures(3))
-        assert (tower.arithmetic, tower._tower._threads) == (RUNTIME, before + 2)
+        assert tower.arithmetic == RUNTIME
+        assert isinstance(tower._tower, ImageTower) and tower._tower._threads == before + 2
     with tower.threads(before + 1):
         assert tower._tower._threads == before + 1
         tower.embed(pictures(3))

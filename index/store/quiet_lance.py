@@ -14,7 +14,7 @@ try:
     import lance
     import lance.file
     from lance.dataset import ColumnOrdering
-    from lance.dataset import Session
+    from lance.lance import _Session as Session
 finally:
     if _LEVEL is None:
         del os.environ["LANCE_LOG"]  # which is for this process alone

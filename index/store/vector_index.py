@@ -58,11 +58,13 @@ class IndexState:
 
 def read_state(table: LanceDataset) -> IndexState:
     """Read which fragments are in which part; fragments without any vector, as of captions, are left out."""
-    rows = {each.fragment_id: each.count_rows() for each in table.get_fragments()}
+    fragments = {each.fragment_id: each for each in table.get_fragments()}
+    rows = {number: each.count_rows() for number, each in fragments.items()}
     held = [each.fragment_ids & rows.keys() for each in _segments(table)]
     fresh = {number: count for number, count in rows.items() if not any(number in each for each in held)}
     if fresh and table.schema.field(COLUMN).nullable:
-        fresh = {number: count for number in fresh if (count := _vectors_of(table, number))}
+        with_vector = {number: fragments[number].count_rows(f"{COLUMN} IS NOT NULL") for number in fresh}
+        fresh = {number: count for number, count in with_vector.items() if count}
     return IndexState(tuple(Part(frozenset(each), sum(rows[id_] for id_ in each)) for each in held if each), fresh)
 
 
@@ -127,8 +129,3 @@ def _commit(tables: Tables, name: str, graph: Index) -> None:
 
 def _segments(table: LanceDataset) -> list[Any]:
     return [each for index in table.describe_indices() if index.field_names == [COLUMN] for each in index.segments]
-
-
-def _vectors_of(table: LanceDataset, fragment: int) -> int:
-    """Count the rows of a fragment that have a vector."""
-    return int(table.get_fragment(fragment).count_rows(f"{COLUMN} IS NOT NULL"))

@@ -28,11 +28,12 @@ def export_resnet(space: Space, folder: Path, graph: TowerFacts) -> TowerFacts:
     The norms after convolutions are folded into them. Returns the facts of both together, the cosine the lesser of the
     two. Raises ExportRefused for a tower that is no ResNet of CLIP's, or vectors below a cosine of 0.9999.
     """
-    tower, mean, std = space.image_parts()
+    parts = space.image_parts()
+    tower: Any = parts[0]
     if type(tower).__name__ != "ModifiedResNet":
         raise ExportRefused(f"the image tower of {space.name} is a {type(tower).__name__}, and numpy knows a ResNet")
     blocks = tuple(len(each) for each in _stages(tower))
-    settings = ResNetSettings(blocks, tower.attnpool.num_heads, tuple(map(float, mean)), tuple(map(float, std)))
+    settings = ResNetSettings(blocks, tower.attnpool.num_heads, *(tuple(map(float, each)) for each in parts[1:]))
     write_arrays(folder / IMAGE_ARRAYS, arrays_of(tower), "F16")
     weights = read_weights(folder / IMAGE_ARRAYS)
     least = round(min(_least_cosine(tower, weights, settings, each) for each in check_pictures(space)), 7)

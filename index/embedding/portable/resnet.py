@@ -44,7 +44,9 @@ def image_features(weights: Mapping[str, Floats], settings: ResNetSettings, pixe
     Weights are matrices [in, out], of a convolution of 3 by 3 with its rows in the order of row, column, channel.
     """
     mean, std = (np.array(each, np.float32) for each in (settings.mean, settings.std))
-    states = (pixels.transpose(0, 2, 3, 1).astype(np.float32) / 255 - mean) / std
+    states: Floats = ((pixels.transpose(0, 2, 3, 1).astype(np.float32) / 255 - mean) / std).astype(
+        np.float32, copy=False
+    )
     for number in range(3):
         states = _relu(_convolve(weights, f"stem.{number}", states, stride=1 if number else 2))
     states = _halve(states)
@@ -74,7 +76,7 @@ def _attend(weights: Mapping[str, Floats], heads: int, states: Floats) -> Floats
         for name, each in (("query", tokens[:, :1]), ("keys", tokens), ("values", tokens))
     )
     scores = np.einsum("nqhd,nkhd->nhk", query, keys) / np.float32(np.sqrt(channels // heads))
-    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares: Floats = np.exp(scores - scores.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
     return _product(weights, "pool.out", np.einsum("nhk,nkhd->nhd", shares, values).reshape(count, channels))
 
@@ -101,7 +103,8 @@ def _halve(states: Floats) -> Floats:
     """Average each 2 by 2 places."""
     count, height, width, channels = states.shape
     fours = states.reshape(count, height // 2, 2, width // 2, 2, channels)
-    halved: Floats = (fours[:, :, 0, :, 0] + fours[:, :, 0, :, 1] + fours[:, :, 1, :, 0] + fours[:, :, 1, :, 1]) / 4
+    sums = fours[:, :, 0, :, 0] + fours[:, :, 0, :, 1] + fours[:, :, 1, :, 0] + fours[:, :, 1, :, 1]
+    halved: Floats = np.divide(sums, 4, dtype=np.float32)
     return halved
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -14,17 +16,18 @@ SIZES = [((1, 1, 1, 1), 8, 64, 16), ((2, 1, 3, 2), 4, 96, 24)]
 MEAN, STD = (0.48, 0.45, 0.4), (0.27, 0.26, 0.28)
 
 
-def tower(layers: tuple[int, ...], heads: int, image_px: int, dim: int) -> torch.nn.Module:
+def tower(layers: tuple[int, ...], heads: int, image_px: int, dim: int) -> Any:
     """A network whose norms have all seen pictures of some other mean and deviation, and change what passes."""
     torch.manual_seed(2)
     network = import_open_clip().model.ModifiedResNet(list(layers), dim, heads, image_px, width=8).eval()
     with torch.no_grad():
         for module in network.modules():
             if isinstance(module, torch.nn.BatchNorm2d):
-                module.weight.uniform_(0.5, 1.5)
-                module.bias.normal_(0, 0.2)
-                module.running_mean.normal_(0, 0.2)
-                module.running_var.uniform_(0.5, 2)
+                norms: Any = module
+                norms.weight.uniform_(0.5, 1.5)
+                norms.bias.normal_(0, 0.2)
+                norms.running_mean.normal_(0, 0.2)
+                norms.running_var.uniform_(0.5, 2)
     return network
 
 
@@ -36,7 +39,8 @@ def test_features_are_those_of_torch(layers, heads, image_px, dim):
     with torch.inference_mode():
         theirs = network((torch.from_numpy(pixels).float() / 255 - mean) / std).numpy()
     ours = image_features(arrays_of(network), ResNetSettings(layers, heads, MEAN, STD), pixels)
-    assert (ours.shape, ours.dtype) == ((5, dim), np.float32)
+    assert ours.shape == (5, dim)
+    assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, theirs, atol=1e-4 * np.abs(theirs).max())
 
 

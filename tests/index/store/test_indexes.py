@@ -112,7 +112,7 @@ def test_beside_an_ingest_no_graph_is_built(library):
 
 
 def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(library):
-    """What is read of old states grows with their number, so that is not done with each refresh."""
+    """Deleting old states reads all of them, so a refresh beside a run does not."""
     often = replace(DURING_RUN, fragments=2, keep_s=0.0, scalar_rows=5, stale_rows=3)
     for number in range(6):
         write(library, made(f"{number:04d}", 2, seed=number))

@@ -178,7 +178,7 @@ class Coordinator:
         if not task.may_split or self._work.has_sources:
             return task
         videos = len(task.chunks) + self._work.videos_to_read() + self._in_flight[Identify]
-        return replace(task, sharers=max(1, self._executor.readers // videos))
+        return replace(task, sharers=max(1, self._executor.capacity // videos))
 
     def _start(self, worker: int, task: Identify | Read) -> None:
         self._in_flight[type(task)] += 1

@@ -183,5 +183,9 @@ class Executor(Protocol):
         """Number of workers that read."""
 
     @property
+    def capacity(self) -> int:
+        """Number of workers that read, those that are starting included."""
+
+    @property
     def embedders(self) -> int:
         """Number of copies of the model that embed."""

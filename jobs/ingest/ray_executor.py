@@ -167,6 +167,10 @@ class RayExecutor:
         return max(len(self._ready), 1)
 
     @property
+    def capacity(self) -> int:
+        return max(len(self._workers), 1)
+
+    @property
     def embedders(self) -> int:
         return len(self._embedders.actors)
 

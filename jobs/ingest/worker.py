@@ -217,7 +217,7 @@ class LocalExecutor:
         self._idle = IdleWorkers()
         for worker in range(len(workers)):
             self._idle.join(worker)
-        self.readers = len(workers)
+        self.readers = self.capacity = len(workers)
         self.embedders = 1
 
     def idle(self, kind: type[Task]) -> Collection[int]:

@@ -194,6 +194,10 @@ class SimulatedExecutor:
     def readers(self) -> int:
         return max(len(self._idle), 1)
 
+    @property
+    def capacity(self) -> int:
+        return self.readers
+
     def idle(self, kind: type[Task]) -> Collection[int]:
         return self._idle.of(kind)
 

@@ -54,9 +54,7 @@ def variant_named(name: str, advice: str = "choose one of these") -> Variant:
         names = [each.name for each in VARIANTS]
         near = difflib.get_close_matches(name, names, n=1)
         offer = f"did you mean {near[0]!r}? " if near else ""
-        raise UnknownAgent(
-            f"there is no agent {name!r}; {offer}the agents are {', '.join(names)}; {advice}"
-        )
+        raise UnknownAgent(f"there is no agent {name!r}; {offer}the agents are {', '.join(names)}; {advice}")
     return found
 
 

@@ -91,7 +91,7 @@ def write_sentencepiece(folder: Path, tokenizer_class: str, kind: str) -> None:
     import sentencepiece
 
     folder.mkdir(parents=True, exist_ok=True)
-    names = {"pad_piece": "<pad>", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+    names: dict[str, Any] = {"pad_piece": "<pad>", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(TRAINING_TEXTS * 20),
         model_prefix=str(folder / "spiece"),

@@ -1,6 +1,6 @@
 """Redaction: texts and addresses without the secrets in them, for every place where something is written or printed.
 
-Secrets are told by where they stand: the user of an address, parameters of its query that grant access, values of
+Secrets are recognised by where they stand: the user of an address, parameters of its query that grant access, values of
 environment variables that are named as keys, and what stands in an `Authorization` header.
 """
 
@@ -52,7 +52,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def redact_uri(uri: str) -> str:
-    """Take the secrets out of an address: what is left names the same thing, however often access is granted anew.
+    """Take the secrets out of an address: what is left names the same thing, however often access is granted again.
 
     A path of this machine comes back as it is.
     """

@@ -1,4 +1,4 @@
-"""Towers of a space exported and kept with a library, so that whoever can read it can search it, without torch.
+"""Towers of a space exported and kept with a library, so that all who can read it can search it, without torch.
 
 An ingest and `kinodex add vectors` do so by the way: what cannot be exported is said in a line, and a tower that was
 refused is not tried again. `kinodex add text-tower` does it on its own.

@@ -2,7 +2,7 @@
 
 Many questions share an event loop, the slots of an endpoint and stored replies. While a question waits for another one
 (`waiting`), or the loop works for others, its clock stands still, so that its seconds do not depend on how many are
-asked at once. What a server does with several requests is the server's: it cannot be told apart from work.
+asked at once. What a server does with several requests is the server's: it cannot be distinguished from work.
 """
 
 from __future__ import annotations

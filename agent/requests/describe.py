@@ -15,7 +15,7 @@ from agent.errors import InvalidReply
 from agent.requests.refusals import check_not_refused
 
 CLOSED = {"additionalProperties": False}
-# What models are told of these replies, and part of the keys of cached ones: the texts stay.
+# What models read of these replies, and part of the keys of cached ones: the texts stay.
 SEEN = "What is seen, and how sure the model says it is, from 0 to 100."
 SHOWN = "What a video shows as a whole."
 

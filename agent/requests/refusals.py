@@ -16,6 +16,6 @@ _REFUSAL = re.compile(rf"\W*(?:(?:sorry|apologies)\b|{_SORRY}|{_CANNOT}|{_MODEL}
 
 
 def check_not_refused(text: str) -> None:
-    """Raise `InvalidReply` for a description that begins as refusals do; what is seen is never told in that way."""
+    """Raise `InvalidReply` for a description that begins as refusals do; nothing seen is ever described so."""
     if _REFUSAL.match(text):
         raise InvalidReply("that is a refusal, not a description; say what is seen, and leave out what you may not say")

@@ -35,6 +35,6 @@ def file_state(path: Path) -> FileState:
 def differ_by_inode_alone(before: FileState, after: FileState) -> bool:
     """True if two states have all but the inode in common.
 
-    Some network filesystems number a file anew once they have forgotten it, so only its bytes can decide then.
+    Some network filesystems give a file another number once they have forgotten it, so only its bytes can decide then.
     """
     return before != after == replace(before, inode=after.inode)

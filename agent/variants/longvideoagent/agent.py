@@ -12,14 +12,14 @@ What the paper leaves open, and what was decided:
   hint, or there are none, the clip whose frames match what is wanted best is located.
 - What stands inside <request_grounding> (Table 5) is passed on, and which clips were located before, since the same
   question over the same subtitles would be answered with the same clip again.
-- A visual query before any clip was located is not done; the master is told so. It counts as a turn.
-- The turn K can only be an answer: the master is told so and has, as everywhere, a second attempt. Then it is over.
+- A visual query before any clip was located is not done; the master reads why. It counts as a turn.
+- The turn K can only be an answer: the master reads so and has, as everywhere, a second attempt. Then it is over.
 - Frames a look: 15, spread over the located clips (the published evaluation's number). Temperature 0.6 for master
   and grounding agent (as published), 0 for the vision agent. Subtitles of a clip do not go to the vision agent.
 - "insufficient_evidence" is an answer, so that an open question need not be guessed; before the last turn it costs the
-  turn, and the master is told to go on.
+  turn, and the master is asked to go on.
 - The master cites nothing. It goes on to another clip where the last one did not settle the question, so the evidence
-  of its answer is what it was told of the clips located last; of an answer that it had to give, of all of them.
+  of its answer is what it has read of the clips located last; of an answer that it had to give, of all of them.
 - An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
   are read whose lines and frames match the question best.
 - A prompt that is too long for a model is shortened by the rule of `agent.models.context_fit`.

@@ -4,10 +4,10 @@ What the paper leaves open, and what was decided (`search_state` and `frame_choi
 
 - The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
 - The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
-- A segment stays among the candidates after it was explored, as line 12 has it, and the policy is told which were:
+- A segment stays among the candidates after it was explored, as line 12 has it, and the policy reads which were:
   that is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
 - The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
-- Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy is told
+- Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy reads
   how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
 - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
   does (`shared_frames`); pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those

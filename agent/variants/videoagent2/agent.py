@@ -11,7 +11,7 @@ No code was published. What the paper leaves open, and what was decided (`captio
 - A tool looks at 8 frames of its range at most, "track" at 32, one a second; times in seconds stand for frame numbers,
   boxes are parts of the picture.
 - A tool that finds nothing says so in the bank. A call that cannot be done, or no valid plan in two attempts, costs
-  the step: the next one is told what was wrong, or plans again. So does an assessment that cannot be read.
+  the step: the next one reads what was wrong, or plans again. So does an assessment that cannot be read.
 - A* = A_T (line 17): when the last assessment T, or a budget, ends the run, the answer is the last one. If that is
   none, it is the surest one before it, and if there was none either, the best answer that the bank gives is asked for
   once, since the paper's benchmarks take one in any case.
@@ -56,7 +56,7 @@ from agent.variants.videoagent2.requests import (
 from agent.variants.videoagent2.tools import run_tool
 
 MOST_LABELS = 100
-"""Labels of the library's detections that a plan is told of."""
+"""Labels of the library's detections that a plan may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ class _Search:
         captions = [self._noted(await caption_clips(session, video.video_id, segment_s)) for video in videos]
         self.notes = tuple(note for each in captions for note in each)
         self.bank, self.labels = len(self.notes), session.environment.detection_labels()[:MOST_LABELS]
-        told = [summarize_video(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
-        self.summaries = tuple(note for note in await gather_all(told) if note is not None)
+        pending = [summarize_video(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
+        self.summaries = tuple(note for note in await gather_all(pending) if note is not None)
         self.notes += tuple(note for note in self._noted(session.prior_notes) if note not in self.notes)
 
     def _noted(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:

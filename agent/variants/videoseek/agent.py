@@ -5,7 +5,7 @@ What the supplement leaves open, and what was decided:
 - A step is two requests in one conversation: the thought (Figure 5), then the call that carries it out. The last of
   at most 20 steps (the published code's number) is the answer, with no other tool left; as after any limit its status
   is "budget_exhausted". alpha is given by benchmark; the border of an hour is ours.
-- A call that breaks a limit of its tool (Figures 7 and 8), or names no video, is told so as the tool's result; so is
+- A call that breaks a limit of its tool (Figures 7 and 8), or names no video, gets that as the tool's result; so does
   one that could not be read in two attempts. Either way the step is used up. A range that reaches out of the video is
   cut to it first. A thought that cannot be read is left out.
 - What the tools find becomes notes with numbers and times: of overview and skim one a frame, of focus one for the

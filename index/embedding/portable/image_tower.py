@@ -99,7 +99,7 @@ def import_onnxruntime() -> Any:
     """Import ONNX Runtime without its telemetry.
 
     Microsoft's package for Linux, in version 1.32, else writes an id of the machine into the user's cache at the
-    import, and sends events where there is a network. Whoever wants that sets `ORT_DISABLE_TELEMETRY=0`.
+    import, and sends events where there is a network. `ORT_DISABLE_TELEMETRY=0` brings that back.
     """
     is_set = NO_TELEMETRY in os.environ
     if not is_set:

@@ -11,7 +11,7 @@ from tests.support.command import Kinodex
 def test_searches_of_a_tiny_library(kinodex: Kinodex, tmp_path: Path) -> None:
     size = ("--videos", "3", "--frames", "20", "--lines", "2", "--dim", "8", "--queries", "2")
     ran = kinodex("bench", "search", tmp_path / "library", *size, "--json")
-    assert json.loads(ran.out)["size"] == [3, 20, 2, 8, 1000]
+    assert json.loads(ran.out)["size"] == [3, 20, 2, 8, 1000, False]
     assert "3 of 3 videos written" in ran.err
     assert "recall@10 over all frames" in kinodex("bench", "search", tmp_path / "library", *size).out
 

@@ -12,6 +12,8 @@ import pytest
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "someone", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 
+_running: list[str] = []
+
 
 @contextmanager
 def s3_server(careless: bool = False) -> Iterator[str]:
@@ -31,9 +33,14 @@ def s3_server(careless: bool = False) -> Iterator[str]:
     server = serving.make_server("127.0.0.1", 0, application, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    _running.append(address)
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield address
     finally:
+        _running.remove(address)
+        if not _running:  # all servers of a process share moto's buckets, which outlive them
+            send(f"{address}/moto-api/reset", "POST", b"")
         server.shutdown()
         thread.join()
         server.server_close()

@@ -6,6 +6,7 @@ The default is short. Longer, as before a release:
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import signal
@@ -21,7 +22,7 @@ from index.library import Library
 from jobs.ingest.config import IngestConfig
 from jobs.ingest.run import run_ingest
 from pipeline.sources.discover import list_sources
-from tests.support.libraries.corpus import assert_same, make_corpus
+from tests.support.libraries.corpus import assert_same, make_corpus, other_version
 from tests.support.servers.ray_node import RayCluster, cluster, ingest, kill, log_of, named, node, stopped, vanish
 
 VIDEOS = int(os.environ.get("KINODEX_KILL_VIDEOS", "14"))
@@ -30,6 +31,8 @@ KILLS_A_ROUND = 2 if ROUNDS == 1 else 4
 LONGEST_PEACE_S = 2.0
 EARLY = 0.2
 """The part of the kills that come at any time, not only once videos are being read."""
+SWAPS = 0.3
+"""The part of the faults that are changes of a source."""
 SEED = int(os.environ.get("KINODEX_KILL_SEED", "1"))
 SOME_FAILED = 3
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -56,8 +59,11 @@ def finish(run: subprocess.Popen[bytes], library: Path) -> int:
     return code
 
 
-def strike(run: subprocess.Popen[bytes], head: int, chance: random.Random) -> str:
-    """Kill one process of the run: mostly a worker, sometimes its reader child, an embedder or the driver."""
+def strike(run: subprocess.Popen[bytes], head: int, chance: random.Random, swaps: Swaps) -> str:
+    """Swap a source, or kill a process: mostly a worker, sometimes its reader child, an embedder or the driver."""
+    if chance.random() < SWAPS:
+        swaps.swap()
+        return "source"
     victims = {
         "worker": named(head, "ray::RayWorker"),
         "reader": named(head, "sandbox_child"),
@@ -74,16 +80,54 @@ def strike(run: subprocess.Popen[bytes], head: int, chance: random.Random) -> st
 def test_a_killed_ingest_run_again_leaves_the_same_library(
     corpus: Path, whole: Library, ray_cluster: RayCluster, tmp_path: Path
 ) -> None:
+    """Among the faults are files whose bytes change in a run; they have their old ones again before the last one."""
     chance = random.Random(SEED)
     for number in range(ROUNDS):
         place = tmp_path / f"round-{number}"
-        struck = disturbed(corpus, place, ray_cluster, chance)
-        print(f"round {number}: killed {', '.join(struck) or 'nothing'}")
-        assert_same(Library.open(str(place)), whole)
+        swaps = Swaps(corpus, chance)
+        try:
+            struck = disturbed(corpus, place, ray_cluster, chance, swaps)
+        finally:
+            swaps.undo()
+        if swaps.versions:
+            finish(ingest(corpus, place, ray_cluster.address, *CUT), place)
+        print(f"round {number}: {', '.join(struck) or 'nothing'}")
+        assert_same(Library.open(str(place)), whole, swaps.versions)
 
 
-def disturbed(corpus: Path, place: Path, running: RayCluster, chance: random.Random) -> list[str]:
-    """An ingest with kills, begun again after each end of its driver, until it has gone through."""
+class Swaps:
+    """Films of a corpus that other versions of them replace, in place or by another file, until it is undone."""
+
+    def __init__(self, corpus: Path, chance: random.Random) -> None:
+        self._films = sorted(corpus.glob("film-*.mp4"))
+        self._chance = chance
+        self._originals: dict[Path, bytes] = {}
+        self.versions: dict[str, str] = {}
+        """Ids of the other versions, and of the films that show the same."""
+
+    def swap(self) -> None:
+        film = self._chance.choice(self._films)
+        original = self._originals.setdefault(film, film.read_bytes())
+        other = other_version(original, 1_000_000 + len(self.versions))
+        self.versions[_id(other)] = _id(original)
+        if self._chance.random() < 0.5:
+            film.write_bytes(other)
+        else:
+            beside = film.with_name(f".{film.name}")
+            beside.write_bytes(other)
+            beside.replace(film)
+
+    def undo(self) -> None:
+        for film, original in self._originals.items():
+            film.write_bytes(original)
+
+
+def _id(film: bytes) -> str:
+    return hashlib.sha256(film).hexdigest()[:32]
+
+
+def disturbed(corpus: Path, place: Path, running: RayCluster, chance: random.Random, swaps: Swaps) -> list[str]:
+    """An ingest with faults, begun again after each end of its driver, until it has gone through."""
     struck: list[str] = []
     run = ingest(corpus, place, running.address, *CUT)
     for _ in range(KILLS_A_ROUND):
@@ -93,7 +137,7 @@ def disturbed(corpus: Path, place: Path, running: RayCluster, chance: random.Ran
             run.wait(chance.uniform(0.0, LONGEST_PEACE_S))
         if run.poll() is not None:
             break
-        struck.append(strike(run, running.head, chance))
+        struck.append(strike(run, running.head, chance, swaps))
         if struck[-1] == "driver":
             finish(run, place)
             run = ingest(corpus, place, running.address, *CUT)

@@ -27,6 +27,10 @@ MIN_KEEP_S = 0.001
 """As good as 0, which Lance takes for its own limit of two weeks."""
 MOST_SEGMENTS = 8
 """Segments of an index, each with the rows that were new at its time. A search looks into all of them."""
+MOST_MERGED_LINES = 500_000
+"""From so many lines on an index of words is built again where others are merged or follow their rows into joined
+fragments. Lance 14.0.2 asks for tens of gigabytes for either once a word stands in 2^20 lines, which ends the process;
+building takes 2 s a million lines."""
 SMALL_FRAGMENT_ROWS = 100_000
 JOINED_ROWS = 1 << 20
 """Rows of the fragments that joining makes, at most: no more than a part of the vectors' index takes."""
@@ -96,7 +100,9 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         for name in (*spaces, "captions"):
             _index_vectors(tables, name, when)
         for name in ("transcript", "captions"):
-            if _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
+            if not _indexes(tables[name], "text"):  # a process that was killed while it joined fragments left none
+                index_text(tables, name)
+            elif _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
                 _take_in(tables, name, "text", when)
         if not when.joins_only:
             optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
@@ -150,6 +156,8 @@ def small_fragments(tables: Tables, name: str) -> int:
 
 def join_fragments(tables: Tables, name: str, many: int, when: Thresholds) -> None:
     """Join the fragments of a table if there are too many."""
+    if when.joins_only and _has_many_lines(tables[name]):
+        many *= 10  # for its index of words is built again
     if small_fragments(tables, name) > many:
         if when.joins_only:
             _join(tables, name, when)
@@ -161,13 +169,29 @@ def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     _join(tables, name, when)
     _clean(tables, name, when)
-    others = [index.name for index in tables[name].describe_indices() if index.field_names != [COLUMN]]
-    if others:  # the parts of the vectors' index are chosen in vector_index
+    rebuilt = ["text"] if _has_many_lines(tables[name]) else []
+    # The parts of the vectors' index are chosen in vector_index.
+    others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], rebuilt)]
+    if others:
         _build(tables, name, lambda table: table.optimize.optimize_indices(index_names=others))
 
 
 def _join(tables: Tables, name: str, when: Thresholds) -> None:
+    has_many_lines = _has_many_lines(tables[name])
+    if has_many_lines:  # until it is there again, a search for words scans the lines
+        _build(tables, name, _drop_words)
     _build(tables, name, lambda table: table.optimize.compact_files(target_rows_per_fragment=when.joined_rows))
+    if has_many_lines:
+        index_text(tables, name)
+
+
+def _has_many_lines(table: LanceDataset) -> bool:
+    return "text" in table.schema.names and table.count_rows() > MOST_MERGED_LINES
+
+
+def _drop_words(table: LanceDataset) -> None:
+    for index in _indexes(table, "text"):
+        table.drop_index(index.name)
 
 
 def _clean(tables: Tables, name: str, when: Thresholds) -> None:
@@ -193,6 +217,9 @@ def _take_in(tables: Tables, name: str, column: str, when: Thresholds) -> None:
     (index,) = _indexes(tables[name], column)
     segments = len(index.segments)
     merged = 0 if when.joins_only and segments < MOST_SEGMENTS else segments
+    if merged and column == "text" and _has_many_lines(tables[name]):
+        index_text(tables, name)
+        return
     _build(
         tables,
         name,

@@ -10,12 +10,13 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from index.library import Library
 from index.maintenance.sweep import audit
 from index.rows import SourceRow
-from index.store.indexes import DURING_RUN, Thresholds, delete_old_states, refresh
+from index.store.indexes import AFTER_RUN, DURING_RUN, Thresholds, delete_old_states, refresh
 from tests.support.libraries.random_library import made, unit_vectors, write
 
 ROUNDS = 12
@@ -146,3 +147,45 @@ def test_indexes_change_no_result(library):
         np.testing.assert_array_equal(library.vectors(video.video_id).vectors, video.vectors)
         assert library.frames(video.video_id, [42])[0].jpeg == f"jpeg {video.video_id} 42".encode()
     assert library.search.transcript("line 5")[0].video_id == "0005"
+
+
+MANY_LINES = 1_200_000
+"""A word that stands in more than 2^20 lines: Lance's own merging of their index ends the process."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", [DURING_RUN, AFTER_RUN])
+def test_an_index_of_words_outlives_a_million_lines(library, when):
+    transcript = library.tables["transcript"].schema
+    for first, until in ((0, 1_100_000), (1_100_000, MANY_LINES)):
+        lines = range(first, until)
+        columns = {
+            "video_id": pa.array(["film"]).take(pa.array([0] * len(lines))),
+            "start_s": pa.array([float(number) for number in lines]),
+            "end_s": pa.array([number + 1.0 for number in lines]),
+            "text": pa.array([f"line {number} of film" for number in lines]),
+            "source": pa.array(["file"]).take(pa.array([0] * len(lines))),
+        }
+        rows = [columns.get(field.name, pa.nulls(len(lines), field.type)) for field in transcript]
+        whole = pa.Table.from_arrays(
+            [each.cast(field.type) for each, field in zip(rows, transcript, strict=True)], schema=transcript
+        )
+        pieces = whole.to_batches(max_chunksize=50_000) if first else [whole]
+        for piece in pieces:
+            library.tables.append("transcript", pa.Table.from_batches([piece]) if first else piece)
+        refresh(library.tables, replace(when, fragments=0))
+    table = library.tables["transcript"]
+    (index,) = (each for each in table.describe_indices() if each.field_names == ["text"])
+    assert index.num_rows_indexed == table.count_rows() == MANY_LINES
+    found = table.to_table(columns=["start_s", "_score"], full_text_query={"query": "1150000", "columns": ["text"]})
+    assert found["start_s"].to_pylist() == [1_150_000.0]
+
+
+def test_an_index_of_words_that_is_missing_is_made_again(library):
+    """As a process leaves it that is killed while it joins the fragments of many lines."""
+    write(library, made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello there"),)))
+    library.tables["transcript"].drop_index("by_text")
+    assert [hit.text for hit in library.search.transcript("hello", k=3)] == ["hello there"]
+    refresh(library.tables, DURING_RUN)
+    assert [each.name for each in library.tables["transcript"].describe_indices()] == ["by_text"]
+    assert [hit.text for hit in library.search.transcript("hello", k=3)] == ["hello there"]

@@ -174,7 +174,7 @@ class _Timer:
         self._until_s: float | None = None
 
     def wait_for(self, connection: Connection) -> Message:
-        """Return the child's next message; raises DecoderHung if it does not come in time."""
+        """Return the child's next message; raises DecoderHung if none comes in time, EOFError if the child ended."""
         began = time.monotonic()
         if not connection.poll(max(0.0, min(self._silence_s, self._left_s))):
             raise DecoderHung(f"{self._name}: {self._exceeded_limit()}; make the file again, or allow more time")
@@ -182,6 +182,10 @@ class _Timer:
             message: Message = connection.recv()
         except BlockingIOError as error:
             raise DecoderHung(f"{self._name}: its decoder stopped in the middle of a picture; try again") from error
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise EOFError("the child ended in the middle of a message") from error  # which has no number of its own
         spent_s = time.monotonic() - began
         self._spent_s += spent_s
         self._left_s -= spent_s

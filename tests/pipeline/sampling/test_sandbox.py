@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -224,6 +225,15 @@ def test_only_waiting_for_the_child_counts(sintel: Chunk) -> None:
         threading.Event().wait(0.25)
         assert isinstance(timer.wait_for(parent_end), list)
     with pytest.raises(DecoderHung):
+        timer.wait_for(parent_end)
+
+
+def test_a_child_that_ends_in_the_middle_of_a_message_has_ended(sintel: Chunk) -> None:
+    timer = _Timer(SandboxLimits(), sintel, READING)
+    child_end, parent_end = Pipe()
+    os.write(child_end.fileno(), struct.pack("!i", 1000) + b"half of it")
+    child_end.close()
+    with pytest.raises(EOFError):
         timer.wait_for(parent_end)
 
 

@@ -39,7 +39,11 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]*[^\s'\"<>`:;,.)\]]
 _PARTS = re.compile(r"(?s)([A-Za-z][A-Za-z0-9+.-]*)://(?:([^/?#]*)@)?([^?#]*)(.*)")
 _QUERY = re.compile(r"(?s)[?#]([^?#]*)")
 _HEADER = re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{8,}")
-_KEY = re.compile(r"\b(?:sk|pk|rk|hf|gsk|xai|ghp|AIza|AKIA|ASIA)[-_]?[A-Za-z0-9][A-Za-z0-9_-]{15,}")
+_KEY = re.compile(
+    r"\b(?:(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*?[A-Za-z0-9]{20,}|(?:hf|gsk|xai|gh[oprsu])[-_][A-Za-z0-9]{20,}"
+    r"|AIza[\w-]{30,}|A[KS]IA[A-Z0-9]{16})[\w-]*"
+)
+"""Keys as services make them: a prefix, a separator, and more letters and digits in a row than names have."""
 _KEY_NAME = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PAT)(?:_|$)")
 
 

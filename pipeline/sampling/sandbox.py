@@ -120,11 +120,18 @@ class SandboxSampler:
                     yield rest
 
     def _with_subtitles(self, summary: ChunkSummary, chunk: Chunk, settings: SamplingSettings) -> ChunkSummary:
-        """Read the subtitles as `with_subtitles` does, in the child; losing it over them is one of their errors."""
+        """Read the subtitles as `with_subtitles` does, in the child; losing it over them is one of their errors.
+
+        A child that died is replaced once, as for frames: another process may have killed it.
+        """
         if chunk.index:
             return summary
+        request: Request = ("subtitles", chunk, summary)
         try:
-            (complete,) = self._reply(("subtitles", chunk, summary), settings)
+            try:
+                (complete,) = self._reply(request, settings)
+            except DecoderDied:
+                (complete,) = self._reply(request, settings)
         except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
             message = f"{chunk.video.source.uri}: reading its subtitles {LOST_OVER_SUBTITLES[type(error)]}"
             return replace(summary, subtitle_errors=(f"{message}; repair them, or leave them out",))

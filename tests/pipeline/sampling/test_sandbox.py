@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import signal
 import socket
@@ -11,11 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -175,6 +176,45 @@ def test_subtitles_that_hang_do_not_cost_the_video(sintel: Chunk, endless: Chunk
         f"{endless.video.source.uri}: reading its subtitles took longer than it may; repair them, or leave them out",
     )
     assert replace(summary, subtitle_errors=(), seconds={}) == replace(whole_summary, seconds={})
+
+
+class KillingServer(http.server.BaseHTTPRequestHandler):
+    """Kills the child that makes the first request, and gives subtitles to those after it."""
+
+    kills: ClassVar[list[int]] = []
+    text = b"1\n00:00:01,000 --> 00:00:02,000\nhello\n"
+
+    def do_HEAD(self) -> None:
+        if not self.kills:
+            self.kills.append(child())
+            os.kill(self.kills[0], signal.SIGKILL)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.text)))
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_HEAD()
+        with suppress(ConnectionError):
+            self.wfile.write(self.text)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def test_subtitles_are_read_again_where_somebody_killed_the_child(sintel: Chunk, reader: SandboxSampler) -> None:
+    pytest.importorskip("aiohttp")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), KillingServer) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            *_, summary = reader.sample(with_subtitles(sintel, f"http://127.0.0.1:{server.server_port}/film.srt"), FEW)
+        finally:
+            server.shutdown()
+            serving.join()
+    assert len(KillingServer.kills) == 1
+    assert isinstance(summary, ChunkSummary)
+    assert ([line.text for line in summary.transcript], summary.subtitle_errors) == (["hello"], ())
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +26,8 @@ from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, Sampling
 from pipeline.sampling.sandbox import ReaderBroken, SandboxLimits, SandboxSampler, _Timer
 from pipeline.sources.fetch import FetchedVideo
 from tests.support.ffmpeg import READING, whole
+from tests.support.killing_server import KillingServer
+from tests.support.reader_children import child, children, cpu_s, open_fds, running
 
 SHORT = SandboxLimits(base_s=20, silence_s=3)
 FEW = replace(READING, fps=0.2)
@@ -42,25 +44,6 @@ def sintel(media: Path) -> Chunk:
 def reader():
     with closing(SandboxSampler(SandboxLimits())) as reader:
         yield reader
-
-
-def child() -> int:
-    """The process id of this process's one reader process."""
-    (pid,) = children(os.getpid())
-    return pid
-
-
-def children(parent: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            metadata, command = stat.read_text(), (stat.parent / "cmdline").read_text()
-        except OSError:
-            continue  # it has ended meanwhile
-        state, above = metadata.rpartition(")")[2].split()[:2]
-        if int(above) == parent and state != "Z" and "pipeline.sampling.sandbox_child" in command:
-            found.append(int(stat.parent.name))
-    return found
 
 
 def pictures(reader: SandboxSampler, chunk: Chunk, settings: SamplingSettings = READING) -> list[SampledFrame]:
@@ -176,30 +159,6 @@ def test_subtitles_that_hang_do_not_cost_the_video(sintel: Chunk, endless: Chunk
         f"{endless.video.source.uri}: reading its subtitles took longer than it may; repair them, or leave them out",
     )
     assert replace(summary, subtitle_errors=(), seconds={}) == replace(whole_summary, seconds={})
-
-
-class KillingServer(http.server.BaseHTTPRequestHandler):
-    """Kills the child that makes the first request, and gives subtitles to those after it."""
-
-    kills: ClassVar[list[int]] = []
-    text = b"1\n00:00:01,000 --> 00:00:02,000\nhello\n"
-
-    def do_HEAD(self) -> None:
-        if not self.kills:
-            self.kills.append(child())
-            os.kill(self.kills[0], signal.SIGKILL)
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(self.text)))
-        self.end_headers()
-
-    def do_GET(self) -> None:
-        self.do_HEAD()
-        with suppress(ConnectionError):
-            self.wfile.write(self.text)
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 def test_subtitles_are_read_again_where_somebody_killed_the_child(sintel: Chunk, reader: SandboxSampler) -> None:
@@ -342,11 +301,6 @@ def test_a_parent_that_is_slow_holds_the_child_back(sintel: Chunk, reader: Sandb
     parts.close()
 
 
-def cpu_s(pid: int) -> float:
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
 def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Chunk, reader: SandboxSampler) -> None:
     parts = reader.sample(sintel, replace(READING, batch=4))
     assert next(parts)
@@ -372,16 +326,13 @@ def test_closing_leaves_nothing_behind(sintel: Chunk) -> None:
     assert open_fds() == before
 
 
-def open_fds() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
 PARENT = """
 import os, sys, time
 from pathlib import Path
 from pipeline.sampling.sandbox import SandboxLimits, SandboxSampler
 from tests.support.ffmpeg import READING, whole
-from tests.pipeline.sampling.test_sandbox import children, with_subtitles
+from tests.pipeline.sampling.test_sandbox import with_subtitles
+from tests.support.reader_children import children
 reader = SandboxSampler(SandboxLimits())
 for part in reader.sample(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), READING):
     if part[-1].number == 47:  # the last but one; then it hangs, as the subtitles come before the end
@@ -403,13 +354,6 @@ def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Chunk, root: 
     while running(int(pid)) and time.monotonic() < ends_s:
         time.sleep(0.02)
     assert not running(int(pid))
-
-
-def running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 LIMITED = """

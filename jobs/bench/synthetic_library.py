@@ -57,7 +57,9 @@ class Size(NamedTuple):
         return self.dim - 2 if self.is_cone else self.dim
 
 
-class _Frame(NamedTuple):
+class MadeFrame(NamedTuple):
+    """A made-up frame, as `VideoWriter` takes it."""
+
     frame_no: int
     time_s: float
     jpeg: bytes
@@ -153,11 +155,13 @@ def _write(library: Library, numbers: Sequence[int], size: Size) -> None:
     library.additions.complete("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})
 
 
-def _frames(number: int, size: Size, vectors: Vectors) -> list[_Frame]:
+def _frames(number: int, size: Size, vectors: Vectors) -> list[MadeFrame]:
     noise = np.random.default_rng(number).bytes(size.frames * size.jpeg_bytes)
     cuts = range(0, len(noise), size.jpeg_bytes)
     pictures = [noise[first : first + size.jpeg_bytes] for first in cuts]
-    return [_Frame(n, float(n), jpeg, vector) for n, (jpeg, vector) in enumerate(zip(pictures, vectors, strict=True))]
+    return [
+        MadeFrame(n, float(n), jpeg, vector) for n, (jpeg, vector) in enumerate(zip(pictures, vectors, strict=True))
+    ]
 
 
 def _row(number: int, size: Size) -> VideoRow:

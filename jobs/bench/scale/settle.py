@@ -18,14 +18,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
+from jobs.bench.synthetic_library import MadeFrame
 from jobs.errors import UsageError
 from jobs.ingest.commit import MOST_AT_ONCE, ReadVideo, VideoCommitter
 from jobs.ingest.index_refresh import refreshing_indexes
@@ -91,29 +91,20 @@ class SettleFigures:
     machine: str
 
 
-class _Frame(NamedTuple):
-    frame_no: int
-    time_s: float
-    jpeg: bytes
-    vector: NDArray[np.float16]
-    width_px: int = 16
-    height_px: int = 9
-
-
 @dataclass(slots=True)
 class _Films:
     """Made-up videos by number, all with the same frames."""
 
     load: SettleLoad
     space: str
-    frames: list[_Frame] = field(init=False)
+    frames: list[MadeFrame] = field(init=False)
 
     def __post_init__(self) -> None:
         random = np.random.default_rng(0)
         vectors = random.standard_normal((self.load.frames, self.load.dim))
         units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
         size = self.load.jpeg_bytes
-        self.frames = [_Frame(n, float(n), random.bytes(size), unit) for n, unit in enumerate(units)]
+        self.frames = [MadeFrame(n, float(n), random.bytes(size), unit, 16, 9) for n, unit in enumerate(units)]
 
     def read(self, number: int) -> ReadVideo:
         """Return what the driver knows of a video of which all frames are written."""

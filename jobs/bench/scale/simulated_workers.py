@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
+from jobs.bench.synthetic_library import MadeFrame
 from jobs.ingest.messages import (
     ChunkFailed,
     ChunkRead,
@@ -127,15 +128,6 @@ class _Event(NamedTuple):
     task: Task | None
     """None: a worker begins."""
     is_lost: bool = False
-
-
-class _Frame(NamedTuple):
-    frame_no: int
-    time_s: float
-    jpeg: bytes
-    vector: NDArray[np.float16]
-    width_px: int = 16
-    height_px: int = 9
 
 
 class VirtualClock:
@@ -324,7 +316,7 @@ class SimulatedExecutor:
 
     def _append(self, tasks: Sequence[Read]) -> None:
         """Append the rows of tasks that some worker has or had, as their workers would have, in fewer commits."""
-        rows: dict[str, list[_Frame]] = defaultdict(list)
+        rows: dict[str, list[MadeFrame]] = defaultdict(list)
         waiting, rate = 0, self._films.frames_a_second
         for chunk in (chunk for task in tasks for chunk in task.chunks if self._has_rows(task, chunk)):
             begin, until = self._frame_range(chunk)
@@ -338,7 +330,7 @@ class SimulatedExecutor:
                 rows, waiting = defaultdict(list), 0
         self._write(rows)
 
-    def _write(self, rows: dict[str, list[_Frame]]) -> None:
+    def _write(self, rows: dict[str, list[MadeFrame]]) -> None:
         if rows:
             self._library.writer.add_frames(rows)
             self.appends += 1
@@ -348,11 +340,11 @@ class SimulatedExecutor:
         return self._films.fate(self._film(chunk)[0]) == "good" and not is_split
 
 
-def _made_up_frames(library: Library) -> list[_Frame]:
+def _made_up_frames(library: Library) -> list[MadeFrame]:
     random = np.random.default_rng(0)
     vectors = random.standard_normal((256, library.fingerprint.dim))
     units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-    return [_Frame(n, float(n), b"jpeg", unit) for n, unit in enumerate(units)]
+    return [MadeFrame(n, float(n), b"jpeg", unit, 16, 9) for n, unit in enumerate(units)]
 
 
 def _number(source: Source) -> int:

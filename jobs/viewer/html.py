@@ -21,14 +21,16 @@ _START = 'import "viewer/main.js";'
 
 @cache
 def modules() -> dict[str, str]:
-    """JavaScript modules of the page by name, such as main.js."""
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted(STATIC.glob("*.js"))}
+    """JavaScript modules of the page by name, such as main.js and trace/tree.js."""
+    return {
+        path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8") for path in sorted(STATIC.rglob("*.js"))
+    }
 
 
 @cache
 def style() -> str:
-    """Style sheet of the evaluation's report, and that of the viewer."""
-    sheets = (REPORT_TEMPLATES / "page.css", STATIC / "viewer.css")
+    """Style sheet of the evaluation's report, then those of the viewer, the one for all its pages first."""
+    sheets = (REPORT_TEMPLATES / "page.css", STATIC / "viewer.css", *sorted(STATIC.glob("*/*.css")))
     return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 

@@ -71,7 +71,7 @@ def _routes(api: ViewerApi) -> list[Any]:
 
     return [
         Route("/", _guarded(lambda request: _page())),
-        Route("/page/{name}", _guarded(_part)),
+        Route("/page/{name:path}", _guarded(_part)),
         data("home", lambda request: api.home),
         data("traces/{key}", lambda request: api.trace(request.path_params["key"])),
         data("traces/{key}/curves", lambda request: api.curves(request.path_params["key"]), slow=True),

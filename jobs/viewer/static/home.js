@@ -1,7 +1,7 @@
 // The start page: questions with their traces, runs, libraries.
 
-import { el } from "viewer/dom.js";
-import { plural, spoken } from "viewer/words.js";
+import { el } from "viewer/shared/dom.js";
+import { plural, spoken } from "viewer/shared/words.js";
 
 export function home({ traces, runs, libraries, missing }) {
   const element = el(

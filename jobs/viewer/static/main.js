@@ -1,13 +1,13 @@
 // The view for an address. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0, #/library/0/search/FIELDS
 // and #/library/0/video/ID/SECONDS; #/trace/KEY,KEY/ROUND,ROUND is of a round.
 
-import { el } from "viewer/dom.js";
+import { el } from "viewer/shared/dom.js";
 import { home } from "viewer/home.js";
-import { library } from "viewer/library.js";
-import { run } from "viewer/run.js";
-import { alone, load } from "viewer/source.js";
-import { traces } from "viewer/traces.js";
-import { video } from "viewer/video.js";
+import { library } from "viewer/library/library.js";
+import { run } from "viewer/run/run.js";
+import { alone, load } from "viewer/shared/source.js";
+import { traces } from "viewer/trace/traces.js";
+import { video } from "viewer/library/video.js";
 
 const page = document.getElementById("page");
 let onKey = () => {};

@@ -1,8 +1,8 @@
 // Frames as small pictures, and one of them at full size.
 
-import { copy, el } from "viewer/dom.js";
-import { picture } from "viewer/source.js";
-import { clock } from "viewer/words.js";
+import { copy, el } from "viewer/shared/dom.js";
+import { picture } from "viewer/shared/source.js";
+import { clock } from "viewer/shared/words.js";
 
 /** A row of frames of a library; `marks` gives a frame's classes and words by its key. A click shows it at full size. */
 export function strip(frames, library, titles, marks = () => ({})) {

@@ -1,10 +1,10 @@
 // The video's time line: matches of the queries, shots, frames shown, the tree, and the evidence of the answer.
 
-import { Canvas } from "viewer/canvas.js";
-import { el, svg } from "viewer/dom.js";
-import { legend } from "viewer/legend.js";
-import { selected, tree } from "viewer/tree.js";
-import { clock, plural, span } from "viewer/words.js";
+import { Canvas } from "viewer/shared/canvas.js";
+import { el, svg } from "viewer/shared/dom.js";
+import { legend } from "viewer/trace/legend.js";
+import { selected, tree } from "viewer/trace/tree.js";
+import { clock, plural, span } from "viewer/shared/words.js";
 
 const CURVE = 64;
 

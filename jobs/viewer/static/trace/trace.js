@@ -1,15 +1,15 @@
 // One trace: its answer, a slider over its rounds, and the state after each of them.
 
-import { answer } from "viewer/answer.js";
-import { candidates } from "viewer/candidates.js";
-import { el, tell } from "viewer/dom.js";
-import { ledger } from "viewer/ledger.js";
-import { round } from "viewer/round.js";
-import { load } from "viewer/source.js";
-import { scoresAt } from "viewer/state.js";
-import { timeline } from "viewer/timeline.js";
-import { focusOf } from "viewer/tree.js";
-import { amount, spoken } from "viewer/words.js";
+import { answer } from "viewer/trace/answer.js";
+import { candidates } from "viewer/trace/candidates.js";
+import { el, tell } from "viewer/shared/dom.js";
+import { ledger } from "viewer/trace/ledger.js";
+import { round } from "viewer/trace/round.js";
+import { load } from "viewer/shared/source.js";
+import { scoresAt } from "viewer/trace/state.js";
+import { timeline } from "viewer/trace/timeline.js";
+import { focusOf } from "viewer/trace/tree.js";
+import { amount, spoken } from "viewer/shared/words.js";
 
 const LEAST_WINDOW_S = 2;
 

@@ -1,7 +1,7 @@
 // Tables, whole or page by page.
 
-import { el } from "viewer/dom.js";
-import { amount } from "viewer/words.js";
+import { el } from "viewer/shared/dom.js";
+import { amount } from "viewer/shared/words.js";
 
 /** The most rows on the page at once; the server sends as many at a time. */
 export const ROWS = 100;

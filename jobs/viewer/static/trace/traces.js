@@ -1,10 +1,10 @@
 // One trace, or several of the same question side by side.
 
-import { keep } from "viewer/address.js";
-import { el } from "viewer/dom.js";
-import { load } from "viewer/source.js";
-import { trace } from "viewer/trace.js";
-import { letter } from "viewer/words.js";
+import { keep } from "viewer/shared/address.js";
+import { el } from "viewer/shared/dom.js";
+import { load } from "viewer/shared/source.js";
+import { trace } from "viewer/trace/trace.js";
+import { letter } from "viewer/shared/words.js";
 
 const LONG = 160;
 

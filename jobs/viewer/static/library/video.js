@@ -1,9 +1,9 @@
 // One video of a library: any of its frames with detections, its captions and its transcript.
 
-import { keep } from "viewer/address.js";
-import { breakable, copier, el } from "viewer/dom.js";
-import { load, picture } from "viewer/source.js";
-import { amount, clock, plural } from "viewer/words.js";
+import { keep } from "viewer/shared/address.js";
+import { breakable, copier, el } from "viewer/shared/dom.js";
+import { load, picture } from "viewer/shared/source.js";
+import { amount, clock, plural } from "viewer/shared/words.js";
 
 const LINES_AT_FIRST = 400;
 const COLOURS = 6;

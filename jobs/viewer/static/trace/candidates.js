@@ -1,10 +1,10 @@
 // The candidates after a round, best first: span, reward, query score, fused score and explanation.
 
-import { el } from "viewer/dom.js";
-import { isOpen, present } from "viewer/state.js";
-import { table } from "viewer/table.js";
-import { opensNext } from "viewer/tree.js";
-import { plural, span } from "viewer/words.js";
+import { el } from "viewer/shared/dom.js";
+import { isOpen, present } from "viewer/trace/state.js";
+import { table } from "viewer/shared/table.js";
+import { opensNext } from "viewer/trace/tree.js";
+import { plural, span } from "viewer/shared/words.js";
 
 const AT_FIRST = 12;
 

@@ -1,8 +1,8 @@
 // The calls of a round: prompt, frames and reply of each, drawn when it is opened.
 
-import { el } from "viewer/dom.js";
-import { strip } from "viewer/frames.js";
-import { amount, plural } from "viewer/words.js";
+import { el } from "viewer/shared/dom.js";
+import { strip } from "viewer/shared/frames.js";
+import { amount, plural } from "viewer/shared/words.js";
 
 export function calls(list, library, titles) {
   if (!list.length) return null;

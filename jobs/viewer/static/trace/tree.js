@@ -1,8 +1,8 @@
 // The tree of segments in the drawing: a row for each depth, and keys that go from segment to segment.
 
-import { copier, el, svg } from "viewer/dom.js";
-import { isOpen, present } from "viewer/state.js";
-import { clock, span } from "viewer/words.js";
+import { copier, el, svg } from "viewer/shared/dom.js";
+import { isOpen, present } from "viewer/trace/state.js";
+import { clock, span } from "viewer/shared/words.js";
 
 const ROW = 24;
 const TREE = 336;

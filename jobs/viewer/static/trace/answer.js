@@ -1,7 +1,7 @@
 // The answer of a trace, its evidence and its cost, in one card.
 
-import { copier, el } from "viewer/dom.js";
-import { amount, clock, letter, plural, span, spoken } from "viewer/words.js";
+import { copier, el } from "viewer/shared/dom.js";
+import { amount, clock, letter, plural, span, spoken } from "viewer/shared/words.js";
 
 /** The end of a run in words, by the name of the budget that was spent. */
 const SPENT = new Map([

@@ -1,9 +1,9 @@
 // One round: frames, memory, steps with tools, the decision, and every call with its prompt and reply.
 
-import { calls } from "viewer/calls.js";
-import { el } from "viewer/dom.js";
-import { strip } from "viewer/frames.js";
-import { clock, plural, span, spoken } from "viewer/words.js";
+import { calls } from "viewer/trace/calls.js";
+import { el } from "viewer/shared/dom.js";
+import { strip } from "viewer/shared/frames.js";
+import { clock, plural, span, spoken } from "viewer/shared/words.js";
 
 const NOTES_AT_FIRST = 8;
 

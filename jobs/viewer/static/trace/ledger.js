@@ -1,8 +1,8 @@
 // The ledger: the cost of each round, adding up to the cost of the answer.
 
-import { el } from "viewer/dom.js";
-import { table } from "viewer/table.js";
-import { amount } from "viewer/words.js";
+import { el } from "viewer/shared/dom.js";
+import { table } from "viewer/shared/table.js";
+import { amount } from "viewer/shared/words.js";
 
 const COLUMNS = {
   calls: "Calls",

@@ -1,6 +1,6 @@
 // Data and pictures, from the server or from this very file.
 
-import { ROWS } from "viewer/table.js";
+import { ROWS } from "viewer/shared/table.js";
 
 const held = JSON.parse(document.getElementById("held")?.textContent ?? "null");
 

@@ -1,9 +1,9 @@
 // A run of `kinodex eval`: standings, and every question with all answers; each answer opens its trace.
 
-import { el } from "viewer/dom.js";
-import { load } from "viewer/source.js";
-import { ROWS, paged, table } from "viewer/table.js";
-import { amount, letter, plural, spoken } from "viewer/words.js";
+import { el } from "viewer/shared/dom.js";
+import { load } from "viewer/shared/source.js";
+import { ROWS, paged, table } from "viewer/shared/table.js";
+import { amount, letter, plural, spoken } from "viewer/shared/words.js";
 
 const COSTS = { frames: "Frames", calls: "Calls", tokens: "Tokens", cost: "Cost", seconds: "Seconds" };
 

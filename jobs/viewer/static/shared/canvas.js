@@ -1,7 +1,7 @@
 // A drawing with time from left to right that grows downwards.
 
-import { svg } from "viewer/dom.js";
-import { shortClock } from "viewer/words.js";
+import { svg } from "viewer/shared/dom.js";
+import { shortClock } from "viewer/shared/words.js";
 
 const GUTTER = 74;
 const NARROW = 560;

@@ -1,7 +1,7 @@
 // The legend of a time line: those of its signs that a trace can show.
 
-import { el } from "viewer/dom.js";
-import { opensNext } from "viewer/tree.js";
+import { el } from "viewer/shared/dom.js";
+import { opensNext } from "viewer/trace/tree.js";
 
 export function legend({ trace: { nodes, steps }, shots }, state, videoId) {
   const any = (name) => steps.some((step) => step[name].length);

@@ -1,10 +1,10 @@
 // A library: a search, its counts, its videos and its failures.
 
-import { breakable, el } from "viewer/dom.js";
-import { search } from "viewer/search.js";
-import { alone, load, rows } from "viewer/source.js";
-import { paged } from "viewer/table.js";
-import { amount, clock, plural } from "viewer/words.js";
+import { breakable, el } from "viewer/shared/dom.js";
+import { search } from "viewer/library/search.js";
+import { alone, load, rows } from "viewer/shared/source.js";
+import { paged } from "viewer/shared/table.js";
+import { amount, clock, plural } from "viewer/shared/words.js";
 
 export async function library(key, fields) {
   const facts = await load(`libraries/${key}`);

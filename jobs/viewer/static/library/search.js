@@ -1,8 +1,8 @@
 // Search of a library, with frames as results. The address holds the fields of the form.
 
-import { breakable, copier, el } from "viewer/dom.js";
-import { load, picture, rows } from "viewer/source.js";
-import { amount, clock, plural, seconds } from "viewer/words.js";
+import { breakable, copier, el } from "viewer/shared/dom.js";
+import { load, picture, rows } from "viewer/shared/source.js";
+import { amount, clock, plural, seconds } from "viewer/shared/words.js";
 
 const KINDS = {
   together: "all but detections",

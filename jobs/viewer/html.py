@@ -29,8 +29,10 @@ def modules() -> dict[str, str]:
 
 @cache
 def style() -> str:
-    """Style sheet of the evaluation's report, then those of the viewer, the one for all its pages first."""
-    sheets = (REPORT_TEMPLATES / "page.css", STATIC / "viewer.css", *sorted(STATIC.glob("*/*.css")))
+    """Style sheet of the evaluation's report, then those of the viewer, those for all its pages first."""
+    shared = sorted((STATIC / "shared").glob("*.css"))
+    of_pages = [sheet for sheet in sorted(STATIC.glob("*/*.css")) if sheet not in shared]
+    sheets = (REPORT_TEMPLATES / "page.css", *shared, *of_pages)
     return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 

@@ -95,15 +95,16 @@ class LibraryReader:
         """List the complete videos, by title."""
         return sorted(self.visible.videos().values(), key=lambda row: (row.title, row.video_id))
 
-    def video(self, name: str) -> VideoRow:
+    def video(self, name: str, *, whole_name: bool = False) -> VideoRow:
         """Find a complete video by its id, the first digits of it (at least 4), its title, file name or URI.
 
-        Raises UnknownVideo if there is none or more than one.
+        A part of one title will do (at least 3 letters), unless the `whole_name` is required. Raises UnknownVideo if
+        there is none or more than one.
         """
         by_id = self.visible.videos([name])
-        return by_id[name] if by_id else find_video(self.visible.videos(), name)
+        return by_id[name] if by_id else find_video(self.visible.videos(), name, whole_name=whole_name)
 
-    def videos_named(self, names: Sequence[str]) -> list[VideoRow]:
+    def videos_named(self, names: Sequence[str], *, whole_name: bool = False) -> list[VideoRow]:
         """Find the videos of some names (see `video`) and globs (`holiday-*`, `2026/*.mp4`), each once.
 
         Raises UnknownVideo for a name of none or several, and for a glob that matches none.
@@ -111,7 +112,7 @@ class LibraryReader:
         rows: dict[str, VideoRow] = {}
         for name in names:
             matches = matching_videos(self.visible.videos(), name) if GLOB.search(name) else []
-            rows |= {row.video_id: row for row in matches or [self.video(name)]}
+            rows |= {row.video_id: row for row in matches or [self.video(name, whole_name=whole_name)]}
         return list(rows.values())
 
     def spaces(self) -> tuple[Fingerprint, ...]:
@@ -188,6 +189,12 @@ class LibraryReader:
         vectors = column.flatten().to_numpy().reshape(rows.num_rows, column.type.list_size)
         frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
         return FrameVectors(frame_no, rows["time_s"].to_numpy()[first], vectors[first])
+
+    def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
+        rows = self.tables.rows("frames", equal("video_id", self.video(video_id).video_id), ["frame_no", "time_s"])
+        frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
+        return frame_no, rows["time_s"].to_numpy()[first]
 
     def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
         """Read a video's frames to search them again and again, a hundred times faster than by `search.frames`."""

@@ -26,7 +26,7 @@ def fuse(*searches: Sequence[Hit]) -> list[Hit]:
     for number, hits in enumerate(searches):
         for rank, hit in enumerate(hits, start=1):
             score = 1 / (RRF_K + rank)
-            near = (at for at in range(len(moments)) if number not in joined[at] and _same_moment(moments[at], hit))
+            near = (at for at in range(len(moments)) if number not in joined[at] and is_same_moment(moments[at], hit))
             at = next(near, None)
             if at is None:
                 moments.append(replace(hit, score=score))
@@ -40,10 +40,19 @@ def fuse(*searches: Sequence[Hit]) -> list[Hit]:
 def _together(moment: Hit, hit: Hit, score: float) -> Hit:
     end_s = max(moment.end_s, hit.end_s)
     text = hit.text if moment.text is None else moment.text
-    return replace(moment, score=moment.score + score, end_s=end_s, text=text, source="both")
+    return replace(moment, score=moment.score + score, end_s=end_s, text=text, source="both", **_parts(moment, hit))
 
 
-def _same_moment(moment: Hit, hit: Hit) -> bool:
+def _parts(first: Hit, second: Hit) -> dict[str, float | None]:
+    """Scores of both hits: where both have one of a kind, the first's."""
+    return {
+        "cosine": second.cosine if first.cosine is None else first.cosine,
+        "bm25": second.bm25 if first.bm25 is None else first.bm25,
+    }
+
+
+def is_same_moment(moment: Hit, hit: Hit) -> bool:
+    """True if a moment lies within the time of a hit of the same video, or 3 s of it."""
     near = hit.time_s - SAME_MOMENT_S <= moment.time_s < hit.end_s + SAME_MOMENT_S
     return moment.video_id == hit.video_id and near
 
@@ -54,8 +63,13 @@ def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
     for hits in searches:
         for rank, hit in enumerate(hits, start=1):
             row = (hit.video_id, hit.time_s, hit.end_s, hit.text)
-            before = rows[row].score if row in rows else 0.0
-            rows[row] = replace(hit, score=before + 1 / (RRF_K + rank))
+            before = rows.get(row)
+            score = 1 / (RRF_K + rank)
+            rows[row] = (
+                replace(hit, score=score)
+                if before is None
+                else replace(before, score=before.score + score, **_parts(before, hit))
+            )
     return sorted(rows.values(), key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
 
 

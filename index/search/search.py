@@ -168,11 +168,23 @@ class Search:
         A line of the transcript that shares only a small word with the text is left out (see `shares_words`). In
         another space captions, whose vectors are in the library's own, are found by words alone.
         """
+        found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space)
+        return suppress_neighbours(fuse(*found), min_gap_s)[:k]
+
+    def by_each(
+        self,
+        text: str,
+        vector: NDArray[Any],
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+        space: str | None = None,
+    ) -> tuple[list[Hit], list[Hit], list[Hit]]:
+        """Find `k` hits each among frames, transcript and captions, which `hybrid` fuses: to see what found a moment."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
-        frames = self.frames(vector, scope, 4 * k, min_gap_s, space)
-        lines = [line for line in self.transcript(text, scope, 4 * k) if shares_words(text, line.text)]
-        captions = self.captions(text, vector if in_own else None, scope, 4 * k)
-        return suppress_neighbours(fuse(frames, lines, captions), min_gap_s)[:k]
+        frames = self.frames(vector, scope, k, min_gap_s, space)
+        lines = [line for line in self.transcript(text, scope, k) if shares_words(text, line.text)]
+        return frames, lines, self.captions(text, vector if in_own else None, scope, k)
 
     def _shown(self, rows: Rows, stage: str) -> Rows:
         """Keep rows of complete videos without a model, or of the newest model that completed the stage there.
@@ -194,7 +206,9 @@ def _best_first(rows: Rows) -> Rows:
 
 def _frame_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:
     score = 1.0 - row["_distance"]
-    return Hit(row["video_id"], row["time_s"], _shown_until(row, videos), row["frame_no"], score, None, "frame")
+    return Hit(
+        row["video_id"], row["time_s"], _shown_until(row, videos), row["frame_no"], score, None, "frame", cosine=score
+    )
 
 
 def _detection_hit(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> Hit:
@@ -209,5 +223,7 @@ def _shown_until(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> floa
 
 
 def _text_hit(row: Mapping[str, Any], source: Literal["transcript", "caption"]) -> Hit:
-    score = row.get("_score", 0.0)
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, row["text"], source)
+    bm25 = row.get("_score")
+    cosine = 1.0 - row["_distance"] if "_distance" in row else None
+    score = bm25 or 0.0
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, row["text"], source, cosine, bm25)

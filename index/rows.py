@@ -197,7 +197,8 @@ class Hit:
 
     `score` is a cosine for frames, BM25 for transcript lines and captions, the model's own for detections, and a
     fused rank score for several together ("both"): it orders the hits of one search and means nothing across
-    searches.
+    searches. `cosine` (of the frame's or caption's vector) and `bm25` (of the words) are what each search found, for
+    fused hits too; None where it did not find the moment.
     """
 
     video_id: str
@@ -207,6 +208,8 @@ class Hit:
     score: float
     text: str | None
     source: Literal["frame", "transcript", "caption", "detection", "both"]
+    cosine: float | None = None
+    bm25: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

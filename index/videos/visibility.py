@@ -24,6 +24,7 @@ MANY = 500
 """More ids than this are not looked up one by one: everything is read."""
 
 MIN_PREFIX = 4
+MIN_PART = 3
 NAMES_SHOWN = 5
 
 Models = dict[str, tuple[str, ...]]
@@ -135,18 +136,24 @@ def space_scope(tables: Tables, visible: VisibilityCache, own: Fingerprint, name
     return SpaceScope(visible, table, None if space.digest == own.digest else space)
 
 
-def find_video(videos: Mapping[str, VideoRow], name: str) -> VideoRow:
-    """Find the one video of that id, id prefix, title, file name or URI; raises UnknownVideo."""
+def find_video(videos: Mapping[str, VideoRow], name: str, *, whole_name: bool = False) -> VideoRow:
+    """Find the one video of that id, id prefix, title, file name or URI, else of a title or file name that holds it.
+
+    Upper and lower case are the same in a part of a title; no part is enough if the `whole_name` is required. Raises
+    UnknownVideo.
+    """
     if name in videos:
         return videos[name]
-    named = _named(videos, name)
+    named, what = _named(videos, name), "a name of"
     if not named and len(name) >= MIN_PREFIX:
         named = [row for row in videos.values() if row.video_id.startswith(name)]
+    if not named and not whole_name and len(name) >= MIN_PART:
+        named, what = _holding(videos, name), "in the titles of"
     if len(named) == 1:
         return named[0]
     if named:
         several = _listed([f"{row.title} ({row.video_id[:12]})" for row in named])
-        raise UnknownVideo(f"got video {name!r}, which is a name of {len(named)} videos: {several}; give an id")
+        raise UnknownVideo(f"got video {name!r}, which is {what} {len(named)} videos: {several}; give an id")
     if not videos:
         raise UnknownVideo(f"got video {name!r}, but the library holds no video yet; ingest some")
     titles = [row.title for row in videos.values()]
@@ -168,6 +175,15 @@ def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoR
 def _named(videos: Mapping[str, VideoRow], name: str) -> list[VideoRow]:
     names = {name, redact_uri(name)}  # an address is kept without what grants access to it
     return [row for row in videos.values() if not names.isdisjoint((row.title, row.uri, PurePosixPath(row.uri).name))]
+
+
+def _holding(videos: Mapping[str, VideoRow], part: str) -> list[VideoRow]:
+    folded = part.casefold()
+    return [
+        row
+        for row in videos.values()
+        if folded in row.title.casefold() or folded in PurePosixPath(row.uri).name.casefold()
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

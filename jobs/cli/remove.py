@@ -37,7 +37,7 @@ def videos(
     from jobs.console.output import clock
 
     opened = Library.open(library)
-    rows = opened.videos_named(video)
+    rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
     for row in rows[:LISTED]:
         print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
     if len(rows) > LISTED:
@@ -61,7 +61,7 @@ def added(
 
     opened = Library.open(library)
     before = _facts(opened, stage, model)
-    ids = [row.video_id for row in opened.videos_named(video)] if video else sorted(opened.video_ids())
+    ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
     of = f" of {_count(len(ids), 'video')}" if video else ""
     _confirm(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
     remove_added(opened, stage, model, *ids)

@@ -83,7 +83,7 @@ def plain_table(*columns: str) -> Table:
     """A table without lines; columns of numbers are set to the right."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in columns:
-        right = name in ("frames", "score", "at", "length", "seconds", "part", "took")
+        right = name in ("frames", "score", "cosine", "bm25", "at", "length", "seconds", "part", "took")
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     return table
 
@@ -142,17 +142,21 @@ def _show_more(count: int, limit: int | None, out: Console) -> None:
 
 
 def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
-    """The hits of a search, best first."""
+    """The hits of a search, best first, with what each search gave them: fused ranks say nothing to a reader."""
     videos = {video_id: library.video(video_id) for video_id in {hit.video_id for hit in hits}}
     if as_json:
         rows = ((hit, videos[hit.video_id]) for hit in hits)
         print_json([asdict(hit) | {"title": row.title, "uri": row.uri} for hit, row in rows])
         return
-    table = plain_table("score", "at", "video", "found in", "text")
-    for hit in hits:
+    scores = {"cosine": [hit.cosine for hit in hits], "bm25": [hit.bm25 for hit in hits]}
+    scores["score"] = [hit.score if hit.source == "detection" else None for hit in hits]
+    names = [name for name, values in scores.items() if any(value is not None for value in values)]
+    table = plain_table("at", *names, "video", "found in", "text")
+    for number, hit in enumerate(hits):
         found = {"frame": "picture", "both": "several"}.get(hit.source, hit.source)
         title = escape(visible(videos[hit.video_id].title))
-        table.add_row(f"{hit.score:.3f}", clock(hit.time_s), title, found, escape(visible_lines(hit.text or "")))
+        cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
+        table.add_row(clock(hit.time_s), *cells, title, found, escape(visible_lines(hit.text or "")))
     console().print(table if hits else "no hit")
 
 

@@ -110,7 +110,10 @@ class Overview(BaseModel):
 
 
 class HitLine(BaseModel):
-    """A moment [start_s, end_s) that a search found; the score orders the hits of one search."""
+    """A moment [start_s, end_s) that a search found; the score orders the hits of one search.
+
+    `cosine` compares the picture or caption with the query, `bm25` the words.
+    """
 
     video_id: str
     title: Text
@@ -119,6 +122,8 @@ class HitLine(BaseModel):
     score: Number
     found_in: str
     text: Text | None = None
+    cosine: Number | None = None
+    bm25: Number | None = None
 
 
 class Hits(BaseModel):

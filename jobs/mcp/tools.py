@@ -167,6 +167,8 @@ class LibraryTools:
             start_s=hit.time_s,
             end_s=hit.end_s,
             score=hit.score,
+            cosine=hit.cosine,
+            bm25=hit.bm25,
             found_in="several" if hit.source == "both" else hit.source,
             text=hit.text,
         )

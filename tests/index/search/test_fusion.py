@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import Hit, Scope
-from index.search.fusion import fuse, shares_words, suppress_neighbours
+from index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, unit_vectors, write
 
 MEANINGS = unit_vectors(3, seed=50)
@@ -60,6 +62,17 @@ def test_fusion_by_hand():
         ("a", 80.0, "transcript"),
     ]
     np.testing.assert_allclose([hit.score for hit in fused], [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63, 1 / 63])
+
+
+def test_a_fused_hit_keeps_what_each_search_gave_it():
+    seen = Hit("a", 5.0, 6.0, 5, 0.3, None, "frame", cosine=0.3)
+    said = Hit("a", 5.0, 7.0, None, 4.5, "a bird", "transcript", bm25=4.5)
+    described = Hit("a", 4.0, 9.0, None, 2.0, "birds", "caption", cosine=0.1, bm25=2.0)
+    (fused,) = fuse([seen], [said], [described])
+    assert (fused.cosine, fused.bm25, fused.text) == (0.3, 4.5, "a bird")
+    by_words, by_meaning = Hit("a", 4.0, 9.0, None, 2.0, "birds", "caption", bm25=2.0), described
+    (row,) = fuse_same([by_words], [replace(by_meaning, bm25=None)])
+    assert (row.cosine, row.bm25) == (0.1, 2.0)
 
 
 @pytest.mark.parametrize(("time_s", "joins"), [(6.9, False), (7.0, True), (14.9, True), (15.0, False)])

@@ -60,6 +60,13 @@ def test_a_video_by_any_of_its_names(library):
         library.video("cakes")
     with pytest.raises(UnknownVideo, match="'ef0'"):
         library.video("ef0")
+    assert library.video("CAK").title == "cake", "the one title that holds it, in any case"
+    with pytest.raises(UnknownVideo, match=r"'oat', which is in the titles of 2 videos: boat.*; give an id"):
+        library.video("oat")
+    with pytest.raises(UnknownVideo, match=r"'ak', which is none"):
+        library.video("ak")
+    with pytest.raises(UnknownVideo, match=r"'cak', which is none of the 3 here"):
+        library.videos_named(["cak"], whole_name=True)
     with pytest.raises(UnknownVideo, match="' OR '1'='1"):
         library.vectors("' OR '1'='1")
     with pytest.raises(QueryError, match="udcff', which is not UTF-8"):

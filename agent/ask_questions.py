@@ -15,6 +15,7 @@ from agent.core.budget import Budget
 from agent.core.protocol import Models, model_for
 from agent.core.question import Question
 from agent.core.side_by_side import gather_all
+from agent.core.stop_signal import StopSignal
 from agent.environment import Environment
 from agent.errors import BadAnswer, BadSettings, NoUsableReply, OutOfBudget
 from agent.session import Session
@@ -46,6 +47,7 @@ async def ask(
     rules: AnswerRules = USUAL,
     seen: PriorEvidence | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
+    stop: StopSignal | None = None,
 ) -> Answer:
     """Answer a question about the environment's videos; `on_event` receives every event as it happens.
 
@@ -53,6 +55,7 @@ async def ask(
     or a mapping of those that are not the default. `question` without options may be a text.
     `rules` say whether, and when, a model may find the evidence insufficient, and if answers have to be verified.
     A follow-up question, one with evidence `seen` before, is first tried on that alone.
+    `stop` ends it from any thread, as a spent budget does.
 
     Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one with language,
     `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it returns anything but an answer.
@@ -68,7 +71,7 @@ async def ask(
     budget = replace(budget, rounds=limit)
     question = Question(question) if isinstance(question, str) else question
     question = question if seen is None else replace(question, earlier=seen.earlier)
-    session = Session(question, environment, models, budget, on_event, rules)
+    session = Session(question, environment, models, budget, on_event, rules, stop)
     if seen is not None and chosen.sees_video:
         session.prior_frames, session.prior_notes = seen.frames, seen.notes
     on_event(

@@ -20,6 +20,7 @@ from agent.core.budget import Account, Budget
 from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
 from agent.core.question import Note, Question, ScoredSegment
 from agent.core.side_by_side import gather_all
+from agent.core.stop_signal import GRACE_S, StopSignal
 from agent.core.usable_replies import UsableReplies
 from agent.core.work_clock import time_limit
 from agent.environment import Environment
@@ -54,12 +55,14 @@ class Session:
         budget: Budget,
         emit: Emit,
         rules: AnswerRules = USUAL,
+        stop: StopSignal | None = None,
     ) -> None:
         self.question = question
         self.environment = environment
         self.account = Account(budget, environment.index_frames)
         self.emit = emit
         self.rules = rules
+        self.stop = stop or StopSignal()
         self.replies = UsableReplies()
         self._models = models
         self._labels: dict[tuple[str, int], int] = {}
@@ -183,8 +186,8 @@ class Session:
         return tuple(replace(each, label=self._labels[each.video_id, each.frame_no]) for each in frames)
 
     def over(self) -> str | None:
-        """The budget that would not last for another round like the present one, if one would not."""
-        return self.account.exhausted_by_round()
+        """The budget that would not last for another round like the present one, if one would not; or a stop."""
+        return self.stop.over() or self.account.exhausted_by_round()
 
     async def conclude(self, request: LastWord, over: str = "", reason: str = "") -> Answer:
         """Ask for the answer. `over` is the budget that forces it, `reason` what else does, if anything."""
@@ -195,16 +198,21 @@ class Session:
     async def best_so_far(self, over: str = "", reason: str = "") -> Answer:
         """End the run because a budget is spent or the models make no sense: one last request for an answer.
 
-        It is left out if it is not affordable any more; then, and if it fails, an answer is taken that the agent had
-        before.
+        It is left out if it is not affordable any more, or would take too long after a stop; then, and if it fails, an
+        answer is taken that the agent had before.
         """
         request = self.last_resort()
-        if request is not None and not self.account.exhausted():
+        if request is not None and not self.account.exhausted() and self._in_grace:
             with suppress(OutOfBudget):  # the time ran out, or a first reply that was invalid took the rest
                 return await self.conclude(request, over, reason)
         if self.tentative is None and over:
             return self.answer(None, (), "budget_exhausted", over)
         return self._answer_without_reply(over, reason)
+
+    @property
+    def _in_grace(self) -> bool:
+        """False after a stop, where the agent has an answer already or its models took longer than the grace is."""
+        return not self.stop.stopped or (self.tentative is None and self.account.longest_call_s <= GRACE_S)
 
     def _answer_without_reply(self, over: str, reason: str) -> Answer:
         """The answer that the agent had before the request for one failed, else none: the replies were invalid."""
@@ -281,7 +289,8 @@ class Session:
 
         Raises `NoUsableReply` if the rounds before this one had invalid replies alone, or too many replies.
         """
-        over = self.account.exhausted() if final else self.account.exhausted_by_call()
+        over = self.stop.over(final=final)
+        over = over or (self.account.exhausted() if final else self.account.exhausted_by_call())
         if over:
             raise OutOfBudget(over)
         if not final and (loss := self.replies.loss(self.account.rounds)):
@@ -290,7 +299,7 @@ class Session:
         self.account.begin_call(request.frames)
         try:
             with self.account.clock.serving() as service:
-                exchange = _checked(request, await self.in_time(model.ask(request)))
+                exchange = _checked(request, await self.in_time(model.ask(request), final=final))
         finally:
             self.account.end_call()
         waited_s = service.waited_s
@@ -303,14 +312,14 @@ class Session:
         self.emit(Exchanged(self.account.rounds, model.name, request, exchange))
         return exchange
 
-    async def in_time(self, call: Awaitable[A]) -> A:
-        """Await a call; raises `OutOfBudget` if the seconds of work that are left run out before its end."""
+    async def in_time(self, call: Awaitable[A], *, final: bool = False) -> A:
+        """Await a call; raises `OutOfBudget` if a stop, or the end of the seconds of work that are left, cuts it."""
         try:
-            async with time_limit(lambda: self.account.seconds_left) as limit:
+            async with self.stop.limit(final=final) as stop, time_limit(lambda: self.account.seconds_left) as limit:
                 return await call
         except TimeoutError as error:
-            if limit.expired():
-                raise OutOfBudget("seconds") from error
+            if stop.expired() or limit.expired():
+                raise OutOfBudget(self.stop.over(final=final) or "seconds") from error
             raise
 
     async def compute(self, function: Callable[..., A], *arguments: Any) -> A:

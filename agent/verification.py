@@ -26,6 +26,7 @@ from agent.trace.events import Acted
 Claim = tuple[str, int | None]
 INVALID = "no reply of the second look was valid"
 UNAFFORDABLE = "no budget was left for a second look"
+STOPPED = "the run was stopped before a second look"
 
 
 class Gate:
@@ -60,10 +61,10 @@ class Gate:
         reply, shown = self.session.basis
         request = self._request(reply, shown)
         try:
-            supported = await self._is_supported(reply, request, final=True)
+            supported = await self._is_supported(reply, request, final=not self.session.stop.stopped)
             unverified = self._refusals.get(request_key(request), INVALID) if request and supported is None else ""
         except OutOfBudget:
-            supported, unverified = None, UNAFFORDABLE
+            supported, unverified = None, STOPPED if self.session.stop.stopped else UNAFFORDABLE
         return replace(answer, supported=supported, unverified=unverified, ledger=self.session.account.ledger)
 
     async def _is_supported(self, reply: Answered, request: Verify | None, *, final: bool) -> bool | None:

@@ -174,6 +174,11 @@ class Account:
     def seconds_left(self) -> float | None:
         return None if self.budget.seconds is None else self.budget.seconds - self.ledger.seconds
 
+    @property
+    def longest_call_s(self) -> float:
+        """Seconds of the call that took longest so far."""
+        return self._largest.seconds
+
     def exhausted(self) -> str | None:
         """The budget that allows no further call at all, if one does."""
         return self._over(Ledger())

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from agent.core.protocol import ShownFrame, plain
 from agent.environment import Environment
-from agent.trace.trace import read_trace
+from agent.trace.trace import Record, read_trace
 from index.errors import KinodexError, TimeOutside
 from index.library import Library
+from index.redact import redact_uri
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import Run, trace_file
 from jobs.open_library import find_space
@@ -28,6 +29,7 @@ from jobs.viewer.trace_view import TraceView, shown_frames, trace_view
 
 T = TypeVar("T")
 TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
+QUESTION_KEY = re.compile(r"q\d{1,9}")
 VIEWS_KEPT = 64
 """Traces kept in memory once read: most take a megabyte, a very long one some hundreds."""
 
@@ -36,11 +38,20 @@ class NotGiven(KinodexError):
     """The page asks for something that the user did not name."""
 
 
+class Asking(Protocol):
+    """Questions asked through a server, as the page needs them; `kinodex view` has none."""
+
+    def about(self) -> dict[str, Any]: ...  # what stands under "serve" of the list of inputs
+    def records(self, key: str) -> list[Record]: ...  # of a trace, so far; raises NotGiven
+
+
 class ViewerApi:
     """All inputs, opened. One thread may call `curves` and `search`, which are slow, and another the rest.
 
     Frames are searched in `space`, by name or digest; None is each library's own. Raises UsageError if one lacks it.
     """
+
+    asking: Asking | None = None
 
     def __init__(self, inputs: ViewerInputs, space: str | None = None) -> None:
         self.inputs = inputs
@@ -51,9 +62,13 @@ class ViewerApi:
         self._environments: dict[tuple[int, str], Environment] = {}
         self._views: dict[str, TraceView] = {}
 
-    @cached_property
+    @property
     def home(self) -> dict[str, Any]:
-        """List of all inputs with the keys to ask for them."""
+        """List of all inputs with the keys to ask for them, and what a server of questions offers, if it is one."""
+        return self._places | {"serve": None if self.asking is None else self.asking.about()}
+
+    @cached_property
+    def _places(self) -> dict[str, Any]:
         inputs = self.inputs
         return {
             "traces": [self._heading(f"t{number}") for number in range(len(inputs.traces))],
@@ -62,7 +77,7 @@ class ViewerApi:
                 for number, run in enumerate(inputs.runs)
             ],
             "libraries": [
-                {"key": number, "uri": library.uri, "videos": len(library.video_ids())}
+                {"key": number, "uri": redact_uri(library.uri), "videos": len(library.video_ids())}
                 for number, library in enumerate(inputs.libraries)
             ],
             "missing": inputs.missing,
@@ -142,6 +157,8 @@ class ViewerApi:
 
     def view(self, key: str) -> TraceView:
         """Read a trace, or take it from memory; raises NotATrace or NotGiven."""
+        if self.asking is not None and QUESTION_KEY.fullmatch(key):
+            return trace_view(self.asking.records(key))
         view = self._views.get(key)
         if view is None:
             if len(self._views) >= VIEWS_KEPT:
@@ -174,6 +191,8 @@ class ViewerApi:
         }
 
     def _name(self, key: str) -> str:
+        if QUESTION_KEY.fullmatch(key):
+            return key
         path = self._trace_path(key)
         return path.name if key.startswith("t") else f"{path.parent.name}/{path.name}"
 

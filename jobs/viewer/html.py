@@ -41,7 +41,8 @@ def served_page() -> tuple[str, str]:
     where = _import_map({name: f"/page/{name}" for name in modules()})
     policy = (
         f"default-src 'none'; script-src 'self' '{_hash(where)}' '{_hash(_START)}'; style-src 'self'; "
-        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "img-src 'self' data:; media-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return _document('<link rel="stylesheet" href="/page/viewer.css">', where, "", ""), policy
 

@@ -44,7 +44,7 @@ def make_app(api: ViewerApi, hosts: list[str]) -> Starlette:
 
     # With DNS rebinding a page of another site can reach loopback, but not under one of our names.
     return Starlette(
-        routes=_routes(api),
+        routes=viewer_routes(api),
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
     )
 
@@ -61,17 +61,18 @@ def serve(api: ViewerApi, listener: socket.socket, hosts: list[str]) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _routes(api: ViewerApi) -> list[Any]:
+def viewer_routes(api: ViewerApi) -> list[Any]:
+    """Routes of the page, its data and its pictures; `kinodex serve` adds its own to them."""
     from starlette.routing import Route
 
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
 
     def data(path: str, answer: Handler, slow: bool = False) -> Route:
-        return Route(f"/data/{path}", _guarded(lambda request: _json(answer(request)), worker if slow else None))
+        return Route(f"/data/{path}", guarded(lambda request: json_response(answer(request)), worker if slow else None))
 
     return [
-        Route("/", _guarded(lambda request: _page())),
-        Route("/page/{name:path}", _guarded(_part)),
+        Route("/", guarded(lambda request: _page())),
+        Route("/page/{name:path}", guarded(_part)),
         data("home", lambda request: api.home),
         data("traces/{key}", lambda request: api.trace(request.path_params["key"])),
         data("traces/{key}/curves", lambda request: api.curves(request.path_params["key"]), slow=True),
@@ -84,12 +85,12 @@ def _routes(api: ViewerApi) -> list[Any]:
             "libraries/{library:int}/videos/{video}",
             lambda request: api.video(request.path_params["library"], request.path_params["video"]),
         ),
-        Route("/pictures/{library:int}/{video}/{frame:int}", _guarded(lambda request: _picture(api, request))),
-        Route("/reports/{run:int}/{name:path}", _guarded(lambda request: _report(api, request))),
+        Route("/pictures/{library:int}/{video}/{frame:int}", guarded(lambda request: _picture(api, request))),
+        Route("/reports/{run:int}/{name:path}", guarded(lambda request: _report(api, request))),
     ]
 
 
-def _guarded(
+def guarded(
     answer: Callable[[Request], Response], worker: ThreadPoolExecutor | None = None
 ) -> Callable[[Request], Awaitable[Response]]:
     """Turn errors about missing or wrong inputs into one line of JSON; any other exception is a fault and stays one."""
@@ -101,16 +102,16 @@ def _guarded(
             return await asyncio.get_running_loop().run_in_executor(worker, answer, request)
         except (KinodexError, TraceError) as error:
             unknown = isinstance(error, NotGiven | TraceError | LibraryError) and not isinstance(error, QueryError)
-            return _json({"error": str(error)}, status=404 if unknown else 400)
+            return json_response({"error": str(error)}, status=404 if unknown else 400)
 
     return respond
 
 
-def _json(value: Any, status: int = 200) -> Response:
-    return _response(as_json(value), "application/json", status=status)
+def json_response(value: Any, status: int = 200) -> Response:
+    return response(as_json(value), "application/json", status=status)
 
 
-def _response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:
+def response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:
     from starlette.responses import Response
 
     headers = SAFE | {"content-security-policy": policy}
@@ -119,16 +120,16 @@ def _response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, stat
 
 def _page() -> Response:
     text, policy = served_page()
-    return _response(text.encode(), "text/html", policy)
+    return response(text.encode(), "text/html", policy)
 
 
 def _part(request: Request) -> Response:
     name = request.path_params["name"]
     if name == "viewer.css":
-        return _response(style().encode(), "text/css")
+        return response(style().encode(), "text/css")
     if name not in modules():
         raise NotGiven(f"got {name!r}, which is not a part of the page")
-    return _response(modules()[name].encode(), "text/javascript")
+    return response(modules()[name].encode(), "text/javascript")
 
 
 def _rows(page: Callable[[int, str, int], Any], request: Request) -> Any:
@@ -149,7 +150,7 @@ def _search(api: ViewerApi, request: Request) -> Any:
 
 def _picture(api: ViewerApi, request: Request) -> Response:
     where = request.path_params
-    return _response(api.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
+    return response(api.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
 
 
 def _report(api: ViewerApi, request: Request) -> Response:
@@ -160,4 +161,4 @@ def _report(api: ViewerApi, request: Request) -> Response:
     kinds = {".html": "text/html", ".svg": "image/svg+xml", ".png": "image/png"}
     if path is None or path.suffix not in kinds or not path.is_file() or path.is_symlink():
         raise NotGiven(f"got {request.path_params['name']!r}, which is not a part of the report")
-    return _response(path.read_bytes(), kinds[path.suffix], SANDBOX)
+    return response(path.read_bytes(), kinds[path.suffix], SANDBOX)

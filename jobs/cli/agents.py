@@ -36,6 +36,8 @@ def agents(
 def _plain(each: Variant) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from agent.variants.parameter_help import describe_parameters, list_choices
+
     return {
         "name": each.name,
         "line": each.line,
@@ -44,6 +46,8 @@ def _plain(each: Variant) -> dict[str, Any]:
         "needs_language": each.needs_language,
         "needs_pictures": each.needs_pictures,
         "parameters": asdict(each.parameters(HOUR_S)),
+        "meanings": describe_parameters(type(each.parameters(HOUR_S))),
+        "choices": list_choices(type(each.parameters(HOUR_S))),
         "ablations": dict(each.ablations),
     }
 
@@ -75,15 +79,24 @@ def _show_all(chosen: tuple[Variant, ...]) -> None:
 
 
 def _show_one(each: Variant) -> None:
+    from rich.markup import escape
+    from rich.padding import Padding
+
     from jobs.console.output import console
 
     out, shown = console(), _plain(each)
-    out.print(f"[bold]{each.name}[/]: {each.line}", highlight=False)
+    out.print(f"[bold]{each.name}[/]: {escape(each.line)}", highlight=False)
     for title in ("roles", "uses"):
         out.print(f"{title:<10} {', '.join(shown[title]) or 'none'}", highlight=False)
-    out.print("parameters, for an hour-long video:", highlight=False)
+    out.print("\nparameters, for an hour-long video:", highlight=False)
     for name, value in shown["parameters"].items():
-        out.print(f"  --set {name}={value}", highlight=False)
+        choices = shown["choices"].get(name)
+        others = f" ({', '.join(choices)})" if choices else ""
+        out.print(f"  --set {name}={escape(str(value))}{escape(others)}", highlight=False)
+        out.print(Padding(escape(shown["meanings"].get(name, "")), (0, 0, 0, 6), expand=False), highlight=False)
+    if shown["ablations"]:
+        out.print("\nablations:", highlight=False)
     for title, settings in shown["ablations"].items():
-        sets = " ".join(f"--set {name}={value}" for name, value in settings.items())
-        out.print(f"ablation: {title:<32} {sets}", highlight=False)
+        out.print(f"  {escape(title)}", highlight=False)
+        for name, value in settings.items():
+            out.print(f"      --set {name}={escape(str(value))}", highlight=False)

@@ -15,6 +15,7 @@ class BlindParameters:
     """One call, so one round."""
 
     rounds: int = 1
+    """It is one call, so one round."""
 
 
 async def blind(session: Session, parameters: BlindParameters) -> Answer:

@@ -16,7 +16,9 @@ class ChanceParameters:
     """`seed` and the question's words choose the option, so that a run can be repeated."""
 
     seed: int = 0
+    """Chooses the option together with the question's words."""
     rounds: int = 1
+    """It asks no model: one round."""
 
 
 async def chance(session: Session, parameters: ChanceParameters) -> Answer:

@@ -24,7 +24,9 @@ class UniformParameters:
     """`frames` are shown in all, shared out among the videos by duration."""
 
     frames: int = 16
+    """Frames shown in all, equally spaced."""
     rounds: int = 1
+    """It is one call, so one round."""
 
     def __post_init__(self) -> None:
         check_at_least(self, frames=1)

@@ -101,7 +101,9 @@ class EEAParameters:
     anchor_frames: int = 3
     """How many of them may be anchors: B_s."""
     memory: int = 16
+    """Frames kept from round to round, for the decisions and the answer."""
     query_temperature: float = QUERY_TEMPERATURE
+    """Of the softmax that pools a segment's anchors: the lower, the more the best one counts."""
     pooling: Pooling = POOLING
     """How the anchors of a segment make its query score."""
     reward_temperature: float = REWARD_TEMPERATURE
@@ -113,9 +115,13 @@ class EEAParameters:
     videos: int = 16
     """How many videos are searched at most."""
     semantic_guided_expansion: bool = True
+    """Segments are divided at their anchors; else at equal distances."""
     uncertainty_aware_fusion: bool = True
+    """Rewards that do not tell segments apart give way to query scores; else rewards alone."""
     query_update: bool = True
+    """New queries are made from what was seen; else only those of the question are searched."""
     rounds: int = 10
+    """Segments opened at most."""
     slack: int = 20
     """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
     pictures: Pictures = "small"
@@ -127,6 +133,7 @@ class EEAParameters:
     paper_anchors: bool = False
     """Anchors by the paper's words: chains of clips, seen ones counted, and no reward is a reward of 0."""
     time_anchors: bool = True
+    """Times that the question names, and spoken lines that match a query, are anchors too."""
 
     def __post_init__(self) -> None:
         check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1, slack=0)

@@ -51,7 +51,9 @@ class LongVideoAgentParameters:
     """The paper's settings (section 4.3): K is `rounds`, the evidence window is `window` clips (Table 4c)."""
 
     rounds: int = 5
+    """Steps of the master, the last of which is the answer: K."""
     window: int = 1
+    """Neighbouring clips that one grounding returns."""
     frames: int = 15
     """Frames of the located clips that a look shows."""
     clip_s: float = CLIP_S
@@ -61,6 +63,7 @@ class LongVideoAgentParameters:
     videos: int = 4
     """So many videos are read even if they have more clips."""
     vision: bool = True
+    """The master may have clips looked at; else it reads subtitles alone."""
 
     def __post_init__(self) -> None:
         check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)

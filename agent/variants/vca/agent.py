@@ -64,11 +64,15 @@ class VCAParameters:
     frames: int = 6
     """Frames sampled in a round: N."""
     memory: int = 16
+    """Frames kept from round to round, for the decisions and the answer."""
     reward: Literal["model", "image", "none"] = "model"
+    """Scores of segments: by a model, by how their border frames match the question, or none."""
     tree_search: bool = True
+    """The tree is searched; else frames are chosen from the whole video round by round."""
     videos: int = 16
     """How many videos are searched at most."""
     rounds: int = 10
+    """Segments opened at most."""
     slack: int = 14
     """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
     pictures: Pictures = "small"

@@ -50,15 +50,19 @@ class VideoAgentParameters:
     """The settings for long videos; `for_duration` gives those for short ones."""
 
     first_frames: int = 15
+    """Frames, equally spaced, that are described at first."""
     retrieved: int = 5
     """Frames looked for in a round at most."""
     sure: int = SURE
     """The confidence, 1 to 3, that ends the search: C."""
     segment_selection: bool = True
+    """New frames are looked for in segments that the model names; else in the whole video."""
     self_evaluation: bool = True
+    """The model says how sure it is, and may end early; else all rounds are done."""
     videos: int = 16
     """How many videos are searched at most."""
     rounds: int = 3
+    """Times that it is asked at most."""
 
     def __post_init__(self) -> None:
         check_at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)

@@ -64,17 +64,25 @@ class VideoAgent2Parameters:
     """The paper's settings (section 4.1): n, cf_thr and T; and what Table 4 switches off."""
 
     segment_s: float = CLIP_S
+    """Length of the clips that are described first, in seconds."""
     enough: float = MOST_CONFIDENT
     """The confidence from which an answer is final."""
     frames: int = 8
     """Looked at by one call of a tool."""
     track_frames: int = 32
+    """Frames in which one call of the tracker follows things."""
     captions: int = 1000
+    """Clips described at most; of longer videos the clips are longer."""
     videos: int = 4
+    """How many videos are described and searched at most."""
     tool_confidence: bool = True
+    """Tools and captions say how sure they are."""
     adjust_plan: bool = True
+    """The plan is changed after each step; else the first is carried out as it is."""
     plan: bool = True
+    """The model reasons and plans; else it calls tools and answers without reasoning first."""
     tools: bool = True
+    """Tools look at the video; else the answer is made of the captions alone."""
     rounds: int = 5
     """Assessments: T."""
 

@@ -64,6 +64,7 @@ class VideoSeekParameters:
     alpha: int = 2
     """The scale of the tools: 16 alpha frames of all, 4 alpha of 4 alpha seconds or more, 4 alpha seconds or less."""
     subtitles: bool = True
+    """The tools give the lines that are spoken in a part, too."""
     videos: int = 16
     """How many videos are offered at most."""
     rounds: int = 20

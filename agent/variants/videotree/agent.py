@@ -50,6 +50,7 @@ class VideoTreeParameters:
     breadth: int = 8
     """Clusters of the first round; doubled from round to round."""
     max_breadth: int = 32
+    """Clusters beyond which the breadth is not doubled."""
     highly_relevant: int = 4
     """With so many highly relevant clusters the tree is broad enough."""
     depth: int = 3
@@ -57,6 +58,7 @@ class VideoTreeParameters:
     branches: int = 4
     """Parts into which a relevant cluster is divided."""
     seed: int = 0
+    """Of the clusters' first centres."""
     videos: int = 16
     """How many videos are searched at most."""
     rounds: int = 4

@@ -15,6 +15,7 @@ def test_agents_are_listed_with_what_can_be_set(kinodex: Kinodex) -> None:
         shown = kinodex("agents", each["name"])
         assert shown.code == 0
         assert all(f"--set {name}=" in shown.out for name in each["parameters"])
+        assert each["meanings"].keys() == each["parameters"].keys(), "every parameter is explained"
         for settings in each["ablations"].values():
             assert set(settings) <= set(each["parameters"])
     table = kinodex("agents").out

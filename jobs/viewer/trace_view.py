@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.trace.trace import Record
+from jobs.viewer.sentences import end_sentence, round_sentences
 from jobs.viewer.trace_cost import CallCost, add_up, unexplained
 
 CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", "usage", "cached", "seconds")
@@ -43,10 +44,12 @@ class Step:
 
     `queries` are new, `anchors` are all so far. `opened` are expansions, `scored` the last scores of all
     candidates. `shown` are the round's different frames, `memory` those kept after it. `acted` are steps of agents that
-    work with tools. `bill` is of this round's calls, `so_far` of all until its end.
+    work with tools. `bill` is of this round's calls, `so_far` of all until its end. `sentence` is the round in plain
+    words.
     """
 
     round: int
+    sentence: str = ""
     queries: list[str] = field(default_factory=list)
     anchors: list[Record] = field(default_factory=list)
     ranked: list[Record] = field(default_factory=list)
@@ -66,7 +69,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """A whole trace. `answer` is None where the run was cut short.
+    """A whole trace. `answer` is None where the run was cut short or still goes on; then `ending` is "".
 
     `elsewhere` is what the answer's ledger holds beyond the calls, such as frames that a detector saw.
     """
@@ -83,6 +86,7 @@ class TraceView:
     steps: list[Step]
     answer: Record | None
     elsewhere: CallCost
+    ending: str
 
 
 def trace_view(records: Sequence[Record]) -> TraceView:
@@ -104,6 +108,7 @@ def trace_view(records: Sequence[Record]) -> TraceView:
         steps=steps,
         answer=answer,
         elsewhere=unexplained(answer["ledger"], spent) if answer else CallCost(),
+        ending=end_sentence(records),
     )
 
 
@@ -135,9 +140,10 @@ def _steps(records: Sequence[Record]) -> list[Step]:
             by_round[event.get("round", 0)].append(event)
     steps: list[Step] = []
     known: set[Frame] = set()
+    sentences = round_sentences(records)
     for number in sorted(by_round):
         before = steps[-1] if steps else Step(-1)
-        step = Step(number, anchors=before.anchors, memory=list(before.memory))
+        step = Step(number, sentences[number], anchors=before.anchors, memory=list(before.memory))
         for event in by_round[number]:
             _take(step, event)
         step.shown = list(dict.fromkeys(frame for call in step.calls for frame in call["frames"]))

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.decoding.video_stream import choose_stream, duration_s, open_container, time_base
 from pipeline.errors import NothingDecodes, VideoError
-from pipeline.media.clip import ClipFile, choose_sound, nothing_there, removed_on_error
+from pipeline.media.clip import ClipFile, choose_sound, container_suffix, nothing_there, removed_on_error
 
 if TYPE_CHECKING:
     from av import Packet
     from av.container import InputContainer, OutputContainer
     from av.stream import Stream
     from av.video.stream import VideoStream
+
+
+def copy_suffix(path: Path, name: str) -> str:
+    """Choose the container for a copied clip of a video by its codecs: ".mp4" or ".mkv". Raises as `copy_clip`."""
+    with open_container(path, name) as source:
+        streams = [choose_stream(source, name), choose_sound(source)]
+        return container_suffix(each.codec_context.codec.canonical_name for each in streams if each is not None)
 
 
 def copy_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) -> ClipFile:

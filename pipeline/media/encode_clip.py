@@ -1,14 +1,17 @@
-"""Cut a clip exactly: from the picture shown at its first instant to its last, encoded again as H.264 and AAC."""
+"""Cut a clip exactly: from the picture shown at its first instant to its last, encoded again as H.264 and AAC.
+
+Several ranges of one video can become one clip, one range after another.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,28 +42,69 @@ Picture = tuple[float, float, NDArray[np.uint8]]
 """Start and end on the clip's clock in seconds, and the image [height, width, 3]."""
 
 
+class _Place(NamedTuple):
+    """A range of the video, and the time of the clip at which it begins."""
+
+    number: int
+    start_s: float
+    end_s: float
+    at_s: float
+
+
 def encode_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) -> ClipFile:
     """Encode `[start_s, end_s)` of a video, picture and sound, into `out` (.mp4), upright and with square pixels.
 
     The clip's clock begins at 0 with `start_s`; its first picture is the one that the video shows then. Raises
     VideoError if it shows none there, and as `open_container`.
     """
+    (clip,) = encode_ranges(path, name, out, [(start_s, end_s)])
+    return clip
+
+
+def encode_ranges(path: Path, name: str, out: Path, ranges: Sequence[tuple[float, float]]) -> list[ClipFile]:
+    """Encode ranges `[start_s, end_s)` of a video into one file, one after another, as `encode_clip` does with one.
+
+    Each takes the time that it was given: one that reaches over the end of the video stands still there. Returns an
+    entry a range, in this order. Raises VideoError for a range without a picture.
+    """
     import av
 
-    with removed_on_error(out), _pictures(path, name, start_s, end_s) as pictures:
-        first = next(pictures, None)
-        if first is None:
-            raise nothing_there(name, start_s)
+    places = _places(ranges)
+    ends_s = [0.0] * len(ranges)
+    with removed_on_error(out):
+        pictures = chain.from_iterable(_placed_pictures(path, name, place, ends_s) for place in places)
+        first = next(pictures)
         with av.open(str(out), "w", format="mp4") as target, open_container(path, name) as source:
             sound = choose_sound(source)
-            last_s = [0.0]
-            parts = [_encoded_pictures(_video_stream(target, first), chain([first], pictures), last_s)]
+            parts = [_encoded_pictures(_video_stream(target, first), chain([first], pictures))]
             if sound is not None:
-                samples = _sound(source, sound, start_s, end_s)
+                samples = chain.from_iterable(_sound(source, sound, place) for place in places)
                 parts.append(_encoded_sound(target.add_stream("aac", rate=SOUND_HZ, layout="stereo"), samples))
             for packet in heapq.merge(*parts, key=_order):
                 target.mux(packet)
-    return ClipFile(out, start_s, start_s + last_s[0], "encoded", sound is not None)
+    return [
+        ClipFile(out, place.start_s, place.start_s + end_s, "encoded", sound is not None)
+        for place, end_s in zip(places, ends_s, strict=True)
+    ]
+
+
+def _places(ranges: Sequence[tuple[float, float]]) -> list[_Place]:
+    """Place the ranges one after another."""
+    begins_s = accumulate((end_s - start_s for start_s, end_s in ranges), initial=0.0)
+    return [
+        _Place(number, start_s, end_s, at_s)
+        for number, ((start_s, end_s), at_s) in enumerate(zip(ranges, begins_s, strict=False))
+    ]
+
+
+def _placed_pictures(path: Path, name: str, place: _Place, ends_s: list[float]) -> Iterator[Picture]:
+    """Yield the pictures of one range on the clip's clock; `ends_s` keeps when the range's last one ends, from 0."""
+    with _pictures(path, name, place.start_s, place.end_s) as pictures:
+        for start_s, until_s, rgb in pictures:
+            ends_s[place.number] = until_s
+            yield place.at_s + start_s, place.at_s + until_s, rgb
+    if not ends_s[place.number]:
+        raise nothing_there(name, place.start_s)
 
 
 @contextmanager
@@ -123,8 +167,7 @@ def _video_stream(target: OutputContainer, first: Picture) -> VideoStream:
     return stream
 
 
-def _encoded_pictures(stream: VideoStream, pictures: Iterable[Picture], last_s: list[float]) -> Iterator[Packet[Any]]:
-    """Encode pictures; `last_s` keeps when the last one ends."""
+def _encoded_pictures(stream: VideoStream, pictures: Iterable[Picture]) -> Iterator[Packet[Any]]:
     from av import VideoFrame
 
     for start_s, until_s, rgb in pictures:
@@ -134,24 +177,24 @@ def _encoded_pictures(stream: VideoStream, pictures: Iterable[Picture], last_s: 
         )
         frame.pts, frame.time_base = round(start_s / TICK_S), TICK_S
         frame.duration = round((until_s - start_s) / TICK_S)
-        last_s[0] = until_s
         yield from stream.encode(frame)
     yield from stream.encode()
 
 
-def _sound(source: InputContainer, sound: AudioStream, start_s: float, end_s: float) -> Iterator[AudioFrame]:
-    """Yield the sound of the range, cut to the sample, its clock beginning with the range."""
+def _sound(source: InputContainer, sound: AudioStream, place: _Place) -> Iterator[AudioFrame]:
+    """Yield the sound of a range, cut to the sample, on the clip's clock."""
     from av.filter import Graph
 
-    source.seek(max(0, round(start_s / (sound.time_base or 1))), stream=sound, backward=True)
+    source.seek(max(0, round(place.start_s / (sound.time_base or 1))), stream=sound, backward=True)
+    sound.codec_context.flush_buffers()
     graph: Graph | None = None
     for frame in _decoded(source, sound):
         if frame.time is None:
             continue
-        if frame.time >= end_s:
+        if frame.time >= place.end_s:
             break
         if graph is None:
-            graph = _trimmer(sound, frame, start_s, end_s)
+            graph = _trimmer(sound, frame, place)
         graph.push(frame)
         yield from _pulled(graph)
     if graph is not None:
@@ -159,14 +202,14 @@ def _sound(source: InputContainer, sound: AudioStream, start_s: float, end_s: fl
         yield from _pulled(graph)
 
 
-def _trimmer(sound: AudioStream, first: AudioFrame, start_s: float, end_s: float) -> Any:
+def _trimmer(sound: AudioStream, first: AudioFrame, place: _Place) -> Any:
     from av.filter import Graph
 
     graph = Graph()
     steps = [
         graph.add_abuffer(template=sound, time_base=first.time_base),
-        graph.add("atrim", f"start={start_s:.6f}:end={end_s:.6f}"),
-        graph.add("asetpts", f"PTS-{start_s:.6f}/TB"),
+        graph.add("atrim", f"start={place.start_s:.6f}:end={place.end_s:.6f}"),
+        graph.add("asetpts", f"PTS-{place.start_s - place.at_s:.6f}/TB"),
         graph.add("abuffersink"),
     ]
     graph.link_nodes(*steps).configure()

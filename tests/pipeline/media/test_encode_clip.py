@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import VideoError
 from pipeline.images.encode_video import encode_video
-from pipeline.media.encode_clip import encode_clip
+from pipeline.media.encode_clip import encode_clip, encode_ranges
 
 FPS = 10
 LEVELS = 12
@@ -53,6 +53,27 @@ def test_a_range_without_pictures_leaves_no_file(film: Path, tmp_path: Path) -> 
     with pytest.raises(VideoError, match=r"film: got a range from 8\.00 s, and no picture"):
         encode_clip(film, "film", tmp_path / "clip.mp4", 8.0, 9.0)
     assert not list(tmp_path.iterdir())
+
+
+def test_ranges_follow_one_another_in_one_file(film: Path, tmp_path: Path) -> None:
+    clips = encode_ranges(film, "film", tmp_path / "clip.mp4", [(4.0, 4.3), (1.0, 1.2)])
+    assert [(clip.start_s, round(clip.end_s, 3)) for clip in clips] == [(4.0, 4.3), (1.0, 1.2)]
+    numbers = [number % LEVELS for number in (40, 41, 42, 10, 11)]
+    assert shown(clips[0].path) == list(zip((0.0, 0.1, 0.2, 0.3, 0.4), numbers, strict=True))
+
+
+def test_of_ranges_one_without_pictures_leaves_no_file(film: Path, tmp_path: Path) -> None:
+    with pytest.raises(VideoError, match=r"film: got a range from 8\.00 s, and no picture"):
+        encode_ranges(film, "film", tmp_path / "clip.mp4", [(1.0, 1.2), (8.0, 9.0)])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.needs_media
+def test_the_sound_of_ranges_stays_with_their_pictures(media: Path, tmp_path: Path) -> None:
+    film = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    encode_ranges(film, "sintel", tmp_path / "clip.mp4", [(40.0, 41.0), (21.3, 24.8)])
+    ours, theirs = samples(tmp_path / "clip.mp4", 1.5, 2.5), samples(film, 21.8, 2.5)
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.98
 
 
 def test_sides_become_even(tmp_path: Path) -> None:

@@ -302,6 +302,19 @@ class LibraryReader:
         counts = self.tables.rows("detections", of_video, ["label"])["label"].value_counts().to_pylist()
         return [each["values"] for each in sorted(counts, key=lambda each: (-each["counts"], each["values"]))]
 
+    def detected_frames(self, video_id: str) -> dict[str, NDArray[np.int32]]:
+        """Read the numbers of the frames that each label was detected in, without boxes; most often found first."""
+        video = self.video(video_id)
+        models = self._models("detections", video)
+        if not models:
+            return {}
+        of_video = all_of([equal("video_id", video.video_id), one_of("model", models)])
+        rows = self.tables.rows("detections", of_video, ["label", "frame_no"])
+        labels, inverse = np.unique(np.array(rows["label"].to_pylist(), object), return_inverse=True)
+        numbers = rows["frame_no"].to_numpy()
+        frames = {str(label): np.unique(numbers[inverse == at]) for at, label in enumerate(labels)}
+        return dict(sorted(frames.items(), key=lambda each: (-len(each[1]), each[0])))
+
     def transcript(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
     ) -> list[TranscriptRow]:

@@ -180,7 +180,7 @@ class Search:
         min_gap_s: float = 0.0,
         space: str | None = None,
     ) -> tuple[list[Hit], list[Hit], list[Hit]]:
-        """Find `k` hits each among frames, transcript and captions, which `hybrid` fuses: to see what found a moment."""
+        """Find `k` hits each among frames, transcript and captions, which `hybrid` fuses: what found a moment."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
         frames = self.frames(vector, scope, k, min_gap_s, space)
         lines = [line for line in self.transcript(text, scope, k) if shares_words(text, line.text)]

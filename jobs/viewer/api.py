@@ -6,7 +6,7 @@ A key consists of numbers alone, so no name that comes from a browser ever becom
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -18,14 +18,18 @@ from agent.trace.trace import Record, read_trace
 from index.errors import KinodexError, TimeOutside
 from index.library import Library
 from index.redact import redact_uri
-from jobs.errors import UsageError
+from index.rows import DetectionRow
 from jobs.evaluation.run.run_folder import Run, trace_file
 from jobs.open_library import find_space
 from jobs.viewer.inputs import ViewerInputs
-from jobs.viewer.library_view import SearchRequest, failures_page, search_view, video_view, videos_page
+from jobs.viewer.library_view import failures_page
 from jobs.viewer.run_view import run_view, truth_of
+from jobs.viewer.search.library_search import LibrarySearch
+from jobs.viewer.search.request import SearchRequest
 from jobs.viewer.timeline import curves, shots
 from jobs.viewer.trace_view import TraceView, shown_frames, trace_view
+from jobs.viewer.video_list import VideoList
+from jobs.viewer.video_view import frame_detections, video_view
 
 T = TypeVar("T")
 TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
@@ -58,9 +62,10 @@ class ViewerApi:
         self._space = space
         for library in inputs.libraries:
             find_space(library, space)
-        self._slow_libraries: dict[int, Library] = {}
+        self._searches: dict[tuple[int, str], LibrarySearch] = {}
         self._environments: dict[tuple[int, str], Environment] = {}
         self._views: dict[str, TraceView] = {}
+        self._video_lists: dict[int, VideoList] = {}
 
     @property
     def home(self) -> dict[str, Any]:
@@ -107,7 +112,7 @@ class ViewerApi:
         if seen_in is None:
             return []
         environment = self._environment(number, seen_in.digest)
-        library = self._slow_library(number)
+        library = self._search_of(number, seen_in.digest).library
         rows = [library.video(video["video_id"]) for video in view.videos]
         alone = Environment.of(library, rows, environment.source.embed_texts, space=seen_in.digest)
         return list(curves(view, alone))
@@ -125,27 +130,30 @@ class ViewerApi:
         library = self._library(number)
         return asdict(library.info()) | {"searched": library.space(self._space).name}
 
-    def videos(self, number: int, words: str, start: int) -> dict[str, Any]:
-        """One page of a library's videos, those with these words in title or URI."""
-        return videos_page(self._library(number), words, start)
+    def videos(self, number: int, words: str, start: int, order: str = "title") -> dict[str, Any]:
+        """One page of a library's videos, those with these words in title or URI; see `VideoList.page`."""
+        library = self._library(number)
+        return self._video_lists.setdefault(number, VideoList(library)).page(words, start, order)
 
     def failures(self, number: int, words: str, start: int) -> dict[str, Any]:
         """One page of a library's failures, those with these words in URI or reason."""
         return failures_page(self._library(number), words, start)
 
     def video(self, number: int, video_id: str) -> dict[str, Any]:
-        """A video with its segments, texts and detections. Raises UnknownVideo."""
+        """A video with its shots, texts and the frames of each detection's label. Raises UnknownVideo."""
         return video_view(self._library(number), video_id)
 
-    def search(self, number: int, request: SearchRequest) -> list[dict[str, Any]]:
-        """Hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
-        library = self._slow_library(number)
-        space = library.space(self._space)
+    def detections(self, number: int, video_id: str, frame_no: int) -> list[DetectionRow]:
+        """Detections of one frame; raises UnknownVideo or TimeOutside."""
+        return frame_detections(self._library(number), video_id, frame_no)
 
-        # Loaded only when a text has to be embedded: transcript and labels are searched without the model.
-        return search_view(
-            library, request, lambda text: self._environment(number, space.digest).embed_text(text), space
-        )
+    def search(self, number: int, request: SearchRequest) -> dict[str, Any]:
+        """Groups of hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
+        return self._search_of(number).search(request)
+
+    def search_picture(self, number: int, content: bytes, request: SearchRequest) -> dict[str, Any]:
+        """The same of a search by a picture, a JPEG for example; raises UsageError where it is none."""
+        return self._search_of(number).search_picture(content, request)
 
     def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
         """A frame's JPEG; raises UnknownVideo or TimeOutside."""
@@ -157,14 +165,20 @@ class ViewerApi:
 
     def view(self, key: str) -> TraceView:
         """Read a trace, or take it from memory; raises NotATrace or NotGiven."""
-        if self.asking is not None and QUESTION_KEY.fullmatch(key):
-            return trace_view(self.asking.records(key))
         view = self._views.get(key)
-        if view is None:
+        if view is not None:
+            return view
+        view = trace_view(self._records(key))
+        if not QUESTION_KEY.fullmatch(key) or view.answer is not None:  # a question under way has more to come
             if len(self._views) >= VIEWS_KEPT:
                 self._views.clear()
-            view = self._views[key] = trace_view(read_trace(self._trace_path(key)))
+            self._views[key] = view
         return view
+
+    def _records(self, key: str) -> list[Record]:
+        if self.asking is not None and QUESTION_KEY.fullmatch(key):
+            return self.asking.records(key)
+        return read_trace(self._trace_path(key))
 
     def _trace_path(self, key: str) -> Path:
         match = TRACE_KEY.fullmatch(key)
@@ -212,16 +226,23 @@ class ViewerApi:
         return None
 
     def _environment(self, number: int, space: str) -> Environment:
-        """Open a library of the slow thread with a space's text tower, which takes seconds to load."""
+        """Environment over all videos of a library of the slow thread, in one of its spaces."""
         if (number, space) not in self._environments:
-            self._environments[number, space] = Environment.open(self._slow_library(number), space=space)
+            search = self._search_of(number, space)
+            videos = search.library.videos()
+            self._environments[number, space] = Environment.of(
+                search.library, videos, search.text_tower.embed_text, space=space
+            )
         return self._environments[number, space]
 
-    def _slow_library(self, number: int) -> Library:
-        """Open a library once more, for the slow thread."""
-        if number not in self._slow_libraries:
-            self._slow_libraries[number] = Library.open(self._library(number).uri)
-        return self._slow_libraries[number]
+    def _search_of(self, number: int, space: str | None = None) -> LibrarySearch:
+        """Search of a library in one of its spaces (None: the one that is searched), for the slow thread."""
+        held = self._library(number).space(space or self._space)
+        if (number, held.digest) not in self._searches:
+            opened = next((each.library for (at, _), each in self._searches.items() if at == number), None)
+            library = opened or Library.open(self._library(number).uri)
+            self._searches[number, held.digest] = LibrarySearch(library, held)
+        return self._searches[number, held.digest]
 
     def _run(self, number: int) -> Run:
         return _at(self.inputs.runs, number, "run")
@@ -246,11 +267,3 @@ def _at(values: Sequence[T], number: int, kind: str) -> T:
     if not 0 <= number < len(values):
         raise NotGiven(f"got {kind} {number}; there are {len(values)}, counted from 0")
     return values[number]
-
-
-def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
-    """Read numbers of a query string, None where one is missing; raises UsageError for a value that is no number."""
-    try:
-        return [float(query[name]) if query.get(name) else None for name in names]
-    except ValueError as error:
-        raise UsageError(f"{error}; give a number") from error

@@ -90,9 +90,12 @@ def _add_library(api: ViewerApi, number: int, data: dict[str, Any]) -> PictureKe
         view = api.video(number, row.video_id)
         frames = _middle_frames(library, row.video_id) if row.frames else []
         times_s = {frame.frame_no: frame.time_s for frame in frames}
-        detections = [each for each in view["detections"] if each.frame_no in times_s]
-        frames_only = {"frame_nos": list(times_s), "times_s": list(times_s.values()), "detections": detections}
-        data[f"libraries/{number}/videos/{row.video_id}"] = view | frames_only
+        detected = {label: [no for no in numbers if no in times_s] for label, numbers in view["detected"].items()}
+        frames_only = {"frame_nos": list(times_s), "times_s": list(times_s.values()), "detected": detected}
+        place = f"libraries/{number}/videos/{row.video_id}"
+        data[place] = view | frames_only
+        for frame_no in sorted({no for numbers in detected.values() for no in numbers}):
+            data[f"{place}/detections/{frame_no}"] = api.detections(number, row.video_id, frame_no)
         keys |= {(number, row.video_id, frame_no): None for frame_no in times_s}
     return keys
 

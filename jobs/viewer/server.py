@@ -14,9 +14,11 @@ from index.errors import KinodexError, LibraryError, QueryError
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import FIGURES
 from jobs.evaluation.run.run_folder import PAGE as REPORT_PAGE
-from jobs.viewer.api import NotGiven, ViewerApi, numbers
+from jobs.viewer.api import NotGiven, ViewerApi
 from jobs.viewer.html import as_json, modules, served_page, style
-from jobs.viewer.library_view import SearchRequest
+from jobs.viewer.posters import Posters
+from jobs.viewer.search.picture import MOST_BYTES
+from jobs.viewer.search.request import read_request
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -29,6 +31,8 @@ SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+POSTER_SECONDS = 300
+"""A browser keeps a poster as long before it asks whether the video is still the same."""
 SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is a file that somebody may have sent: it may sort its tables, and must not read this server's data."""
 FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
@@ -78,14 +82,19 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         data("traces/{key}/curves", lambda request: api.curves(request.path_params["key"]), slow=True),
         data("runs/{run:int}", lambda request: api.run(request.path_params["run"])),
         data("libraries/{library:int}", lambda request: api.library(request.path_params["library"])),
-        data("libraries/{library:int}/videos", lambda request: _rows(api.videos, request)),
+        data("libraries/{library:int}/videos", lambda request: _rows(api.videos, request, "sort")),
         data("libraries/{library:int}/failures", lambda request: _rows(api.failures, request)),
         data("libraries/{library:int}/search", lambda request: _search(api, request), slow=True),
+        Route("/data/libraries/{library:int}/search/picture", _picture_search(api, worker), methods=["POST"]),
         data(
             "libraries/{library:int}/videos/{video}",
             lambda request: api.video(request.path_params["library"], request.path_params["video"]),
         ),
+        data(
+            "libraries/{library:int}/videos/{video}/detections/{frame:int}", lambda request: _detections(api, request)
+        ),
         Route("/pictures/{library:int}/{video}/{frame:int}", guarded(lambda request: _picture(api, request))),
+        _poster_route(api),
         Route("/reports/{run:int}/{name:path}", guarded(lambda request: _report(api, request))),
     ]
 
@@ -132,25 +141,68 @@ def _part(request: Request) -> Response:
     return response(modules()[name].encode(), "text/javascript")
 
 
-def _rows(page: Callable[[int, str, int], Any], request: Request) -> Any:
+def _rows(page: Callable[..., Any], request: Request, *further: str) -> Any:
     query = request.query_params
     start = query.get("start", "0")
     if not start.isdecimal():
         raise UsageError(f"got start {start!r}; give the number of a row, from 0")
-    return page(request.path_params["library"], query.get("words", ""), int(start))
+    values = [query[name] for name in further if name in query]
+    return page(request.path_params["library"], query.get("words", ""), int(start), *values)
 
 
 def _search(api: ViewerApi, request: Request) -> Any:
-    query = request.query_params
-    start_s, end_s = numbers(query, "from", "to")
-    kind, video_id = query.get("kind", "together"), query.get("video") or None
-    search = SearchRequest(query.get("text", ""), kind, video_id, start_s, end_s)
-    return api.search(request.path_params["library"], search)
+    return api.search(request.path_params["library"], read_request(request.query_params))
+
+
+def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(request: Request) -> Response:
+        # Another site's page cannot send this type without asking first, which this server never grants.
+        if not request.headers.get("content-type", "").startswith("image/"):
+            return json_response({"error": "send the picture itself, with content-type image/..."}, status=415)
+        content = bytearray()
+        async for part in request.stream():
+            content += part
+            if len(content) > MOST_BYTES:
+                return json_response({"error": f"give a picture of at most {MOST_BYTES // 1_000_000} MB"}, status=413)
+        answer = guarded(lambda request: json_response(_search_picture(api, request, bytes(content))), worker)
+        return await answer(request)
+
+    return respond
+
+
+def _search_picture(api: ViewerApi, request: Request, content: bytes) -> Any:
+    return api.search_picture(request.path_params["library"], content, read_request(request.query_params))
+
+
+def _detections(api: ViewerApi, request: Request) -> Any:
+    where = request.path_params
+    return api.detections(where["library"], where["video"], where["frame"])
 
 
 def _picture(api: ViewerApi, request: Request) -> Response:
     where = request.path_params
     return response(api.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
+
+
+def _poster_route(api: ViewerApi) -> Route:
+    """Route of posters, which have a thread and open libraries of their own: a page of them holds up no search."""
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    posters = Posters([library.uri for library in api.inputs.libraries])
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posters")
+
+    def answer(request: Request) -> Response:
+        where = request.path_params
+        tag = f'"{posters.tag(where["library"], where["video"])}"'
+        kept = {"etag": tag, "cache-control": f"private, max-age={POSTER_SECONDS}"}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=SAFE | kept)
+        reply = response(posters.poster(where["library"], where["video"]).jpeg, "image/jpeg")
+        reply.headers.update(kept)
+        return reply
+
+    return Route("/posters/{library:int}/{video}", guarded(answer, worker))
 
 
 def _report(api: ViewerApi, request: Request) -> Response:

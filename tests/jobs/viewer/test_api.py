@@ -6,19 +6,19 @@ import pytest
 
 from agent.trace.trace import read_trace
 from jobs.errors import UsageError
-from jobs.viewer.api import NotGiven, ViewerApi, numbers
+from jobs.viewer.api import NotGiven, ViewerApi
 from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.library_view import SearchRequest
+from jobs.viewer.search.request import SearchRequest
 from jobs.viewer.trace_view import shown_frames, trace_view
-from tests.support.libraries.viewer_library import QUESTION, SCENE_S, library_of_titles
+from tests.support.libraries.viewer_library import QUESTION, SCENE_S, hits_of, library_of_titles
 
 
 def test_a_search_gives_frames_within_its_filters(api, shown):
-    hits = api.search(0, SearchRequest("red shoes in the city", "frames"))
+    hits = hits_of(api.search(0, SearchRequest("red shoes in the city", "frames")))
     assert 0 <= hits[0]["start_s"] < SCENE_S and hits[0]["frame_no"] == hits[0]["start_s"]
-    late = api.search(0, SearchRequest("red shoes in the city", "frames", shown.video_id, 30.0, 50.0))
+    late = hits_of(api.search(0, SearchRequest("red shoes in the city", "frames", shown.video_id, 30.0, 50.0)))
     assert late and all(30 <= hit["start_s"] < 50 for hit in late)
-    (line,) = api.search(0, SearchRequest("sea", "transcript"))
+    (line,) = hits_of(api.search(0, SearchRequest("sea", "transcript")))
     assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
 
 
@@ -48,12 +48,6 @@ def test_pictures_that_a_run_did_not_see_are_not_shown_for_it(shown, tmp_path):
 def test_a_key_of_no_input_opens_nothing(api, key):
     with pytest.raises(NotGiven):
         api.view(key)
-
-
-def test_numbers_of_a_query_string():
-    assert numbers({"from": "1.5", "to": ""}, "from", "to", "k") == [1.5, None, None]
-    with pytest.raises(UsageError, match="give a number"):
-        numbers({"from": "soon"}, "from")
 
 
 def test_a_space_that_one_of_the_libraries_lacks_is_refused(two_spaces, tmp_path):

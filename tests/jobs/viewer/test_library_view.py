@@ -9,8 +9,9 @@ from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.library_view import ROWS, SearchRequest
-from tests.support.libraries.viewer_library import SEEN, library_of_titles
+from jobs.viewer.library_view import ROWS
+from jobs.viewer.search.request import SearchRequest
+from tests.support.libraries.viewer_library import SEEN, hits_of, library_of_titles
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 
@@ -22,14 +23,14 @@ def test_pictures_are_searched_in_that_space_and_captions_by_their_words(two_spa
         vector = two_spaces.load_space(space.name, "text").embed_text(["a boat"])[0]
         best = two_spaces.search.frames(vector, Scope(), 24, 2.0, space.digest)
         api = ViewerApi(inputs, named)
-        found = api.search(0, SearchRequest("a boat", "frames"))
+        found = hits_of(api.search(0, SearchRequest("a boat", "frames", most=24)))
         assert [(each["start_s"], each["score"]) for each in found] == [
             (each.time_s, pytest.approx(each.score, abs=1e-3)) for each in best
         ]
         assert api.library(0)["searched"] == space.name
     for kind in ("captions", "together"):
-        assert SEEN in [each["text"] for each in api.search(0, SearchRequest(SEEN, kind))]
-    assert api.search(0, SearchRequest("zebra", "captions")) == []
+        assert SEEN in [each["text"] for each in hits_of(api.search(0, SearchRequest(SEEN, kind)))]
+    assert api.search(0, SearchRequest("zebra", "captions")) == {"count": 0, "groups": []}
 
 
 def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path) -> None:
@@ -40,7 +41,7 @@ def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path) ->
     (tmp_path / "gone").rename(tmp_path / "elsewhere")
     api = ViewerApi(classify_inputs([library.uri]), space)
     for kind in ("transcript", "detections"):
-        assert api.search(0, SearchRequest("boat", kind)) == []
+        assert api.search(0, SearchRequest("boat", kind))["groups"] == []
     with pytest.raises(Exception, match="gone"):
         api.search(0, SearchRequest("boat", "frames"))
 

@@ -88,6 +88,11 @@ def held_in(text: str) -> dict[str, Any]:
     return held
 
 
+def hits_of(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Hits of all groups of a search."""
+    return [hit for group in found["groups"] for hit in group["hits"]]
+
+
 def picture(colour: tuple[int, int, int]) -> bytes:
     held = io.BytesIO()
     Image.new("RGB", (64, 36), colour).save(held, "JPEG")

@@ -1,0 +1,4 @@
+"""Search of a library as the page shows it: moments, by video, each with the reason why it was found.
+
+May import index, agent and the shared modules of jobs, and nothing else of the viewer.
+"""

@@ -43,6 +43,4 @@ def test_a_run_that_was_cut_short_is_drawn_as_far_as_it_came(shown):
 def test_every_round_and_the_end_are_said_in_plain_words(view):
     assert view.steps[1].sentence.startswith("Round 1: it opened the whole video, looked at ")
     assert all(step.sentence.startswith(f"Round {step.round}: it ") for step in view.steps[1:])
-    assert (
-        view.ending == "It ended after 4 rounds, because no further round was allowed: ")
-    )
+    assert view.ending.startswith("It ended after 4 rounds, because no further round was allowed: ")

@@ -21,6 +21,7 @@ from index.redact import redact_uri
 from index.rows import DetectionRow
 from jobs.evaluation.run.run_folder import Run, trace_file
 from jobs.open_library import find_space
+from jobs.viewer.evidence import evidence_frames
 from jobs.viewer.inputs import ViewerInputs
 from jobs.viewer.library_view import failures_page
 from jobs.viewer.run_view import run_view, truth_of
@@ -89,16 +90,21 @@ class ViewerApi:
         }
 
     def trace(self, key: str) -> dict[str, Any]:
-        """A trace with the number of the library that holds its frames, if any, the shots, and the true answer."""
+        """A trace with the number of the library that holds its frames, if any, the shots, and the true answer.
+
+        `evidence` has a frame, or None, for each range of the answer's.
+        """
         view = self.view(key)
         number = self._library_of(view)
         video_ids = [video["video_id"] for video in view.videos]
+        library = None if number is None else self.inputs.libraries[number]
         return {
             "key": key,
             "name": self._name(key),
             "trace": view,
             "library": number,
-            "shots": {} if number is None else shots(self.inputs.libraries[number], video_ids),
+            "shots": {} if library is None else shots(library, video_ids),
+            "evidence": evidence_frames(library, view),
             "truth": self._truth(key),
         }
 

@@ -56,7 +56,7 @@ def _add_trace(api: ViewerApi, key: str, data: dict[str, Any]) -> PictureKeys:
     shown = api.trace(key)
     data[f"traces/{key}"], data[f"traces/{key}/curves"] = shown, api.curves(key)
     number = shown["library"]
-    frames = [] if number is None else shown_frames(shown["trace"])
+    frames = [] if number is None else [*filter(None, shown["evidence"]), *shown_frames(shown["trace"])]
     return {(number, frame.video_id, frame.frame_no): None for frame in frames}
 
 

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from pipeline.child_limits import OUT_OF_MEMORY
 from pipeline.decoding.base import Span
 from pipeline.decoding.open import choose_decoder
 from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
@@ -33,8 +34,6 @@ LOST_OVER_SUBTITLES: dict[type[Exception], str] = {
     DecoderDied: "ended the process that reads them",
     DecoderOutOfMemory: "took more memory than it may",
 }
-OUT_OF_MEMORY = 77
-"""Exit status of a child that takes more memory than allowed."""
 SLOWEST_DISK_BYTES_S = 10_000_000
 STUCK_S = 30
 CLOSING_S = 2.0

@@ -7,27 +7,22 @@ Its standard input is a pipe into which its parent writes nothing: when the pipe
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import resource
-import select
-import signal
 import sys
-import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from pipeline.child_limits import end_with_parent, watch_memory
 from pipeline.decoding.base import SpanDamaged
 from pipeline.decoding.split_video import split_video
 from pipeline.errors import DecoderOutOfMemory, PipelineError
 from pipeline.sampling.sample import ChunkSummary, SampledFrame, sample_frames, with_subtitles
-from pipeline.sampling.sandbox import OUT_OF_MEMORY, Message, Request
+from pipeline.sampling.sandbox import Message, Request
 
-MEMORY_CHECK_S = 0.05
 NO_ADDRESSES = re.compile("can't start new thread|failed to map segment|[Cc]annot allocate memory")
 MAX_HOLD_S = 2.0
 """Frames wait this long for more, so that the parent sees that work goes on."""
@@ -36,11 +31,8 @@ MAX_HOLD_S = 2.0
 def main() -> None:
     """Serve the parent's requests until it ends."""
     socket_fd, memory_bytes = map(int, sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what to do
-    with suppress(OSError):  # where memory runs out, this process is the one to lose
-        Path("/proc/self/oom_score_adj").write_text("500")
-    _end_with_parent()
-    threading.Thread(target=_watch_memory, args=(memory_bytes,), daemon=True).start()
+    end_with_parent()
+    watch_memory(memory_bytes)
     with Connection(socket_fd) as parent:
         while True:
             try:
@@ -95,33 +87,6 @@ def _batches(
             waiting, since = [], time.monotonic()
         if isinstance(part, ChunkSummary):
             yield part
-
-
-def _end_with_parent() -> None:
-    """Have the kernel end this process when the pipe closes, even while native code hangs in it.
-
-    Not PR_SET_PDEATHSIG, which goes by the parent's thread: the one that started this process may end long before
-    the parent does.
-    """
-    pipe = sys.stdin.fileno()
-    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
-    closed = select.poll()
-    closed.register(pipe)
-    if closed.poll(0):
-        raise SystemExit("the parent is gone")
-
-
-def _watch_memory(limit_bytes: int) -> None:
-    """End this process when it holds more than `limit_bytes`.
-
-    A resource limit would not do: FFmpeg takes an allocation that fails for damage in the stream.
-    """
-    statm, page_bytes = Path("/proc/self/statm"), resource.getpagesize()
-    while True:
-        if int(statm.read_text().split()[1]) * page_bytes > limit_bytes:
-            os._exit(OUT_OF_MEMORY)
-        time.sleep(MEMORY_CHECK_S)
 
 
 if __name__ == "__main__":

@@ -26,18 +26,23 @@ Record = dict[str, Any]
 
 
 @contextmanager
-def trace_to(path: Path) -> Iterator[Callable[[Event], None]]:
+def trace_to(
+    path: Path, on_record: Callable[[Record], None] = lambda record: None
+) -> Iterator[Callable[[Event], None]]:
     """Write events to a file as they come; every line is complete, so that a crash leaves a readable trace.
 
-    The file's earlier content is removed when a run has started: a run that is refused leaves it.
+    The file's earlier content is removed when a run has started: a run that is refused leaves it. `on_record` receives
+    each event's record once it is written.
     """
     with path.open("a", encoding="utf-8") as file:
 
         def write(event: Event) -> None:
             if isinstance(event, RunStarted) and path.stat().st_size:  # a pipe has no size and no content
                 file.truncate(0)
-            file.write(json.dumps(record(event), ensure_ascii=False) + "\n")
+            line = record(event)
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
             file.flush()
+            on_record(line)
 
         yield write
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "info": "jobs.cli.library:info",
     "report": "jobs.cli.library:report",
     "view": "jobs.cli.view:view",
+    "serve": "jobs.cli.serve:serve",
     "search": "jobs.cli.search:search",
     "frames": "jobs.cli.library:frames",
     "maintain": "jobs.cli.maintain:maintain",

@@ -64,12 +64,14 @@ StopAtCostOption = Annotated[
 ]
 
 
-def check_cost(choice: ModelChoice, max_cost: float | None, stop_at_cost: float | None = None) -> None:
+def check_cost(
+    choice: ModelChoice, max_cost: float | None, stop_at_cost: float | None = None, max_usd_per_day: float | None = None
+) -> None:
     """Raise `UsageError` for an amount of money that is not above 0, or that needs prices which no model has."""
     from jobs.errors import UsageError
     from jobs.model_choice import has_prices
 
-    amounts = {"--max-cost": max_cost, "--stop-at-cost": stop_at_cost}
+    amounts = {"--max-cost": max_cost, "--stop-at-cost": stop_at_cost, "--max-usd-per-day": max_usd_per_day}
     for option, amount in amounts.items():
         if amount is not None and not 0 < amount < float("inf"):
             raise UsageError(f"got {option} {amount:g}; give an amount of more than 0, or leave it out")

@@ -1,0 +1,83 @@
+"""The one application of `kinodex serve`: the viewer's pages, and all that can be done beside looking."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jobs.serve.asking_routes import asking_routes
+from jobs.serve.guards import Guard, guarded_app
+from jobs.serve.questions import Questions
+from jobs.viewer.api import ViewerApi
+from jobs.viewer.server import viewer_routes
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
+
+GRACE_S = 8
+"""Seconds that the server waits at its end for clients that stay connected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """All that routes need: the libraries as pages see them, the questions, and who may come in."""
+
+    api: ViewerApi
+    questions: Questions
+    guard: Guard
+
+
+def site_routes(site: Site) -> list[Any]:
+    """All routes, the first that fits wins. Every part of the server adds its own here, imported where it is used."""
+    return [
+        *asking_routes(site.questions),
+        *viewer_routes(site.api),
+    ]
+
+
+def lifespans(site: Site) -> list[AbstractAsyncContextManager[Any]]:
+    """What is open while the server runs, in this order: a part of the server whose routes need that adds it here."""
+    return []
+
+
+def make_app(site: Site) -> ASGIApp:
+    """Make the ASGI application of a site behind its guard."""
+    return guarded_app(bare_app(site), site.guard)
+
+
+def bare_app(site: Site) -> Starlette:
+    """Make the application without its guard: tests go through its routes."""
+    from starlette.applications import Starlette
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for each in lifespans(site):
+                await stack.enter_async_context(each)
+            yield
+
+    site.api.asking = site.questions
+    return Starlette(routes=site_routes(site), lifespan=lifespan)
+
+
+def serve(site: Site, listener: socket.socket) -> None:
+    """Serve until Ctrl-C, which ends all questions with what they have; then everything is closed."""
+    import uvicorn
+
+    class _Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            site.questions.stop_all()  # else the streams of their events would hold up the end
+            super().handle_exit(sig, frame)
+
+    config = uvicorn.Config(
+        make_app(site), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S
+    )
+    try:
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
+            _Server(config).run(sockets=[listener])
+    finally:
+        site.questions.close()

@@ -20,7 +20,7 @@ from agent.core.budget import Account, Budget
 from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
 from agent.core.question import Note, Question, ScoredSegment
 from agent.core.side_by_side import gather_all
-from agent.core.stop_signal import GRACE_S, StopSignal
+from agent.core.stop_signal import StopSignal
 from agent.core.usable_replies import UsableReplies
 from agent.core.work_clock import time_limit
 from agent.environment import Environment
@@ -212,7 +212,7 @@ class Session:
     @property
     def _in_grace(self) -> bool:
         """False after a stop, where the agent has an answer already or its models took longer than the grace is."""
-        return not self.stop.stopped or (self.tentative is None and self.account.longest_call_s <= GRACE_S)
+        return not self.stop.stopped or (self.tentative is None and self.account.longest_call_s <= self.stop.grace_s)
 
     def _answer_without_reply(self, over: str, reason: str) -> Answer:
         """The answer that the agent had before the request for one failed, else none: the replies were invalid."""

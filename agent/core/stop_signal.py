@@ -20,8 +20,8 @@ STOPPED = "stopped"
 class StopSignal:
     """Ends the question that it was passed to; without a call of `stop` it does nothing."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
+    def __init__(self, grace_s: float = GRACE_S) -> None:
+        self.grace_s = grace_s
         self._lock = threading.Lock()
         self._reason = STOPPED
         self._last_at: float | None = None
@@ -32,11 +32,11 @@ class StopSignal:
         with self._lock:
             if self._last_at is None:
                 self._reason = reason
-                self._last_at = self._now() + GRACE_S
+                self._last_at = time.monotonic() + self.grace_s
             else:
                 at_once = True
             if at_once:
-                self._last_at = self._now()
+                self._last_at = time.monotonic()
             for look in self._looks:  # their event loops run: who leaves takes its look away under this lock
                 look()
 
@@ -55,7 +55,7 @@ class StopSignal:
         last_at = self._last_at
         if last_at is None:
             return None
-        return last_at - self._now() if final else 0.0
+        return last_at - time.monotonic() if final else 0.0
 
     @asynccontextmanager
     async def limit(self, *, final: bool) -> AsyncIterator[asyncio.Timeout]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agent.core.answer_rules import AnswerRules
     from agent.core.budget import Budget, Ledger
     from agent.core.question import Question
+    from agent.core.stop_signal import StopSignal
     from agent.environment import Environment
     from agent.errors import AgentError, ModelError
     from agent.models.openai_compatible import OpenAIModel
@@ -82,6 +83,7 @@ __all__ = [
     "RuleBasedModel",
     "SegmentRow",
     "SpaceError",
+    "StopSignal",
     "Task",
     "TranscriptRow",
     "UsageError",
@@ -100,6 +102,7 @@ _HOMES = {
     "agent.core.answer_rules": ("AnswerRules",),
     "agent.core.budget": ("Budget", "Ledger"),
     "agent.core.question": ("Question",),
+    "agent.core.stop_signal": ("StopSignal",),
     "agent.environment": ("Environment",),
     "agent.errors": ("AgentError", "ModelError"),
     "agent.models.openai_compatible": ("OpenAIModel",),

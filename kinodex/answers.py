@@ -16,6 +16,7 @@ from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models
 from agent.core.question import Question
+from agent.core.stop_signal import StopSignal
 from agent.environment import Environment
 from agent.trace.events import Event
 from agent.trace.followup import read_prior_evidence
@@ -43,6 +44,7 @@ class AskArguments:
     trace: Path | None
     after: Path | None
     on_event: Callable[[Event], None]
+    stop: StopSignal | None = None
 
 
 def answer_one(environment: Environment, question: Question, request: AskArguments) -> Answer:
@@ -70,6 +72,7 @@ def answer_one(environment: Environment, question: Question, request: AskArgumen
                     rules=request.rules,
                     seen=seen,
                     on_event=watch,
+                    stop=request.stop,
                 )
 
     return run_now(answer())

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent.core.budget import Budget
     from agent.core.protocol import Models
     from agent.core.question import Question
+    from agent.core.stop_signal import StopSignal
     from agent.environment import Environment
     from agent.trace.events import Event
     from agent.variants.base import Variant
@@ -289,6 +290,7 @@ class Library:
         trace: str | Path | None = None,
         after: str | Path | None = None,
         on_event: Callable[[Event], None] | None = None,
+        stop: StopSignal | None = None,
     ) -> Answer:
         """Answer a question, as `kinodex ask` does; needs no asyncio, and works where an event loop runs already.
 
@@ -297,7 +299,7 @@ class Library:
         FILE.py or a `Variant`; `parameters` change its defaults. Replies are kept on disk unless `cache` is False.
         `rules` say if an answer has to be chosen, and if it has to be verified. The built-in model is asked about a
         library in another space than "builtin" only `anyway`. `trace` is a file to write; `after` the trace of an
-        earlier question that this one follows.
+        earlier question that this one follows. `stop` ends it from another thread, with the best answer so far.
 
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
@@ -317,6 +319,7 @@ class Library:
             _path(trace),
             _path(after),
             on_event or (lambda event: None),
+            stop,
         )
         return answer_one(self.environment(*_names(videos)), _question(question, options), request)
 

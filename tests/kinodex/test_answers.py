@@ -82,3 +82,9 @@ def test_one_text_where_a_list_is_meant_is_refused_or_understood(opened: kinodex
         opened.ask(BIRD, "black")
     with pytest.raises(kinodex.UsageError, match="got one text for questions"):
         opened.ask_many(BIRD)
+
+
+def test_a_question_is_stopped_with_the_best_answer_so_far(opened: kinodex.Library) -> None:
+    stop = kinodex.StopSignal()
+    answer = opened.ask("What colour is the bird on the moon?", on_event=lambda event: stop.stop(), stop=stop)
+    assert (answer.status, answer.reason, answer.ledger.calls) == ("budget_exhausted", "stopped", 0)

@@ -50,7 +50,12 @@ CONCAT_OTHER = re.compile(r"#|ffconcat version|(duration|inpoint|outpoint)\s")
 def playlist_kind(path: Path) -> str | None:
     """Return the kind of a playlist, a key of `MARKS`, by its first bytes; None for any other file. Raises OSError."""
     with path.open("rb") as file:
-        head = file.read(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
+        return kind_by_head(file.read(HEAD_BYTES))
+
+
+def kind_by_head(head: bytes) -> str | None:
+    """Return the kind of a playlist by the first `HEAD_BYTES` of a file; None for any other file."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
     return next((kind for kind, mark in MARKS.items() if mark.match(head)), None)
 
 

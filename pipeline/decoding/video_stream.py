@@ -101,6 +101,11 @@ def open_container(path: Path, name: str, playlist: bool = False) -> InputContai
             f"{name}: no video container that FFmpeg can read ({error.strerror}); "
             "give a media file such as mp4, mkv, webm, mov, avi or ts"
         ) from error
+    return refuse_no_video(container, name)
+
+
+def refuse_no_video(container: InputContainer, name: str) -> InputContainer:
+    """Return a container that can hold a video; raises NotAVideo, and closes it, if it is text or a still picture."""
     if container.format.name in NO_VIDEO_FORMATS or container.format.name.endswith("_pipe"):
         kind = container.format.name
         container.close()

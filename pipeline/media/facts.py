@@ -1,0 +1,85 @@
+"""Facts about a media file that decide how a browser can play it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pipeline.decoding.video_stream import choose_stream, read_metadata
+from pipeline.errors import NothingDecodes
+from pipeline.media.clip import choose_sound
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+PACKETS = 60
+"""As many packets are looked at for their times: some containers (AVI) have none for pictures that are reordered."""
+FRUITLESS_PACKETS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFacts:
+    """A file's container, streams and what its first picture says.
+
+    Names are FFmpeg's: `container` such as "mov,mp4,m4a,3gp,3g2,mj2", `profile` such as "High 10", or None. `sound` is
+    the codec of the sound track that is chosen, None without one. `is_first_video`: a browser, which takes the first
+    video track, takes the one that was indexed. `has_times`: its packets say when they are shown.
+    """
+
+    container: str
+    codec: str
+    profile: str | None
+    pix_fmt: str
+    interlaced: bool
+    hdr: bool
+    rotation_deg: int
+    sound: str | None
+    is_first_video: bool
+    has_times: bool
+
+
+def read_facts(container: InputContainer, name: str) -> MediaFacts:
+    """Read the facts of an open file, whose first picture is decoded; messages call it `name`.
+
+    Raises NoVideoStream, or NothingDecodes if no picture comes out.
+    """
+    stream = choose_stream(container, name)
+    sound = choose_sound(container)
+    video, times = _first_frame(container, stream, name)
+    metadata = read_metadata(container, stream, video)
+    return MediaFacts(
+        container=metadata.container,
+        codec=metadata.codec,
+        profile=stream.profile,
+        pix_fmt=metadata.pix_fmt,
+        interlaced=metadata.interlaced,
+        hdr=metadata.hdr,
+        rotation_deg=metadata.rotation_deg,
+        sound=None if sound is None else sound.codec_context.codec.canonical_name,
+        is_first_video=container.streams.video[0].index == stream.index,
+        has_times=times,
+    )
+
+
+def _first_frame(container: InputContainer, stream: VideoStream, name: str) -> tuple[VideoFrame, bool]:
+    """Decode the first picture that comes out; True if the first packets of the track have times of their own."""
+    from av import FFmpegError
+
+    stamps: list[int | None] = []
+    first: VideoFrame | None = None
+    for packet in islice(container.demux(stream), FRUITLESS_PACKETS):
+        if packet.size:
+            stamps.append(packet.pts)
+        if first is None:
+            try:
+                first = next(iter(stream.decode(packet)), None)
+            except FFmpegError:
+                continue
+        if first is not None and len(stamps) >= PACKETS:
+            break
+    if first is None:
+        raise NothingDecodes(f"{name}: no picture of its beginning decodes")
+    return first, None not in stamps

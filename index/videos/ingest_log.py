@@ -13,6 +13,7 @@ from index.redact import redact, redact_uri, redact_values
 from index.rows import FailureRow, RunRow, SourceRow
 from index.store.database import Tables
 from index.store.filters import one_of
+from index.videos.known_keys import KnownKeys
 
 
 class IngestLog:
@@ -20,6 +21,11 @@ class IngestLog:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._known: KnownKeys | None = None
+
+    def note_sources(self) -> None:
+        """Take note of the sources that are there, for a run that is the only one to record any."""
+        self._known = KnownKeys(self._tables, "sources", "uri")
 
     def sources(self) -> dict[str, SourceRow]:
         """Read every source that an ingest found a video in, by URI."""
@@ -28,7 +34,10 @@ class IngestLog:
     def add_sources(self, rows: Iterable[SourceRow]) -> None:
         """Record sources, each in place of the earlier row of its URI; of several rows of one URI the last counts."""
         latest = {uri: asdict(row) | {"uri": uri} for row in rows for uri in [redact_uri(row.uri)]}
-        self._tables.upsert("sources", ["uri"], list(latest.values()))
+        if self._known is None:
+            self._tables.upsert("sources", ["uri"], list(latest.values()))
+        else:
+            self._known.write(list(latest.values()))
 
     def failures(self) -> list[FailureRow]:
         """Read all failures, by URI and stage."""

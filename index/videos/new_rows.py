@@ -9,17 +9,16 @@ before it are not counted. So it has to begin before the leftovers of other runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from index.store.database import Tables
-from index.store.filters import all_of, equal, fits_one_filter, one_of
+from index.store.filters import all_of
 from index.videos.row_counts import Counts, ingested_only, key_columns
 
 if TYPE_CHECKING:
@@ -41,11 +40,15 @@ class _Fragment:
 
 
 class NewRows:
-    """New rows of one table, but for those of videos that were forgotten."""
+    """New rows of one table, but for those of videos that were forgotten.
 
-    def __init__(self, tables: Tables, name: str) -> None:
+    `are_complete` tells it of each of some videos; one that it wrongly takes for complete only lacks rows here.
+    """
+
+    def __init__(self, tables: Tables, name: str, are_complete: Callable[[Sequence[str]], Sequence[bool]]) -> None:
         self._tables = tables
         self._name = name
+        self._are_complete = are_complete
         self._next = _next_number(tables[name])
         self._fragments: dict[int, _Fragment] = {}
 
@@ -106,13 +109,9 @@ class NewRows:
 
     def _incomplete(self, videos: Numbers) -> Numbers:
         """Leave out the videos that are complete."""
-        where = equal("state", "complete")
-        chosen = fits_one_filter(list(videos))
-        where = where if chosen is None else where & one_of("video_id", chosen)
-        complete = self._tables.rows("videos", where, ["video_id"])["video_id"]
-        ids = pa.array(list(videos), pa.string())
-        others = ids.filter(pc.invert(pc.is_in(ids, value_set=complete.combine_chunks())))
-        return {video_id: videos[video_id].copy() for video_id in others.to_pylist()}
+        ids = list(videos)
+        complete = self._are_complete(ids)
+        return {id_: videos[id_].copy() for id_, is_there in zip(ids, complete, strict=True) if not is_there}
 
 
 def _next_number(table: LanceDataset) -> int:

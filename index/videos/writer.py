@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from index.rows import TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
 from index.store.schema import CHECKSUM, CLIPS_TABLE, STAGE_TABLES, frame_keys
+from index.videos.known_keys import KnownKeys
 from index.videos.new_rows import NewRows
 from index.videos.row_counts import counts_of, expected_rows, is_complete
 
@@ -73,14 +74,17 @@ class VideoWriter:
         self._tables = tables
         self._vectors_table = vectors_table
         self._new_rows: dict[str, NewRows] = {}
+        self._known: KnownKeys | None = None
 
     def note_rows(self) -> None:
-        """Take note of the rows that are there, so that `complete` reads only those that come after them.
+        """Take note of the rows that are there, so that `complete` need not look at them again.
 
         For a run that then deletes the rows of all incomplete videos, and is the only one to complete any.
         """
         self._tables.limit_caches()
-        self._new_rows = {name: NewRows(self._tables, name) for name in expected_rows(self._vectors_table)}
+        self._known = KnownKeys(self._tables, "videos", "video_id")
+        names = expected_rows(self._vectors_table)
+        self._new_rows = {name: NewRows(self._tables, name, self._known.hold) for name in names}
 
     def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> None:
         """Append frames and their vectors by video id, in one commit a table. Few large ones are faster than many.
@@ -133,8 +137,10 @@ class VideoWriter:
         ]
         self._tables.append("transcript", [asdict(row) for row in rows])
 
-    def complete(self, rows: Sequence[VideoRow]) -> tuple[str, ...]:
+    def complete(self, rows: Sequence[VideoRow], check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Make videos visible to readers: the last thing written of them, after everything else is on the disk.
+
+        `check` is called right before that, and may raise an error, as that of a lease does.
 
         Returns the ids of rejected videos, which do not have exactly the frames, vectors, segments and lines that
         their row promises: two runs wrote them at once, and all their rows are deleted.
@@ -146,7 +152,11 @@ class VideoWriter:
         accepted = [asdict(row) | {"uri": redact_uri(row.uri)} for row in rows if row.video_id not in rejected]
         if accepted and is_local(self._tables.uri):
             os.sync()  # Lance never does: after a power cut a row could else outlive the rows that it promises
-        self._tables.upsert("videos", ["video_id"], accepted)
+        check()
+        if self._known is None:
+            self._tables.upsert("videos", ["video_id"], accepted)
+        else:
+            self._known.write(accepted)
         for new_rows in self._new_rows.values():
             new_rows.forget(row.video_id for row in rows)
         return rejected

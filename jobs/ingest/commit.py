@@ -84,11 +84,13 @@ def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
 class VideoCommitter:
     """Collects the outcomes of sources and writes them, dozens of videos a commit.
 
-    A source that carries its stamp is known to the next run. `clock` gives seconds, as `time.monotonic`.
+    A source that carries its stamp is known to the next run. `clock` gives seconds, as `time.monotonic`; `check` raises
+    an error once the run may not show videos any more.
     """
 
     library: Library
     clock: Callable[[], float] = time.monotonic
+    check: Callable[[], None] = lambda: None
     tally: Tally = field(default_factory=Tally)
     _videos: list[ReadVideo] = field(default_factory=list)
     _sources: list[SourceRow] = field(default_factory=list)
@@ -135,7 +137,7 @@ class VideoCommitter:
             self.library.writer.add_transcript(
                 {video.row.video_id: video.transcript for video in videos if video.transcript}
             )
-            rejected = self.library.writer.complete([video.row for video in videos])
+            rejected = self.library.writer.complete([video.row for video in videos], self.check)
         complete = [video for video in videos if video.row.video_id not in rejected]
         for video in complete:
             self._record_complete(video)

@@ -119,7 +119,7 @@ class Coordinator:
     ) -> None:
         self._library, self._lease, self._executor = library, lease, executor
         self._work, self._complete, self._limits = work, complete, limits
-        self._committer = VideoCommitter(library, clock)
+        self._committer = VideoCommitter(library, clock, lease.check)
         self._videos: dict[str, _VideoInProgress] = {}
         self._failed: dict[str, ChunkFailed] = {}
         """Stage, class and message of the videos that failed."""

@@ -134,6 +134,7 @@ def run_simulated(load: RunLoad) -> RunFigures:
     """Run the coordinator over a corpus, into a library that is deleted again."""
     with _library() as library, library.lease("ingest", "kinodex bench coordinator") as lease:
         library.writer.note_rows()
+        library.ingest_log.note_sources()
         before, base_mb = _versions(library), _peak_mb()
         films, clock = load.films(), VirtualClock()
         executor = SimulatedExecutor(library, films, load.crew, clock)

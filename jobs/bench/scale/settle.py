@@ -132,7 +132,8 @@ def bench_settle(directory: Path, load: SettleLoad, report: Callable[[str], None
     began, steps = time.perf_counter(), list[SettleStep]()
     with library.lease("ingest", "kinodex bench settle") as lease, refreshing_indexes(library.uri):
         library.writer.note_rows()
-        committer = VideoCommitter(library)
+        library.ingest_log.note_sources()
+        committer = VideoCommitter(library, check=lease.check)
         for numbers in np.array_split(np.arange(load.videos), STEPS):
             steps.append(_settle(library, committer, films, range(int(numbers[0]), int(numbers[-1]) + 1), lease.check))
             report(_line(steps[-1]))

@@ -10,6 +10,7 @@ import pytest
 from index.library import Library
 from index.store.database import Tables
 from index.store.indexes import AFTER_RUN, optimize
+from index.videos.known_keys import KnownKeys
 from index.videos.new_rows import JOINED_ROWS, NewRows
 from index.videos.row_counts import Counts, count_rows
 from tests.support.libraries.random_library import MadeVideo, made, spoken, write
@@ -25,6 +26,14 @@ class CountingTables(Tables):
     def batches(self, name: str, *args: Any, **options: Any) -> Iterator[Any]:
         self.scans.append(name)
         return super().batches(name, *args, **options)
+
+    def rows(self, name: str, *args: Any, **options: Any) -> Any:
+        self.scans.append(name)
+        return super().rows(name, *args, **options)
+
+
+def new_rows(library: Library, name: str) -> NewRows:
+    return NewRows(library.tables, name, KnownKeys(library.tables, "videos", "video_id").hold)
 
 
 def frames(library: Library, *videos: MadeVideo, first: int = 0, until: int | None = None) -> None:
@@ -43,7 +52,7 @@ def same(library: Library, rows: NewRows, name: str, *video_ids: str) -> Counts:
 def test_rows_of_before_are_not_read_and_those_after_are(library: Library) -> None:
     old, new = made("aaaa", 5, seed=1), made("bbbb", 4, seed=2)
     frames(library, old)
-    rows = NewRows(library.tables, "frames")
+    rows = new_rows(library, "frames")
     assert rows.counts(["aaaa", "bbbb"]).rows == {"aaaa": 0, "bbbb": 0}
     frames(library, new, until=2)
     assert same(library, rows, "frames", "bbbb").rows == {"bbbb": 2}
@@ -52,7 +61,7 @@ def test_rows_of_before_are_not_read_and_those_after_are(library: Library) -> No
 
 
 def test_a_row_that_is_there_twice_counts_twice_and_is_one(library: Library) -> None:
-    rows = NewRows(library.tables, library.vectors_table)
+    rows = new_rows(library, library.vectors_table)
     video = made("aaaa", 6, seed=1)
     frames(library, video)
     frames(library, video, first=4)
@@ -60,7 +69,7 @@ def test_a_row_that_is_there_twice_counts_twice_and_is_one(library: Library) -> 
 
 
 def test_rows_that_are_deleted_count_no_more_and_written_again_they_do(library: Library) -> None:
-    rows = NewRows(library.tables, "frames")
+    rows = new_rows(library, "frames")
     first, second = made("aaaa", 6, seed=1), made("bbbb", 3, seed=2)
     frames(library, first, second)
     same(library, rows, "frames", "aaaa", "bbbb")
@@ -73,7 +82,7 @@ def test_rows_that_are_deleted_count_no_more_and_written_again_they_do(library: 
 
 
 def test_what_is_forgotten_does_not_come_back_with_a_deletion_beside_it(library: Library) -> None:
-    rows = NewRows(library.tables, "frames")
+    rows = new_rows(library, "frames")
     frames(library, made("aaaa", 6, seed=1), made("bbbb", 3, seed=2))
     same(library, rows, "frames", "aaaa", "bbbb")
     rows.forget(["aaaa"])
@@ -86,7 +95,7 @@ def test_what_is_forgotten_does_not_come_back_with_a_deletion_beside_it(library:
 @pytest.mark.parametrize("looked_before", [True, False])
 def test_joined_fragments_hold_the_same_rows(library: Library, looked_before: bool) -> None:
     frames(library, made("0000", 5, seed=0))
-    rows = NewRows(library.tables, "frames")
+    rows = new_rows(library, "frames")
     videos = [made(f"000{n}", n, seed=n) for n in range(1, 5)]
     for video in videos:
         frames(library, video)
@@ -101,14 +110,27 @@ def test_joined_fragments_hold_the_same_rows(library: Library, looked_before: bo
 def test_complete_videos_in_joined_fragments_are_left_out(library: Library) -> None:
     large = made("aaaa", JOINED_ROWS, seed=1)
     write(library, large)
-    rows = NewRows(library.tables, "frames")
+    rows = new_rows(library, "frames")
     frames(library, made("bbbb", 3, seed=2))
     optimize(library.tables, "frames", AFTER_RUN)
     assert rows.counts(["aaaa", "bbbb"]).rows == {"aaaa": 0, "bbbb": 3}
 
 
+def test_a_run_looks_for_no_complete_video_in_the_table(library: Library) -> None:
+    """A joined fragment of short films names so many that each was read with all that are complete."""
+    write(library, made("aaaa", JOINED_ROWS, seed=1))
+    tables = library.tables = CountingTables(library.uri)
+    library.writer.note_rows()
+    tables.scans.clear()
+    new = made("bbbb", 3, seed=2)
+    write(library, new, complete=False)
+    optimize(tables, "frames", AFTER_RUN)
+    assert library.writer.complete([new.video_row()]) == ()
+    assert tables.scans == []
+
+
 def test_segments_by_number_and_lines_by_video_alone(library: Library) -> None:
-    segments, lines = NewRows(library.tables, "segments"), NewRows(library.tables, "transcript")
+    segments, lines = new_rows(library, "segments"), new_rows(library, "transcript")
     video = made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello"), (1.0, 2.0, "hello")))
     write(library, video, complete=False)
     library.additions.add_speech({"aaaa": [spoken(0, "heard")]}, "whisper")
@@ -119,6 +141,7 @@ def test_segments_by_number_and_lines_by_video_alone(library: Library) -> None:
 def test_a_commit_of_a_run_reads_no_table_whole(library: Library) -> None:
     tables = library.tables = CountingTables(library.uri)
     library.writer.note_rows()
+    tables.scans.clear()  # the ids of all videos, once
     good, doubled = made("aaaa", 5, seed=1), made("bbbb", 5, seed=2)
     write(library, good, complete=False)
     assert library.writer.complete([good.video_row()]) == ()

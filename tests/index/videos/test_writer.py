@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from index.errors import LeaseLost
 from index.library import Library
 from index.maintenance.sweep import audit
 from index.rows import SegmentRow
@@ -118,3 +119,19 @@ def test_vectors_of_another_size_are_a_programming_error(library):
     row = FrameRow(0, 0.0, 1, 1, b"", np.ones(DIM + 1, np.float16))
     with pytest.raises(ValueError, match="33"):
         library.writer.add_frames({"aaaa": [row]})
+
+
+def test_a_run_that_may_not_show_videos_any_more_shows_none(library: Library) -> None:
+    """The check is the last thing before the rows, for whatever comes before it may take long."""
+    library.writer.note_rows()
+    video = made("aaaa", 2, seed=1)
+    write(library, video, complete=False)
+
+    def check() -> None:
+        raise LeaseLost("taken over")
+
+    with pytest.raises(LeaseLost):
+        library.writer.complete([video.video_row()], check)
+    assert library.video_ids() == set()
+    assert library.writer.complete([video.video_row()]) == ()
+    assert library.video_ids() == {"aaaa"}

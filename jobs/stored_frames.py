@@ -6,6 +6,9 @@ import io
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from index.library import Library
 from index.rows import StoredFrame, VideoRow
 from pipeline.errors import PictureError
@@ -46,8 +49,19 @@ def picture_of(frame: StoredFrame) -> Image:
         with Image.open(io.BytesIO(frame.jpeg)) as picture:
             return picture.convert("RGB")
     except (OSError, UnidentifiedImageError) as error:
-        where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
-        raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again") from error
+        raise _unreadable(frame, error) from error
+
+
+def grey_values(frame: StoredFrame, side_px: int = 96) -> NDArray[np.uint8]:
+    """Decode a frame's grey values `[height, width]`, small, which costs a tenth of the whole; raises PictureError."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(frame.jpeg)) as picture:
+            picture.draft("L", (side_px, side_px))
+            return np.asarray(picture.convert("L"))
+    except (OSError, UnidentifiedImageError) as error:
+        raise _unreadable(frame, error) from error
 
 
 def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
@@ -58,3 +72,8 @@ def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
     picture.thumbnail((side_px, side_px))
     picture.save(smaller, "JPEG", quality=quality)
     return smaller.getvalue()
+
+
+def _unreadable(frame: StoredFrame, error: Exception) -> PictureError:
+    where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
+    return PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again")

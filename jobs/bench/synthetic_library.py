@@ -92,8 +92,7 @@ def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[L
     `report` is called with the number of videos that are there. Raises SettingsMismatch if the
     library there is of another size.
     """
-    fingerprint = Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', size.dim)
-    library = Library.open_or_create(uri, size.settings, fingerprint)
+    library = Library.open_or_create(uri, size.settings, made_fingerprint(size.dim))
     began = time.perf_counter()
     present = {row.video_id for row in library.videos()}
     missing = [number for number in range(size.videos) if video_id(number) not in present]
@@ -102,6 +101,11 @@ def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[L
         _write(library, missing[first : first + VIDEOS_A_COMMIT], size)
         report(size.videos - len(missing) + min(first + VIDEOS_A_COMMIT, len(missing)))
     return library, time.perf_counter() - began
+
+
+def made_fingerprint(dim: int) -> Fingerprint:
+    """Make the fingerprint of a space that no model embeds in."""
+    return Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', dim)
 
 
 def video_id(number: int) -> str:
@@ -150,7 +154,7 @@ def _write(library: Library, numbers: Sequence[int], size: Size) -> None:
     library.writer.add_frames({video_id(number): _frames(number, size, vectors[number]) for number in numbers})
     library.writer.add_transcript({video_id(number): list(_lines(number, size)) for number in numbers})
     captions = {video_id(number): list(_captions(number, size, vectors[number])) for number in numbers}
-    library.writer.complete([_row(number, size) for number in numbers])
+    library.writer.complete([made_row(number, size) for number in numbers])
     library.additions.add_captions(captions, MODEL)
     library.additions.complete("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})
 
@@ -164,7 +168,8 @@ def _frames(number: int, size: Size, vectors: Vectors) -> list[MadeFrame]:
     ]
 
 
-def _row(number: int, size: Size) -> VideoRow:
+def made_row(number: int, size: Size) -> VideoRow:
+    """Make the row of one complete video."""
     return VideoRow(
         video_id=video_id(number),
         uri=f"made-up://{number}",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import Route
 
 SAFE = {
     "x-content-type-options": "nosniff",

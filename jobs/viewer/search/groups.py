@@ -32,15 +32,20 @@ def groups_view(
     for moment in moments:
         by_video.setdefault(moment.hit.video_id, []).append(moment)
     rows = library.visible.videos(by_video.keys())
+    most = len(moments) if one_video or len(by_video) == 1 else MOST_OF_A_VIDEO
     groups = [
         {
             "video_id": video_id,
             "title": rows[video_id].title,
             "duration_s": rows[video_id].duration_s,
-            "more": 0 if one_video else max(0, len(found) - MOST_OF_A_VIDEO),
+            "more": max(0, len(found) - most),
             "hits": [
-                _hit_view(moment, why(moment, text, by), strength(moment, bests), frame_times)
-                for moment in (found if one_video else found[:MOST_OF_A_VIDEO])
+                _hit_view(moment, frame_times)
+                | {
+                    "strength": strength(moment, bests),
+                    "why": why(moment, text, by, _share(moment.frame, bests)),
+                }
+                for moment in found[:most]
             ],
         }
         for video_id, found in by_video.items()
@@ -60,8 +65,11 @@ def best_scores(moments: Sequence[Moment]) -> dict[str, float]:
 
 def strength(moment: Moment, bests: dict[str, float]) -> float:
     """Compute the best ratio, 0 to 1, of a moment's parts to the best of their kinds."""
-    ratios = [part.score / bests[part.source] for part in _parts(moment) if bests.get(part.source, 0.0) > 0]
-    return round(min(1.0, max([0.0, *ratios])), 3)
+    return round(min(1.0, max([0.0, *(_share(part, bests) for part in _parts(moment))])), 3)
+
+
+def _share(part: Hit | None, bests: dict[str, float]) -> float:
+    return part.score / bests[part.source] if part is not None and bests.get(part.source, 0.0) > 0 else 0.0
 
 
 def _parts(moment: Moment) -> list[Hit]:
@@ -69,7 +77,7 @@ def _parts(moment: Moment) -> list[Hit]:
     return [part for part in found if part is not None]
 
 
-def _hit_view(moment: Moment, reason: str, share: float, frame_times: FrameTimes) -> dict[str, Any]:
+def _hit_view(moment: Moment, frame_times: FrameTimes) -> dict[str, Any]:
     hit = moment.hit
     return {
         "start_s": hit.time_s,
@@ -77,10 +85,8 @@ def _hit_view(moment: Moment, reason: str, share: float, frame_times: FrameTimes
         "frame_no": hit.frame_no if hit.frame_no is not None else _shown_frame(hit, frame_times),
         "score": hit.score,
         "similarity": None if moment.frame is None else round(moment.frame.score, 4),
-        "strength": share,
         "source": hit.source,
         "text": hit.text,
-        "why": reason,
     }
 
 

@@ -11,13 +11,18 @@ from jobs.viewer.search.moments import Moment
 
 By = Literal["words", "frame", "picture"]
 LOOKS = {"words": "looks like the words", "frame": "looks like that frame", "picture": "looks like the picture"}
+ALIKE = 0.7
+"""Below this part of the best picture's similarity a picture is called somewhat alike."""
 WIDTH = 90
 """Characters of a text that a reason quotes."""
 WORD = re.compile(r"\w+")
 
 
-def why(moment: Moment, text: str, by: By = "words") -> str:
-    """Say why a moment was found: "looks like the words", "said at 0:31: ...", "both seen and said: ..." and so on."""
+def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0) -> str:
+    """Say why a moment was found: "looks like the words", "said at 0:31: ...", "both seen and said: ..." and so on.
+
+    `picture_share` is the similarity of its picture as a part of the best picture's.
+    """
     parts = [name for name, part in _named(moment).items() if part is not None]
     quoted = moment.line or moment.caption
     if len(parts) > 1 and quoted is not None:
@@ -30,7 +35,7 @@ def why(moment: Moment, text: str, by: By = "words") -> str:
         return f"described: {excerpt(moment.caption.text, text)}"
     if moment.detection is not None:
         return f"a detector found: {moment.detection.text}, {moment.detection.score:.0%} sure"
-    return LOOKS[by]
+    return LOOKS[by] if picture_share >= ALIKE else LOOKS[by].replace("looks", "looks somewhat", 1)
 
 
 def _named(moment: Moment) -> dict[str, Hit | None]:

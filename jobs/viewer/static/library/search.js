@@ -1,8 +1,11 @@
-// Search of a library, with frames as results. The address holds the fields of the form.
+// Search of a library as one types, by a picture, or like a frame. The address holds the fields of the form.
 
-import { breakable, copier, el } from "viewer/shared/dom.js";
+import { hitGroups, searchAddress } from "viewer/library/hits.js";
+import { heldPicture, pictureButton, searchPicture } from "viewer/library/picture_search.js";
+import { el } from "viewer/shared/dom.js";
+import { newest } from "viewer/shared/newest.js";
 import { load, picture, rows } from "viewer/shared/source.js";
-import { amount, clock, plural, seconds } from "viewer/shared/words.js";
+import { seconds } from "viewer/shared/words.js";
 
 const KINDS = {
   together: "all but detections",
@@ -12,56 +15,105 @@ const KINDS = {
   detections: "detections",
 };
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
+/** A pause in typing after which a search begins. */
+const PAUSE_MS = 120;
 
 /**
  * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
  * their hits.
  */
 export function search(key, fields, { space, searched }) {
-  const hits = el("div", { class: "hits", "aria-live": "polite" });
-  const form = el(
-    "form",
-    { class: "search card pad", role: "search", onsubmit: (event) => (event.preventDefault(), find()) },
-    field(
-      "Search",
-      el("input", {
-        type: "search",
-        name: "text",
-        placeholder: "what is seen, said or described",
-        autocomplete: "off",
-        required: true,
-      }),
-    ),
-    field(
-      "in",
-      el(
-        "select",
-        { name: "kind" },
-        Object.entries(KINDS).map(([value, name]) => el("option", { value }, name)),
-      ),
-    ),
-    field("of video", ...videos(key)),
-    field("from", time("from")),
-    field("to", time("to")),
-    el("button", { type: "submit", class: "plain strong" }, "Search"),
-  );
-  for (const [name, value] of new URLSearchParams(fields)) if (form.elements[name]) form.elements[name].value = value;
+  const hits = el("div", { class: "hits" });
+  const said = el("p", { class: "quiet", role: "status" });
+  const subject = el("div", { class: "subject" });
+  const chosen = Object.fromEntries(new URLSearchParams(fields));
+  let pause = 0;
 
-  async function find() {
-    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-    history.replaceState(null, "", `#/library/${key}/search/${encodeURIComponent(query)}`);
-    for (const name of ["from", "to"]) if (query.has(name)) query.set(name, seconds(query.get(name)));
-    hits.replaceChildren(el("p", { class: "quiet" }, "Searching…"));
-    try {
-      hits.replaceChildren(...results(key, await load(`libraries/${key}/search?${query}`)));
-    } catch (error) {
+  const find = newest(
+    (asked) => ask(key, asked),
+    (found, asked) => {
+      said.replaceChildren();
+      hits.replaceChildren(...hitGroups(key, found, asked.text ?? "", asked).flat());
+    },
+    (error) => {
+      said.replaceChildren();
       hits.replaceChildren(el("div", { class: "banner", role: "alert" }, error.message));
+    },
+  );
+
+  /** Searches for what the form holds, if that is anything; `push` makes a step that the back button goes back. */
+  function start(push = false) {
+    clearTimeout(pause);
+    const asked = read(form, chosen);
+    const place = Object.keys(asked).length ? searchAddress(key, asked) : `#/library/${key}`;
+    const first = !location.hash.includes("/search/") && location.hash !== place;
+    if (location.hash !== place) history[push || first ? "pushState" : "replaceState"](null, "", place);
+    drawSubject(asked);
+    if (!asked.text && !asked.like && !asked.picture) {
+      find.forget();
+      said.replaceChildren();
+      hits.replaceChildren();
+      return null;
     }
+    said.replaceChildren(hits.childElementCount ? "" : "Searching…");
+    return find(asked);
   }
-  const filled = fields ? find() : null;
+
+  function type() {
+    clearTimeout(pause);
+    for (const name of ["like", "picture"]) if (form.elements.text.value) delete chosen[name];
+    pause = setTimeout(start, PAUSE_MS);
+  }
+
+  function by(name, value) {
+    for (const each of ["like", "picture"]) delete chosen[each];
+    if (value !== null) chosen[name] = value;
+    form.elements.text.value = "";
+    return start(true);
+  }
+
+  function drawSubject(asked) {
+    const by_ = asked.like ? "like" : asked.picture ? "picture" : null;
+    subject.replaceChildren(...(by_ ? shownSubject(key, by_, asked[by_], () => by(by_, null)) : []));
+  }
+
+  const form = el("form", {
+    class: "search card pad",
+    role: "search",
+    onsubmit: (event) => (event.preventDefault(), start(true)),
+    oninput: (event) => (event.target.name === "text" ? type() : null),
+    onchange: (event) => event.target.name && event.target.name !== "text" && event.target.checkValidity() && start(),
+  });
+  form.append(...inputs(key), ...pictureButton(form, (name) => by("picture", name)));
+  for (const [name, value] of Object.entries(chosen)) if (form.elements[name]) form.elements[name].value = value;
+  const filled = fields ? start() : null;
   const other = searched !== space && el("p", { class: "quiet" }, `Pictures are searched in the space ${searched}.`);
-  return { elements: [form, other, hits], filled };
+  return { elements: [form, other, subject, said, hits], filled };
 }
+
+const inputs = (key) => [
+  field(
+    "Search",
+    el("input", {
+      type: "search",
+      name: "text",
+      placeholder: "what is seen, said or described",
+      autocomplete: "off",
+    }),
+  ),
+  field(
+    "in",
+    el(
+      "select",
+      { name: "kind" },
+      Object.entries(KINDS).map(([value, name]) => el("option", { value }, name)),
+    ),
+  ),
+  field("of video", ...videos(key)),
+  field("from", time("from")),
+  field("to", time("to")),
+  el("button", { type: "submit", class: "plain strong" }, "Search"),
+];
 
 const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);
 
@@ -87,36 +139,34 @@ function videos(key) {
   return [el("input", { ...attributes, oninput: fill, onfocus: fill }), list];
 }
 
-function results(key, found) {
-  if (!found.length) return [el("p", {}, "No hits.")];
-  return [
-    el("p", { class: "quiet" }, `${plural(found.length, "hit")}, best first; a click on a time copies the position`),
-    el(
-      "div",
-      { class: "grid" },
-      found.map((hit) => result(key, hit)),
-    ),
-  ];
+/** The fields that are filled, as the address holds them. */
+function read(form, chosen) {
+  const filled = [...new FormData(form)].filter(([name, value]) => value !== "" && !(name === "kind" && value === "together"));
+  const { like, picture: name } = chosen;
+  return { ...Object.fromEntries(filled), ...(like ? { like } : {}), ...(name ? { picture: name } : {}) };
 }
 
-function result(key, hit) {
-  const source = picture(key, hit.video_id, hit.frame_no);
-  const position = `${hit.title} ${clock(hit.start_s)}`;
-  return el(
-    "article",
-    { class: "card hit" },
-    el(
-      "a",
-      { href: `#/library/${key}/video/${hit.video_id}/${hit.start_s}`, "aria-label": `Open ${position}` },
-      source ? el("img", { src: source, alt: "", loading: "lazy" }) : el("span", { class: "blank" }, "no picture"),
-    ),
-    el(
-      "div",
-      {},
-      el("b", {}, breakable(hit.title)),
-      copier(position, clock(hit.start_s)),
-      el("small", {}, `${hit.source === "both" ? "several" : hit.source}, ${amount(hit.score)}`),
-      hit.text ? el("p", { title: hit.text }, hit.text) : null,
-    ),
-  );
+async function ask(key, { picture: name, ...asked }) {
+  const query = new URLSearchParams(asked);
+  for (const each of ["from", "to"]) if (asked[each]) query.set(each, seconds(asked[each]));
+  if (name) query.delete("text");
+  return name ? searchPicture(key, name, query) : load(`libraries/${key}/search?${query}`);
+}
+
+/** The frame or the picture that is searched by, and a way back to words. */
+function shownSubject(key, by, value, remove) {
+  const [videoId, frameNo] = value.split("/");
+  const file = by === "picture" ? heldPicture(value) : null;
+  const source = by === "like" ? picture(key, videoId, frameNo) : null;
+  const image = el("img", { alt: by === "like" ? `Frame ${frameNo}` : "The picture that is searched by", src: source });
+  if (file) {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => image.setAttribute("src", reader.result));
+    reader.readAsDataURL(file);
+  }
+  return [
+    source || file ? image : null,
+    el("span", {}, by === "like" ? "Frames like this one" : "Frames that look like this picture"),
+    el("button", { type: "button", class: "plain", onclick: remove }, "Back to words"),
+  ].filter(Boolean);
 }

@@ -1,44 +1,43 @@
-// One video of a library: any of its frames with detections, its captions and its transcript.
+// One video of a library: the frame that one is at, or the video itself, its time line, and what is said and described.
 
 import { keep } from "viewer/shared/address.js";
+import { searchAddress } from "viewer/library/hits.js";
 import { breakable, copier, el } from "viewer/shared/dom.js";
-import { load, picture } from "viewer/shared/source.js";
+import { alone, load, picture } from "viewer/shared/source.js";
+import { nearest } from "viewer/shared/sorted.js";
 import { amount, clock, plural } from "viewer/shared/words.js";
+import { lines } from "viewer/library/video_lines.js";
+import { colourOf, detectionWords, stage } from "viewer/library/video_stage.js";
+import { timeLine } from "viewer/library/video_timeline.js";
 
-const LINES_AT_FIRST = 400;
-const COLOURS = 6;
-/** Above this part of a frame's height a label would stand outside the frame. */
-const LABEL = 0.08;
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
 
 export async function video(key, videoId) {
   const data = await load(`libraries/${key}/videos/${encodeURIComponent(videoId)}`);
   const { video: row, times_s: times } = data;
-  const start = Number(location.hash.split("/")[5] ?? NaN);
-  const state = { at: Number.isNaN(start) ? 0 : nearest(times, start) };
-  const screen = el("div", { class: "screen" });
+  const wanted = Number(location.hash.split("/")[5] || NaN);
+  const state = { at: Math.max(0, nearest(times, Number.isNaN(wanted) ? (data.opens_at_s ?? 0) : wanted)) };
   const caption = el("p", { class: "row" });
-  const range = el("input", {
-    type: "range",
-    min: 0,
-    max: Math.max(0, times.length - 1),
-    "aria-label": "Frame",
-    oninput: (event) => move(Number(event.target.value)),
-  });
-  const follow = [];
+  const tags = el("span");
+  const screen = stage(key, data, (rows, wrong) => tags.replaceChildren(...seen(data, rows), wrong ?? ""));
+  const line = timeLine(data, (at) => picture(key, row.video_id, data.frame_nos[at]), seek);
+  const said = (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`;
+  const lists = [
+    lines("Transcript", data.transcript, said, seek),
+    lines("Captions", data.captions, (each) => each.text, seek),
+  ].filter(Boolean);
+
+  function show(time) {
+    line.show(time);
+    lists.forEach((each) => each.show(time));
+  }
 
   function go(at) {
     state.at = Math.min(Math.max(at, 0), times.length - 1);
     const time = times[state.at];
-    range.value = state.at;
-    range.setAttribute("aria-valuetext", clock(time));
-    screen.replaceChildren(still(key, data, state.at));
-    const position = `${row.title} ${clock(time)}`;
-    caption.replaceChildren(
-      copier(position, clock(time)),
-      el("span", { class: "quiet" }, ` frame ${data.frame_nos[state.at]}, ${state.at + 1} of ${amount(times.length)}`),
-      ...seen(data, state.at),
-    );
-    follow.forEach((each) => each(time));
+    screen.show(state.at);
+    caption.replaceChildren(...place(key, data, state.at), tags);
+    show(time);
   }
 
   function move(at) {
@@ -46,117 +45,99 @@ export async function video(key, videoId) {
     keep(`#/library/${key}/video/${encodeURIComponent(videoId)}/${times[state.at]}`);
   }
 
-  const seek = (time) => times.length && move(nearest(times, time));
-  const panels = [
-    panel("Captions", data.captions, (each) => each.text, seek, follow),
-    panel(
-      "Transcript",
-      data.transcript,
-      (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`,
-      seek,
-      follow,
-    ),
-    labels(
-      data,
-      (frameNo) => move(data.frame_nos.indexOf(frameNo)),
-      () => data.frame_nos[state.at],
-    ),
-    panel("Segments", data.captions.length ? [] : data.segments, (each) => each.kind, seek, follow),
-  ].filter(Boolean);
+  function seek(time) {
+    if (times.length) move(nearest(times, time));
+    else show(time);
+  }
+
+  const goTo = (label) => {
+    const numbers = data.detected[label];
+    const now = data.frame_nos[state.at];
+    move(data.frame_nos.indexOf(numbers.find((number) => number > now) ?? numbers[0]));
+  };
   const element = el(
     "div",
-    {},
-    el("p", { class: "quiet kicker" }, el("a", { href: `#/library/${key}` }, "Library"), ` · ${row.uri}`),
-    el("h1", {}, breakable(row.title)),
-    el(
-      "p",
-      { class: "quiet" },
-      [
-        clock(row.duration_s),
-        plural(row.frames, "frame"),
-        `${row.width_px} × ${row.height_px} ${row.codec}`,
-        row.video_id,
-      ].join(" · "),
-    ),
+    { class: "video" },
+    head(key, data),
     el(
       "div",
-      { class: "halves" },
+      { class: "watch" },
       times.length
-        ? el("section", { class: "card pad" }, screen, range, caption)
-        : el(
-            "section",
-            { class: "card pad" },
-            el("p", {}, "This video has only text, no frames."),
-          ),
-      el(
-        "section",
-        { class: "card pad" },
-        panels.length ? panels : el("p", { class: "quiet" }, "No captions, no transcript, no segments."),
-      ),
+        ? el("section", { class: "card pad" }, screen.element, caption)
+        : el("section", { class: "card pad" }, el("p", {}, "This video has only text, no frames.")),
+      el("section", { class: "card pad", "aria-label": "Time line of the video" }, line.element, labels(data, goTo)),
+      lists.length ? el("section", { class: "card pad sides" }, lists.map((each) => each.element)) : null,
     ),
-    el("p", { class: "quiet keys" }, "← and → go from frame to frame, Page Up and Page Down by ten."),
+    el(
+      "p",
+      { class: "quiet keys" },
+      "← → go from frame to frame, Page Up and Page Down by ten, comma and full stop from shot to shot. + and − zoom the time line, 0 shows all of it, Shift ← → scroll it. A click seeks; the wheel scrolls, with " +
+        "Ctrl it zooms.",
+    ),
   );
-  const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
-  const onKey = (event) => {
-    if (
-      !(event.key in moves) ||
-      !times.length ||
-      (event.target.closest("[data-scrolls]") && event.key.startsWith("Page"))
-    )
-      return;
-    event.preventDefault();
-    move(state.at + moves[event.key]);
+  const onKey = keys({ data, line, state, move });
+  return { title: row.title, element, onKey, ready: () => (times.length ? go(state.at) : show(row.start_s)), here: `#/library/${key}` };
+}
+
+function keys({ data, line, state, move }) {
+  const lineKeys = { "+": () => line.zoom(0.5), "=": () => line.zoom(0.5), "-": () => line.zoom(2), 0: () => line.whole() };
+  const shot = (by) => {
+    const starts = data.segments.map((each) => nearest(data.times_s, each.start_s));
+    return by > 0 ? starts.find((at) => at > state.at) : starts.findLast((at) => at < state.at);
   };
-  return { title: row.title, element, onKey, ready: () => times.length && go(state.at), here: `#/library/${key}` };
+  return (event) => {
+    const scrolls = event.target.closest("[data-scrolls]");
+    if (event.key in lineKeys) lineKeys[event.key]();
+    else if (event.shiftKey && event.key.startsWith("Arrow")) line.pan(event.key === "ArrowLeft" ? -0.5 : 0.5);
+    else if (!data.times_s.length || (scrolls && !event.key.startsWith("Arrow"))) return;
+    else if (event.key in STEPS && (Math.abs(STEPS[event.key]) < Infinity || event.target.closest(".track")))
+      move(state.at + STEPS[event.key]);
+    else if (event.key === "," || event.key === ".") move(shot(event.key === "." ? 1 : -1) ?? state.at);
+    else return;
+    event.preventDefault();
+  };
 }
 
-function nearest(times, wanted) {
-  let best = 0;
-  times.forEach((time, at) => {
-    if (Math.abs(time - wanted) < Math.abs(times[best] - wanted)) best = at;
-  });
-  return best;
+function head(key, data) {
+  const { video: row } = data;
+  const size = row.frames ? `${row.width_px} × ${row.height_px} ${row.codec}` : null;
+  const facts = [
+    clock(row.duration_s),
+    plural(row.frames, "frame"),
+    data.segments.length ? plural(data.segments.length, "shot") : null,
+    size,
+  ];
+  return [
+    el("p", { class: "quiet kicker" }, el("a", { href: `#/library/${key}` }, "Library"), ` · ${row.uri}`),
+    el("h1", { class: row.title.length > 80 ? "long" : null }, el("bdi", {}, breakable(row.title))),
+    el("p", { class: "quiet" }, facts.filter(Boolean).join(" · ")),
+    el(
+      "p",
+      { class: "video-acts" },
+      alone ? null : el("a", { href: searchAddress(key, { video: row.video_id }) }, "Search in this video"),
+      copier(row.video_id, `id ${row.video_id.slice(0, 8)}`),
+    ),
+  ];
 }
 
-const detected = (data, at) => data.detections.filter((each) => each.frame_no === data.frame_nos[at]);
-
-/** A frame with named boxes around its detections. */
-function still(key, data, at) {
-  const boxes = detected(data, at).map((each) => {
-    const [left, top, right, bottom] = each.box.map((part) => part * 100);
-    const place = { left: `${left}%`, top: `${top}%`, width: `${right - left}%`, height: `${bottom - top}%` };
-    const style = { ...place, "--colour": colourOf(data, each.label) };
-    return el("div", { class: `box ${each.box[1] < LABEL ? "inward" : ""}`, title: words(each), style }, el("span", {}, each.label));
-  });
-  return el(
-    "figure",
-    { class: "still", style: { "--shape": `${data.video.width_px / data.video.height_px}` } },
-    el("img", {
-      src: picture(key, data.video.video_id, data.frame_nos[at]),
-      alt: `Frame at ${clock(data.times_s[at])}`,
-    }),
-    boxes,
-  );
-}
-
-const words = (each) =>
-  `${each.label} ${each.score.toFixed(2)}${each.track_id === null ? "" : `, track ${each.track_id}`}`;
-
-function colourOf(data, label) {
-  data.labels ??= [...new Set(data.detections.map((each) => each.label))];
-  return `var(--c${data.labels.indexOf(label) % COLOURS})`;
+function place(key, data, at) {
+  const { video: row, times_s: times } = data;
+  const position = `${row.title} ${clock(times[at])}`;
+  const like =
+    !alone &&
+    el("a", { href: searchAddress(key, { like: `${row.video_id}/${data.frame_nos[at]}` }) }, "More like this frame");
+  return [
+    copier(position, clock(times[at])),
+    el("span", { class: "quiet" }, ` frame ${data.frame_nos[at]}, ${amount(at + 1)} of ${amount(times.length)}`),
+    like,
+  ].filter(Boolean);
 }
 
 /** Detections by label; a click goes to the next frame that has it. */
-function labels(data, show, current) {
-  const frames = new Map();
-  for (const each of data.detections) {
-    if (!frames.has(each.label)) frames.set(each.label, []);
-    frames.get(each.label).push(each.frame_no);
-  }
-  if (!frames.size) return null;
-  const next = (label) => show(frames.get(label).find((frameNo) => frameNo > current()) ?? frames.get(label)[0]);
-  const chips = [...frames].map(([label, at]) =>
+function labels(data, next) {
+  const all = Object.entries(data.detected);
+  if (!all.length) return null;
+  const chips = all.map(([label, numbers]) =>
     el(
       "button",
       {
@@ -166,53 +147,13 @@ function labels(data, show, current) {
         style: { "border-color": colourOf(data, label) },
         onclick: () => next(label),
       },
-      `${label} ${amount(at.length)}`,
+      `${label} ${amount(numbers.length)}`,
     ),
   );
-  return el(
-    "div",
-    {},
-    el("h2", {}, "Detected ", el("span", { class: "quiet" }, amount(data.detections.length))),
-    el("p", {}, chips),
-  );
+  return el("div", { class: "detected" }, el("h2", {}, "Detected"), el("p", {}, chips));
 }
 
-const seen = (data, at) =>
-  detected(data, at).map((each) =>
-    el("span", { class: "tag", style: { "border-color": colourOf(data, each.label) } }, words(each)),
+const seen = (data, rows) =>
+  rows.map((each) =>
+    el("span", { class: "tag", style: { "border-color": colourOf(data, each.label) } }, detectionWords(each)),
   );
-
-/** A list of ranges with texts; a click goes there, and the range that is on screen is marked. */
-function panel(name, ranges, text, seek, follow) {
-  if (!ranges.length) return null;
-  const list = el("ol", { class: "lines", tabindex: 0, "data-scrolls": true });
-  const items = ranges.map((each) =>
-    el(
-      "li",
-      {},
-      el("button", { type: "button", class: "chip", onclick: () => seek(each.start_s) }, clock(each.start_s)),
-      ` ${text(each)}`,
-    ),
-  );
-  list.append(...items.slice(0, LINES_AT_FIRST));
-  const rest = items.slice(LINES_AT_FIRST);
-  const more = el(
-    "button",
-    { type: "button", class: "plain", onclick: () => (list.append(...rest), more.remove()) },
-    `${plural(rest.length, "line")} more`,
-  );
-  let marked = null;
-  follow.push((time) => {
-    marked?.classList.remove("now");
-    marked = items[ranges.findIndex((each) => each.start_s <= time && time < each.end_s)] ?? null;
-    marked?.classList.add("now");
-    if (marked?.parentNode === list) list.scrollTop = marked.offsetTop - list.clientHeight / 2;
-  });
-  return el(
-    "div",
-    {},
-    el("h2", {}, `${name} `, el("span", { class: "quiet" }, amount(ranges.length))),
-    list,
-    rest.length ? more : null,
-  );
-}

@@ -5,7 +5,7 @@ import { shortClock } from "viewer/shared/words.js";
 
 const GUTTER = 74;
 const NARROW = 560;
-const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
+export const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
 
 /** An SVG that grows downwards, row by row, with time from left to right. */
 export class Canvas {

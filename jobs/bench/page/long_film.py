@@ -1,0 +1,81 @@
+"""A made-up film of hours with shots, lines, captions and detections, to look at the page of a video."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from index.library import Library
+from index.rows import DetectionRow, SegmentRow, TranscriptRow
+from jobs.bench.page.made_up import DIM, draw_scene
+from jobs.bench.synthetic_library import (
+    MODEL,
+    MadeFrame,
+    Size,
+    frame_vectors,
+    made_fingerprint,
+    made_row,
+    video_id,
+    words,
+)
+
+SCENES, LABELS = 160, ("person", "car", "dog", "lamp", "boat", "chair", "tree", "cup", "book")
+SHOT_S, LINE_EVERY_S, DETECTIONS_EVERY = 8.0, 2.5, 3
+FRAMES_A_COMMIT = 2_000
+
+
+def make_long_film(uri: str, frames: int) -> Library:
+    """Make a library of one film with a frame a second, or open the one that is there."""
+    library = Library.open_or_create(uri, {"kind": "long film", "frames": frames}, made_fingerprint(DIM))
+    name = video_id(0)
+    if library.has_video(name):
+        return library
+    size = Size(1, frames, 0, DIM, 0)
+    shots = _shots(name, frames)
+    scenes = [draw_scene(number) for number in range(SCENES)]
+    scene_of = np.searchsorted([each.end_s for each in shots], np.arange(frames), side="right") % SCENES
+    vectors = frame_vectors(0, size)
+    for first in range(0, frames, FRAMES_A_COMMIT):
+        part = range(first, min(first + FRAMES_A_COMMIT, frames))
+        rows = [MadeFrame(n, float(n), scenes[scene_of[n]], vectors[n]) for n in part]
+        library.writer.add_frames({name: rows})
+    said = _lines(name, frames)
+    library.writer.add_segments({name: shots})
+    library.writer.add_transcript({name: said})
+    row = replace(made_row(0, size), title="A long film", segments=len(shots), transcript_lines=len(said))
+    library.writer.complete([row])
+    seen = _detections(name, frames)
+    library.additions.add_detections({name: seen}, MODEL)
+    library.additions.complete("detections", MODEL, {name: len(seen)}, {})
+    return library
+
+
+def _shots(name: str, frames: int) -> list[SegmentRow]:
+    random = np.random.default_rng(5)
+    ends = np.cumsum(random.lognormal(np.log(SHOT_S), 0.7, 4 * frames // int(SHOT_S)))
+    cuts = [0.0, *ends[ends < frames - 1].round(2).tolist(), float(frames)]
+    return [SegmentRow(name, at, start, end, "shot") for at, (start, end) in enumerate(pairwise(cuts))]
+
+
+def _lines(name: str, frames: int) -> list[TranscriptRow]:
+    count = int(frames / LINE_EVERY_S)
+    texts = words(count, seed=9)
+    return [
+        TranscriptRow(name, at * LINE_EVERY_S, at * LINE_EVERY_S + 2.2, f"{text} and then {text}", "sidecar")
+        for at, text in enumerate(texts)
+    ]
+
+
+def _detections(name: str, frames: int) -> Sequence[DetectionRow]:
+    random = np.random.default_rng(6)
+    rows = []
+    for number in range(frames):
+        for label in LABELS[: 1 + (number // 40) % len(LABELS)]:
+            if random.random() < 1 / DETECTIONS_EVERY:
+                continue
+            x, y = random.uniform(0, 0.7, 2).round(3).tolist()
+            rows.append(DetectionRow(name, number, float(number), label, 0.8, (x, y, x + 0.2, y + 0.25), None, MODEL))
+    return rows

@@ -1,0 +1,123 @@
+// The hits of a search by video, each with the reason why it was found.
+
+import { playButton } from "viewer/library/actions.js";
+import { breakable, copier, el } from "viewer/shared/dom.js";
+import { picture } from "viewer/shared/source.js";
+import { clock, plural } from "viewer/shared/words.js";
+
+const AT_FIRST = 4;
+const ALONE_AT_FIRST = 12;
+const WORD = /[\p{L}\p{N}_]+/gu;
+
+export const searchAddress = (key, fields) =>
+  `#/library/${key}/search/${encodeURIComponent(new URLSearchParams(fields))}`;
+
+/** All that was found, best video first; `text` are the words that were searched, `fields` those of the address. */
+export function hitGroups(key, { count, groups }, text, fields) {
+  if (!count) return [el("p", {}, "Nothing found."), el("p", { class: "quiet" }, advice(fields))];
+  const several = groups.length > 1 ? ` in ${plural(groups.length, "video")}` : "";
+  return [
+    el("p", { class: "quiet" }, `${plural(count, "hit")}${several}, best first.`),
+    groups.map((group) => section(key, group, text, fields, groups.length === 1 ? ALONE_AT_FIRST : AT_FIRST)),
+  ];
+}
+
+const advice = (fields) =>
+  fields.kind && fields.kind !== "together"
+    ? "Only one kind was searched: choose “all but detections” above to search pictures and words together."
+    : "Try other words, or fewer; take away the video and the times above, if there are any.";
+
+function section(key, group, text, fields, atFirst) {
+  const cards = group.hits.map((hit) => card(key, group, hit, text));
+  const grid = el("div", { class: "grid" }, cards.slice(0, atFirst));
+  const rest = cards.slice(atFirst);
+  const more = el(
+    "button",
+    {
+      type: "button",
+      class: "plain",
+      onclick: () => {
+        grid.append(...rest);
+        more.remove();
+        rest[0].querySelector("a").focus();
+      },
+    },
+    `${rest.length} more in this film`,
+  );
+  const alone = searchAddress(key, { ...fields, video: group.video_id });
+  return el(
+    "section",
+    { class: "group", "aria-label": group.title },
+    el(
+      "h3",
+      {},
+      el("a", { href: `#/library/${key}/video/${group.video_id}` }, el("bdi", {}, breakable(group.title))),
+      el("span", { class: "quiet" }, ` ${clock(group.duration_s)}`),
+    ),
+    grid,
+    rest.length ? more : null,
+    group.more ? el("a", { class: "only", href: alone }, `Search this film alone: ${group.more} hits more`) : null,
+  );
+}
+
+function card(key, group, hit, text) {
+  const source = picture(key, group.video_id, hit.frame_no);
+  const position = `${group.title} ${clock(hit.start_s)}`;
+  return el(
+    "article",
+    { class: "card hit" },
+    el(
+      "a",
+      { href: `#/library/${key}/video/${group.video_id}/${hit.start_s}`, "aria-label": `Open ${position}` },
+      source ? el("img", { src: source, alt: "", loading: "lazy" }) : el("span", { class: "blank" }, "no picture"),
+    ),
+    el(
+      "div",
+      {},
+      el("div", { class: "hit-line" }, copier(position, clock(hit.start_s)), strength(hit)),
+      el("p", { class: "why", dir: "auto", title: hit.text ?? null }, marked(hit.why, text)),
+      el(
+        "div",
+        { class: "hit-line" },
+        playButton(key, group, hit),
+        hit.frame_no === null
+          ? null
+          : el(
+              "a",
+              {
+                class: "like",
+                href: searchAddress(key, { like: `${group.video_id}/${hit.frame_no}` }),
+                "aria-label": `More like ${position}`,
+              },
+              "More like this",
+            ),
+      ),
+    ),
+  );
+}
+
+/** A bar as long as a hit is good beside the best of its kind. */
+function strength(hit) {
+  const similarity = hit.similarity === null ? "" : ` Similarity of its picture: ${hit.similarity.toFixed(2)}.`;
+  const title = `${Math.round(100 * hit.strength)}% of the best hit of its kind (picture, words or detection).${similarity}`;
+  return el("span", { class: "strength", role: "img", "aria-label": title, title }, [
+    el("span", { class: "meter", style: { "--share": `${100 * hit.strength}%` } }),
+    hit.similarity === null ? null : el("small", { "aria-hidden": "true" }, hit.similarity.toFixed(2)),
+  ]);
+}
+
+/** A reason with the words of the search marked in what it quotes. */
+function marked(why, text) {
+  const words = new Set(text.toLowerCase().match(WORD) ?? []);
+  const quoted = why.indexOf(": ") + 2;
+  if (!words.size || quoted < 2) return why;
+  const parts = [why.slice(0, quoted)];
+  let from = quoted;
+  for (const found of why.slice(quoted).matchAll(WORD)) {
+    if (!words.has(found[0].toLowerCase())) continue;
+    const at = quoted + found.index;
+    parts.push(why.slice(from, at), el("mark", {}, found[0]));
+    from = at + found[0].length;
+  }
+  return [...parts, why.slice(from)];
+}

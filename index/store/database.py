@@ -48,7 +48,8 @@ PANIC = "PanicException"
 ROWS_PER_BATCH = 65_536
 METADATA_CACHE_BYTES = 128 << 20
 """The list of files of each state of a table is kept there, and a long run makes thousands; Lance would take 1 GB."""
-INDEX_CACHE_BYTES = 128 << 20
+RUN_CACHE_BYTES = 32 << 20
+"""Of either kind in a long run, which reads each file once and has two threads with caches of their own."""
 TABLE_SUFFIX = ".lance"
 FILE_FORMAT: Final = "2.2"
 """Version of the files that new tables have: LanceDB 0.40 reads no later one."""
@@ -186,11 +187,11 @@ class Tables:
         self._open: dict[str, LanceDataset] = {}
 
     def limit_caches(self) -> None:
-        """Forget what was read, and keep little of indexes from now on: for a long run, which searches nothing.
+        """Forget what was read, and keep little from now on: for a long run, which searches nothing.
 
         Each index that is made again is read again, and Lance would keep 6 GB of the old ones.
         """
-        self._session = Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES)
+        self._session = Session(RUN_CACHE_BYTES, RUN_CACHE_BYTES)
         self._open.clear()
 
     def __getitem__(self, name: str) -> LanceDataset:

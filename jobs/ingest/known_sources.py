@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,21 +85,29 @@ def new_sources(
 def _known(library: Library, sources: Sequence[Source], complete: IdSet, retry_failed: bool) -> array[int]:
     """Marks of the stamps under which the library knows the sources, in their order; `UNKNOWN` for the others."""
     marks = array("q", bytes(8 * len(sources)))
-    positions = {redact_uri(source.uri): position for position, source in enumerate(sources)}
-    for uri, video_id, size_bytes, mark in _rows(library):
-        position = positions.get(redact_uri(uri))  # an earlier kinodex kept what grants access
-        if position is not None and (video_id in complete if video_id else not retry_failed):
-            marks[position] = _mark(size_bytes, mark)
+    hashes = np.fromiter((hash(redact_uri(source.uri)) for source in sources), np.int64, len(sources))
+    order = np.argsort(hashes).astype(np.int32)
+    hashes = hashes[order]
+    for batch in library.tables.batches("sources", None, _COLUMNS):
+        uris, *others = (batch.column(name).to_pylist() for name in _COLUMNS)
+        # An earlier kinodex kept what grants access.
+        places = _places(hashes, np.fromiter((hash(redact_uri(uri)) for uri in uris), np.int64, len(uris)))
+        for place, video_id, size_bytes, mark in zip(places.tolist(), *others, strict=True):
+            if place >= 0 and (video_id in complete if video_id else not retry_failed):
+                marks[order[place]] = _mark(size_bytes, mark)
     return marks
 
 
-def _rows(library: Library) -> Iterator[tuple[str, str, int | None, str]]:
-    for batch in library.tables.batches("sources", None, _COLUMNS):
-        yield from zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True)
+def _places(ordered: NDArray[np.int64], sought: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of hashes among ordered ones; -1 for those that are not there."""
+    places = np.searchsorted(ordered, sought)
+    there = places < len(ordered)
+    there[there] = ordered[places[there]] == sought[there]
+    return np.where(there, places, -1)
 
 
 def _mark(size_bytes: int | None, mark: str) -> int:
-    """64 bits for a stamp: of a source that changed, the chance of the same is 2**-64, and only within this process."""
+    """64 bits for a stamp, as for an address: that of two different ones is the same once in 2**64, in one process."""
     return hash((size_bytes, mark)) or 1
 
 

@@ -7,15 +7,13 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from pipeline.decoding.video_stream import open_container, open_options, refuse_no_video
-from pipeline.errors import NotAVideo, SourceUnreachable
+from pipeline.errors import NotAVideo
 from pipeline.playlists import HEAD_BYTES, kind_by_head, refusal
-from pipeline.sources.fetch import attempt, filesystem_of, is_remote, local_file
+from pipeline.sources.fetch import attempt, is_remote, local_file
+from pipeline.sources.parts import open_parts
 
 if TYPE_CHECKING:
     from av.container import InputContainer
-
-BLOCK_BYTES = 1 << 20
-BLOCKS_KEPT = 32
 
 
 @contextmanager
@@ -32,18 +30,6 @@ def open_source(uri: str) -> Iterator[InputContainer]:
         return
     with open_parts(uri) as file, _demuxed(file, uri) as container:
         yield container
-
-
-@contextmanager
-def open_parts(uri: str) -> Iterator[IO[bytes]]:
-    """Open a file elsewhere so that any part of it can be read; raises SourceUnreachable if its server sends none."""
-    filesystem, path = attempt(uri, lambda: filesystem_of(uri))
-    cache = {"cache_type": "blockcache", "cache_options": {"maxblocks": BLOCKS_KEPT}}
-    file: IO[bytes] = attempt(uri, lambda: filesystem.open(path, "rb", block_size=BLOCK_BYTES, **cache))
-    with file:
-        if not file.seekable():
-            raise SourceUnreachable(f"{uri}: its server sends whole files and no parts of them; copy the file here")
-        yield file
 
 
 def _demuxed(file: IO[bytes], uri: str) -> InputContainer:

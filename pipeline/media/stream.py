@@ -58,7 +58,7 @@ def begin_s(uri: str, from_s: float) -> float:
 def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
     """Write a video from `from_s` on to its end, picture and sound; its clock begins at 0 with `from_s`.
 
-    A remuxed stream begins with the key frame at or before it: give the time that `begin_s` returns.
+    A remuxed stream begins with the key frame at or before it, at the time that `begin_s` returns.
 
     Raises:
         SourceError, PlaylistRefused, NotAVideo, EmptyFile: as `pipeline.media.source.open_source`.
@@ -70,6 +70,7 @@ def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
         target = opened.enter_context(av.open(out, "w", format="mp4", options=FRAGMENTED))
         pictures = _copied if way == "remuxed" else _encoded
         try:
+            from_s = begin_s(uri, from_s) if way == "remuxed" else from_s
             parts = [pictures(uri, opened, target, from_s), *_sound(uri, opened, target, from_s)]
             for packet in heapq.merge(*parts, key=order_s):
                 target.mux(packet)

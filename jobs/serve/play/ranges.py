@@ -1,0 +1,52 @@
+"""Range requests for one file (RFC 9110, section 14): which of its bytes a request wants."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+ONE_RANGE = re.compile(r"bytes=[ \t]*(\d*)-(\d*)[ \t]*", re.ASCII | re.IGNORECASE)
+MOST_DIGITS = 18
+"""Digits of a position that is read: more name none of any file, and Python refuses very many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes `[first, until)` of a file; `is_whole` if no range was asked for, which is answered with 200, not 206."""
+
+    first: int
+    until: int
+    is_whole: bool = False
+
+    @property
+    def length(self) -> int:
+        """Number of bytes."""
+        return self.until - self.first
+
+
+def choose_part(header: str | None, if_range: str | None, size_bytes: int, etag: str) -> Part | None:
+    """Choose the bytes that a request with these headers wants of a file; None: there are none such (416).
+
+    As the RFC allows, a header that is malformed, names another unit or several ranges is ignored: the whole file is
+    sent. So is one that comes with an `If-Range` of another state of the file; a date there is never this state's.
+    """
+    whole = Part(0, size_bytes, is_whole=True)
+    match = ONE_RANGE.fullmatch(header) if header is not None else None
+    if match is None or (if_range is not None and if_range.strip() != etag):
+        return whole
+    first, last = match[1], match[2]
+    if not first and not last:
+        return whole
+    if not first:
+        length = min(_position(last), size_bytes)
+        return Part(size_bytes - length, size_bytes) if length else None
+    begin = _position(first)
+    end = _position(last) if last else size_bytes - 1
+    if end < begin:
+        return whole  # malformed, not unsatisfiable (section 14.1.1)
+    return Part(begin, min(end + 1, size_bytes)) if begin < size_bytes else None
+
+
+def _position(digits: str) -> int:
+    kept = digits.lstrip("0") or "0"
+    return int(kept) if len(kept) <= MOST_DIGITS else int("9" * MOST_DIGITS)

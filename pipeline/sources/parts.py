@@ -1,0 +1,29 @@
+"""A file elsewhere, read in parts as they are needed: it is never fetched whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from pipeline.errors import SourceUnreachable
+from pipeline.sources.fetch import attempt, filesystem_of
+
+BLOCK_BYTES = 1 << 20
+BLOCKS_KEPT = 32
+
+
+@contextmanager
+def open_parts(uri: str) -> Iterator[IO[bytes]]:
+    """Open a file elsewhere so that any part of it can be read; little of it is kept in memory.
+
+    Raises:
+        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, or its server sends whole files only.
+    """
+    filesystem, path = attempt(uri, lambda: filesystem_of(uri))
+    cache = {"cache_type": "blockcache", "cache_options": {"maxblocks": BLOCKS_KEPT}}
+    file: IO[bytes] = attempt(uri, lambda: filesystem.open(path, "rb", block_size=BLOCK_BYTES, **cache))
+    with file:
+        if not file.seekable():
+            raise SourceUnreachable(f"{uri}: its server sends whole files and no parts of them; copy the file here")
+        yield file

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -22,7 +22,7 @@ from agent.ask_questions import ask as run
 from agent.core.budget import Budget
 from agent.core.question import Question
 from agent.environment import Environment
-from agent.trace.events import Event, Exchanged
+from agent.trace.events import Exchanged
 from agent.variants.base import Variant
 from agent.variants.registry import VARIANTS, variant_named
 from jobs.mcp.replies import EVIDENCE, AskReply, EvidenceLine, first_fitting, tool_result
@@ -31,23 +31,63 @@ from jobs.model_choice import ModelsFor
 
 EnvironmentOf = Callable[[list[str] | None], Awaitable[Environment]]
 """An environment of some videos by name, or of all."""
+Watch = Callable[[int, bool], None]
+"""Takes each event of a run: its round, and if it is a model's reply."""
+Titles = Mapping[str, str]
 BEAT_S = 10.0
 """Seconds between reports of progress: some clients give up after a minute without one."""
 AGENTS = ", ".join(each.name for each in VARIANTS)
 
 
 @dataclass(frozen=True, slots=True)
-class AskOptions:
-    """Models, agent and limits of answers; a call may choose another agent, and spend less than `budget`, not more."""
+class AskCall:
+    """One question of a client, within the limits of the server; no `videos` are all of them."""
 
-    models: ModelsFor
+    question: Question
+    videos: Sequence[str]
+    agent: Variant
+    settings: Mapping[str, str | int | float | bool]
+    budget: Budget
+
+
+Answering = Callable[[AskCall, Watch], Awaitable[tuple[Answer, Titles]]]
+"""Answers a call; gives the titles of the answer's videos too."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskOptions:
+    """Models, agent and limits of answers; a call may choose another agent, and spend less than `budget`, not more.
+
+    Without `models` the server has to be made with something that answers (`Answering`).
+    """
+
+    models: ModelsFor | None
     model_names: Mapping[str, str]
     agent: Variant
     budget: Budget
     beat_s: float = BEAT_S
 
 
-def ask_tool(environment_of: EnvironmentOf, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:
+def answer_here(environment_of: EnvironmentOf, models: ModelsFor) -> Answering:
+    """Answer calls in the event loop of the protocol."""
+
+    async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
+        environment = await environment_of(list(call.videos) or None)
+        answered = await run(
+            call.question,
+            environment,
+            models(environment),
+            agent=call.agent,
+            parameters=call.settings,
+            budget=call.budget,
+            on_event=lambda event: watch(getattr(event, "round", 0), isinstance(event, Exchanged)),
+        )
+        return answered, {video.video_id: video.title for video in environment.videos}
+
+    return answer
+
+
+def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:
     """Make the tool `ask`."""
 
     async def ask(
@@ -73,18 +113,11 @@ def ask_tool(environment_of: EnvironmentOf, defaults: AskOptions) -> Callable[..
         """
         # a client can name an agent of kinodex, never a file, whose code would run here
         chosen = defaults.agent if agent in (None, defaults.agent.name) else variant_named(agent)
-        environment = await environment_of(videos)
-        async with _progress(context, defaults.beat_s) as on_event:
-            answer = await run(
-                Question(question, tuple(options or ())),
-                environment,
-                defaults.models(environment),
-                agent=chosen,
-                parameters=settings,
-                budget=_within(defaults.budget, max_frames, max_seconds),
-                on_event=on_event,
-            )
-        return tool_result(_reply(answer, chosen.name, environment, defaults.model_names))
+        asked = Question(question, tuple(options or ()))
+        call = AskCall(asked, videos or (), chosen, settings or {}, _within(defaults.budget, max_frames, max_seconds))
+        async with _progress(context, defaults.beat_s) as watch:
+            answer, titles = await answering(call, watch)
+        return tool_result(_reply(answer, chosen.name, titles, defaults.model_names))
 
     return ask
 
@@ -97,8 +130,8 @@ def _within(budget: Budget, frames: int | None, seconds: float | None) -> Budget
 
 
 @asynccontextmanager
-async def _progress(context: Context, beat_s: float) -> AsyncIterator[Callable[[Event], None]]:
-    """Yield a function that takes events; the client gets a report at the start of each round, and every `beat_s`."""
+async def _progress(context: Context, beat_s: float) -> AsyncIterator[Watch]:
+    """Yield a function that watches a run; the client gets a report at the start of each round, and every `beat_s`."""
     reported, replies = 0, 0
     numbers = itertools.count(1)  # a client may refuse progress that does not grow
     reports: set[asyncio.Task[None]] = set()
@@ -109,10 +142,9 @@ async def _progress(context: Context, beat_s: float) -> AsyncIterator[Callable[[
         reports.add(task)
         task.add_done_callback(reports.discard)
 
-    def on_event(event: Event) -> None:
+    def watch(number: int, is_reply: bool) -> None:
         nonlocal reported, replies
-        replies += isinstance(event, Exchanged)
-        number = getattr(event, "round", 0)
+        replies += is_reply
         if number > reported:
             reported = number
             report()
@@ -124,13 +156,12 @@ async def _progress(context: Context, beat_s: float) -> AsyncIterator[Callable[[
 
     beating = asyncio.create_task(beat())
     try:
-        yield on_event
+        yield watch
     finally:
         beating.cancel()
 
 
-def _reply(answer: Answer, agent: str, environment: Environment, models: Mapping[str, str]) -> AskReply:
-    titles = {video.video_id: video.title for video in environment.videos}
+def _reply(answer: Answer, agent: str, titles: Titles, models: Mapping[str, str]) -> AskReply:
     ranges = [
         EvidenceLine(video_id=each.video_id, title=titles[each.video_id], start_s=each.start_s, end_s=each.end_s)
         for each in answer.evidence

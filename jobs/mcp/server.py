@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.variants.registry import VARIANTS
 from index.errors import KinodexError
-from jobs.mcp.ask_tool import AskOptions, ask_tool
+from jobs.mcp.ask_tool import Answering, AskOptions, answer_here, ask_tool
 from jobs.mcp.replies import clipped
 from jobs.mcp.tools import LibraryTools
 from jobs.server_socket import LOOPBACK
@@ -49,8 +49,11 @@ ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_
 """An agent may keep captions that it has made in the library, and its model may be elsewhere."""
 
 
-def make_server(tools: LibraryTools, options: AskOptions) -> MCPServer:
-    """Make a server with all tools over one library; run it in the event loop of the models of `options`."""
+def make_server(tools: LibraryTools, options: AskOptions, answering: Answering | None = None) -> MCPServer:
+    """Make a server with all tools over one library; run it in the event loop of the models of `options`.
+
+    `answering` answers in the place of those models.
+    """
     instructions = INSTRUCTIONS.format(
         agent=options.agent.name,
         agents=", ".join(dict.fromkeys(each.name for each in (*VARIANTS, options.agent))),
@@ -61,7 +64,11 @@ def make_server(tools: LibraryTools, options: AskOptions) -> MCPServer:
         tools.videos, tools.overview, tools.search, tools.frames, tools.transcript, tools.captions, tools.detections
     )  # fmt: skip
     offered = [_tool(_in_turn(read, turn), READS) for read in reads]
-    offered.append(_tool(ask_tool(_in_turn(tools.environment_of, turn), options), ASKS))
+    if answering is None:
+        if options.models is None:
+            raise ValueError("got neither models nor something that answers")
+        answering = answer_here(_in_turn(tools.environment_of, turn), options.models)
+    offered.append(_tool(ask_tool(answering, options), ASKS))
     return MCPServer(
         "kinodex", version=version("kinodex"), instructions=instructions, tools=offered, log_level="WARNING"
     )

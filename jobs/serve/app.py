@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.serve.asking_routes import asking_routes
 from jobs.serve.guards import Guard, guarded_app
+from jobs.serve.mcp_mount import mount_mcp
+from jobs.serve.openai.routes import openai_routes
+from jobs.serve.play.routes import play_routes
 from jobs.serve.questions import Questions
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.server import viewer_routes
@@ -35,6 +38,8 @@ def site_routes(site: Site) -> list[Any]:
     """All routes, the first that fits wins. Every part of the server adds its own here, imported where it is used."""
     return [
         *asking_routes(site.questions),
+        *openai_routes(site.questions, site.api.inputs.libraries),
+        *play_routes(site.api.inputs.libraries),
         *viewer_routes(site.api),
     ]
 
@@ -53,15 +58,17 @@ def bare_app(site: Site) -> Starlette:
     """Make the application without its guard: tests go through its routes."""
     from starlette.applications import Starlette
 
+    mcp = mount_mcp(site.questions, site.api.inputs.libraries, site.guard.host)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for each in lifespans(site):
+            for each in (*lifespans(site), mcp.opened()):
                 await stack.enter_async_context(each)
             yield
 
     site.api.asking = site.questions
-    return Starlette(routes=site_routes(site), lifespan=lifespan)
+    return Starlette(routes=[*mcp.routes, *site_routes(site)], lifespan=lifespan)
 
 
 def serve(site: Site, listener: socket.socket) -> None:

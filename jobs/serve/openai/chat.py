@@ -1,0 +1,166 @@
+"""Answer a chat completion with an agent: from the request to the question, and back to a reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from agent.answer import Answer
+from agent.core.answer_rules import AnswerRules
+from agent.core.question import Question
+from index.errors import UnknownVideo
+from index.library import Library
+from index.rows import VideoRow
+from jobs.benchmarks.samples import make_question
+from jobs.serve.kept_traces import KEY
+from jobs.serve.openai.chat_request import ChatRequest, read_request
+from jobs.serve.openai.conversation import Conversation, read_conversation
+from jobs.serve.openai.errors import RequestRefused
+from jobs.serve.openai.model_names import ChatModel, find_model
+from jobs.serve.openai.pictures import Moment, PictureSearch, in_words
+from jobs.serve.openai.reply import PREFIX, Asked, completion, content
+from jobs.serve.openai.stream import pieces
+from jobs.serve.openai.written_options import read_options, take_videos
+from jobs.serve.questions import Questions
+from jobs.serve.running import FINISHED, AskRequest
+from jobs.viewer.server import json_response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+REMEMBERED = 1000
+"""Conversations whose next question is taken for one that follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """All that completions need; `answered` are keys of questions by library and conversation so far."""
+
+    questions: Questions
+    libraries: Sequence[Library]
+    models: Sequence[ChatModel]
+    pictures: PictureSearch
+    answered: OrderedDict[tuple[int, str], str] = field(default_factory=OrderedDict)
+
+
+async def complete(chat: Chat, request: Request) -> Response:
+    """Answer `POST /v1/chat/completions`; a client who leaves stops the question."""
+    body = await read_request(request)
+    conversation = read_conversation(body)
+    asked = await _start(chat, body, conversation)
+
+    def remember(answer: Answer) -> None:
+        place = asked.running.request.library, conversation.digest(content(asked, answer))
+        chat.answered[place] = asked.running.key
+        if len(chat.answered) > REMEMBERED:
+            chat.answered.popitem(last=False)
+
+    if body.stream:
+        from starlette.responses import StreamingResponse
+
+        wants_usage = body.stream_options is not None and body.stream_options.include_usage
+        stream = pieces(asked, reasoning=body.kinodex.reasoning, include_usage=wants_usage, on_answer=remember)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    answer = await _answer_or_leave(asked, request)
+    remember(answer)
+    return json_response(completion(asked, answer))
+
+
+async def _start(chat: Chat, body: ChatRequest, conversation: Conversation) -> Asked:
+    """Begin the question of a request; raises what is wrong with it."""
+    model, own = find_model(chat.models, body.model), body.kinodex
+    library = chat.libraries[model.library]
+    videos = _videos(library, (*own.videos, *conversation.videos))
+    text, named = take_videos(conversation.question, lambda name: _find(library, name) is not None)
+    _, by_system = take_videos(conversation.instructions, lambda name: _find(library, name) is not None)
+    rows = videos or _videos(library, named or by_system)
+    moments = await chat.pictures.moments(model.library, conversation.pictures, [row.video_id for row in rows])
+    after = _key(own.after) or chat.answered.get((model.library, conversation.digest()))
+    question = _question(text, own.options, moments, len(conversation.pictures))
+    video_ids = [row.video_id for row in rows] or list(dict.fromkeys(each.video_id for each in moments))
+    running = chat.questions.start(
+        AskRequest(
+            library=model.library,
+            question=question if after else replace(question, earlier=conversation.earlier),
+            agent=own.agent or model.agent or chat.questions.settings.agent.name,
+            videos=tuple(video_ids),
+            settings=own.settings,
+            budget=own.budget.budget(),
+            rules=AnswerRules(force_choice=own.force_choice, verify=own.verify),
+            after=after,
+        )
+    )
+    return Asked(running, body.model, library, moments, own.cite)
+
+
+def _question(text: str, options: Sequence[str] | None, moments: Sequence[Moment], pictures: int) -> Question:
+    """The question of a text: options as they were given, else as they stand in it."""
+    notes: list[str] = []
+    if options is None:
+        written = read_options(text)
+        question = make_question(written.text, written.options, notes.append)
+    else:
+        question = Question(text.strip(), tuple(options))
+    return replace(question, text=f"{question.text}\n{in_words(moments, pictures)}") if moments else question
+
+
+def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
+    """Videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
+    rows: dict[str, VideoRow] = {}
+    for name in names:
+        found = _find(library, name)
+        if found is None:
+            raise RequestRefused(
+                f"got the video {name[:100]!r}, which this library does not hold, or holds more than once; name an "
+                "indexed video by its id, its title or its path: nothing is fetched from an address or read from the "
+                "request",
+                "messages",
+                "video_not_found",
+            )
+        rows[found.video_id] = found
+    return list(rows.values())
+
+
+def _find(library: Library, name: str) -> VideoRow | None:
+    """The one video of a whole name, else None: a part of a title could be any word of a question."""
+    try:
+        return library.video(name, whole_name=True)
+    except UnknownVideo:
+        return None
+
+
+def _key(name: str | None) -> str | None:
+    """The key of a question from `q12` or the id of its completion."""
+    if name is None:
+        return None
+    key = name.removeprefix(PREFIX)
+    if not KEY.fullmatch(key):
+        raise RequestRefused(
+            f"got after={name[:40]!r}; give the id of an earlier completion, or its key", "kinodex.after"
+        )
+    return key
+
+
+async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
+    """Wait for the answer, or for the client to go, which stops the question."""
+    answer = asyncio.ensure_future(asked.running.finished())
+    left = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait([answer, left], return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            asked.running.stop(at_once=True)
+        return await answer
+    finally:
+        left.cancel()
+        if asked.running.state not in FINISHED:
+            asked.running.stop(at_once=True)
+
+
+async def _disconnected(request: Request) -> None:
+    message: Any = {}
+    while message.get("type") != "http.disconnect":
+        message = await request.receive()

@@ -1,0 +1,78 @@
+"""Errors in OpenAI's form: a message, a type, the parameter at fault and a code."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from agent.errors import ModelError, TraceError
+from index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
+from index.redact import redact
+from jobs.errors import UsageError
+from jobs.serve.questions import MoneySpent, QuestionFault, TooManyQuestions
+from jobs.viewer.api import NotGiven
+from jobs.viewer.server import json_response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+BAD_REQUEST, LIMIT, SERVER = "invalid_request_error", "rate_limit_error", "server_error"
+
+
+class RequestRefused(UsageError):
+    """A request in OpenAI's form that cannot be answered: the parameter at fault, a code, and the HTTP status."""
+
+    def __init__(self, message: str, param: str | None = None, code: str | None = None, status: int = 400) -> None:
+        super().__init__(message)
+        self.param, self.code, self.status = param, code, status
+
+
+def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Turn errors about a request into OpenAI's form; any other exception is a fault and stays one."""
+
+    async def respond(request: Request) -> Response:
+        try:
+            return await answer(request)
+        except (KinodexError, TraceError) as error:
+            return error_response(error)
+
+    return respond
+
+
+def error_response(error: Exception) -> Response:
+    """The response to an error of the tree; clients wait as long as `retry-after` says."""
+    status, body = error_body(error)
+    response = json_response(body, status=status)
+    if isinstance(error, TooManyQuestions | MoneySpent):
+        response.headers["retry-after"] = str(int(error.retry_s) + 1)
+    return response
+
+
+def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
+    """HTTP status and body of an error of the tree."""
+    status, kind, code = _class(error)
+    param = error.param if isinstance(error, RequestRefused) else None
+    return status, {"error": {"message": redact(str(error)), "type": kind, "param": param, "code": code}}
+
+
+def _class(error: Exception) -> tuple[int, str, str | None]:
+    """Status, type and code of an error."""
+    match error:
+        case RequestRefused():
+            return error.status, BAD_REQUEST, error.code
+        case TooManyQuestions():
+            return 429, LIMIT, "rate_limit_exceeded"
+        case MoneySpent():
+            return 429, "insufficient_quota", "insufficient_quota"
+        case ModelError():
+            return 502, SERVER, "model_unusable"
+        case QuestionFault():
+            return 500, SERVER, None
+        case NotGiven() | TraceError():
+            return 404, BAD_REQUEST, "not_found"
+        case UnknownVideo() | QueryError():
+            return 400, BAD_REQUEST, "video_not_found" if isinstance(error, UnknownVideo) else None
+        case LibraryError():
+            return 503, SERVER, "library_unusable"
+    return 400, BAD_REQUEST, None

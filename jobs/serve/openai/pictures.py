@@ -1,0 +1,151 @@
+"""Pictures of a request as searches: the moments of a library that they are most like.
+
+A picture comes in the request itself, as a data: URL. An address is never fetched: it could name anything that this
+machine reaches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.clock import zero_s
+from index.library import Library
+from index.rows import Hit, Scope
+from jobs.open_library import load_image_tower
+from jobs.serve.openai.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from index.embedding.embedders import ImageEmbedder
+
+PICTURES = 16
+"""Pictures of a request that are searched for; of more, such as the frames of a kit, as many are taken evenly."""
+MOST_PICTURES = 256
+PIXELS = 40_000_000
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+MOMENTS, VIDEOS, MIN_GAP_S = 5, 3, 10.0
+"""Moments that the question names, the videos that it is then about, and seconds between moments of one video."""
+DATA = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment of a video that a picture is like; `score` is the cosine, `shown_s` the time that a player shows."""
+
+    video_id: str
+    title: str
+    time_s: float
+    shown_s: float
+    score: float
+
+
+@dataclass(eq=False)
+class PictureSearch:
+    """Searches by picture in some libraries, opened when they are first searched, one search at a time."""
+
+    uris: Sequence[str]
+    space: str | None
+    _opened: dict[int, tuple[Library, ImageEmbedder]] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def moments(self, library: int, urls: Sequence[str], video_ids: Sequence[str]) -> list[Moment]:
+        """The moments of these videos (none: all) that pictures are most like, best first.
+
+        Raises RequestRefused for what is no picture, SpaceError where the library has no tower for pictures.
+        """
+        if not urls:
+            return []
+        chosen = spread(urls)
+        async with self._turn:
+            return await asyncio.to_thread(self._search, library, chosen, tuple(video_ids))
+
+    def _search(self, number: int, urls: Sequence[str], video_ids: tuple[str, ...]) -> list[Moment]:
+        pictures = [read_picture(url) for url in urls]
+        if number not in self._opened:
+            opened = Library.open(self.uris[number])
+            self._opened[number] = opened, load_image_tower(opened, self.space)
+        library, tower = self._opened[number]
+        scope = Scope(video_ids or None)
+        hits = [
+            hit
+            for picture in pictures
+            for hit in library.search.frames(
+                tower.embed(tower.prepare(picture)[None])[0], scope, MOMENTS, MIN_GAP_S, self.space
+            )
+        ]
+        return [_moment(library, hit) for hit in _best(hits)]
+
+
+def spread(urls: Sequence[str]) -> list[str]:
+    """At most `PICTURES` of them, evenly; raises RequestRefused for more than are taken at all."""
+    if len(urls) > MOST_PICTURES:
+        raise RequestRefused(f"got {len(urls)} pictures; at most {MOST_PICTURES} are taken", "messages")
+    if len(urls) <= PICTURES:
+        return list(urls)
+    return [urls[int(at)] for at in np.linspace(0, len(urls) - 1, PICTURES).round()]
+
+
+def read_picture(url: str) -> NDArray[np.uint8]:
+    """Decode a data: URL to RGB [height, width, 3]; raises RequestRefused for any other, and for what is no picture."""
+    from PIL import Image, UnidentifiedImageError
+
+    start = DATA.match(url)
+    if start is None:
+        raise RequestRefused(
+            f"got a picture at {url[:60]!r}; addresses are not fetched, so send the picture itself, as "
+            "data:image/jpeg;base64,...",
+            "messages",
+            "invalid_image_url",
+        )
+    try:
+        encoded = base64.b64decode(url[start.end() :], validate=True)
+        with Image.open(io.BytesIO(encoded), formats=FORMATS) as picture:
+            if picture.width * picture.height > PIXELS:
+                raise RequestRefused(
+                    f"got a picture of {picture.width} × {picture.height}; send a smaller one", "messages"
+                )
+            return np.asarray(picture.convert("RGB"))
+    except (binascii.Error, OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
+        raise RequestRefused(
+            f"got a picture that cannot be read ({error}); send PNG, JPEG, WebP or GIF", "messages", "invalid_image"
+        ) from error
+
+
+def in_words(moments: Sequence[Moment], pictures: int) -> str:
+    """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
+    named = "; ".join(f"{each.title!r} at {clock(each.shown_s)}" for each in moments)
+    what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"
+    return f"With the question came {what} most like these moments: {named}."
+
+
+def clock(time_s: float) -> str:
+    """A time as players show it: 0:31, 1:02:03."""
+    minutes, seconds = divmod(max(0, int(time_s)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def _best(hits: Sequence[Hit]) -> list[Hit]:
+    """The best moments, apart from each other, of the few videos that have them."""
+    kept: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        videos = {each.video_id for each in kept}
+        if hit.video_id not in videos and len(videos) == VIDEOS:
+            continue
+        if all(each.video_id != hit.video_id or abs(each.time_s - hit.time_s) >= MIN_GAP_S for each in kept):
+            kept.append(hit)
+    return kept[:MOMENTS]
+
+
+def _moment(library: Library, hit: Hit) -> Moment:
+    row = library.video(hit.video_id)
+    return Moment(hit.video_id, row.title, hit.time_s, hit.time_s - zero_s(row), hit.score)

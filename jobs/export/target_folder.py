@@ -43,6 +43,15 @@ class Target:
         fill(partial)
         _move(partial, self.work / name)
 
+    def write_bytes(self, name: str, content: bytes | str) -> None:
+        """Write one file of the work with this content, of a text in UTF-8 with its line ends as they are."""
+        data = content.encode() if isinstance(content, str) else content
+
+        def fill(path: Path) -> None:
+            path.write_bytes(data)
+
+        self.write(name, fill)
+
     def has(self, name: str) -> bool:
         """True if this file of the work was written, by an earlier run too."""
         return (self.work / name).exists() or (self.folder / name).exists()

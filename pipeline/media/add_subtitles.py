@@ -34,7 +34,7 @@ def add_subtitles(clip: Path, out: Path, cues: Sequence[Cue], language: str | No
 
     with removed_on_error(out), av.open(str(clip)) as source, av.open(str(out), "w") as target:
         copies = {each.index: target.add_stream_from_template(each, opaque=True) for each in source.streams}
-        track = target.add_stream(CODECS[out.suffix])
+        track: Any = target.add_stream(CODECS[out.suffix])
         track.time_base = TICK_S
         track.codec_context.subtitle_header = HEADER
         track.metadata["language"] = language or "und"
@@ -51,7 +51,7 @@ def _mux_in_order(
         stamp = packet.dts if packet.dts is not None else packet.pts  # Matroska's first packets have no other
         if stamp is None:
             continue
-        while text is not None and text.pts * TICK_S <= stamp * packet.time_base:
+        while text is not None and (text.pts or 0) * TICK_S <= stamp * packet.time_base:
             target.mux(text)
             text = next(texts, None)
         packet.stream = copies[packet.stream.index]

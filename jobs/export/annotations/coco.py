@@ -1,0 +1,149 @@
+"""`kinodex export coco`: detections as a COCO data set: the stored frames that they were found in, and one JSON file.
+
+The format is that of COCO's object detection (Lin et al. 2014, cocodataset.org/#format-data): boxes are x, y, width and
+height in pixels of the stored frame. Score, track and model are added to each annotation; readers leave them out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from index.library_reader import LibraryReader
+from index.redact import redact_uri
+from index.rows import DetectionRow, StoredFrame, VideoRow
+from jobs.errors import UsageError
+from jobs.export.moments.moment import Moment, by_video
+from jobs.export.target_folder import Target, target_folder
+from jobs.export.texts.names import distinct, file_stem, time_stem
+
+FILE, IMAGES = "annotations.json", "images"
+FRAMES_A_READ = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CocoReport:
+    """Counts of what was written."""
+
+    images: int
+    annotations: int
+    categories: int
+
+
+def export_coco(
+    library: LibraryReader,
+    moments: Sequence[Moment],
+    folder: Path,
+    label: str | None = None,
+    min_score: float = 0.0,
+) -> CocoReport:
+    """Write the detections within the moments, of one label or all, and their frames, into a new or empty folder.
+
+    Raises UsageError where there are none, and as `target_folder` does.
+    """
+    videos = {each.video.video_id: each.video for each in moments}
+    stems = dict(zip(videos, distinct(file_stem(video.title) for video in videos.values()), strict=True))
+    settings = {"label": label, "min_score": min_score, "of": [[m.video.video_id, m.start_s, m.end_s] for m in moments]}
+    groups = by_video(moments).items()
+    found = {video_id: _detections(library, group, label, min_score) for video_id, group in groups}
+    if not any(found.values()):
+        raise UsageError("there is no detection in these videos and times; `kinodex add detections` finds some")
+    content = _Content()
+    with target_folder(folder, settings, dict) as target:
+        for video_id, rows in found.items():
+            content.add_frames(library, target, videos[video_id], stems[video_id], rows)
+        text = json.dumps(content.document(), ensure_ascii=False)
+        target.write_bytes(FILE, text)
+        target.finish(IMAGES, FILE)
+    return CocoReport(len(content.images), len(content.annotations), len(content.categories))
+
+
+def _detections(
+    library: LibraryReader, moments: Sequence[Moment], label: str | None, min_score: float
+) -> dict[int, list[DetectionRow]]:
+    """Read the detections within moments of one video, by the numbers of their frames, each once."""
+    found: dict[int, dict[DetectionRow, None]] = {}
+    for each in moments:
+        for row in library.detections(each.video.video_id, each.start_s, each.end_s, label, min_score):
+            found.setdefault(row.frame_no, {})[row] = None
+    return {number: list(rows) for number, rows in sorted(found.items())}
+
+
+@dataclass(slots=True)
+class _Content:
+    """The lists of the JSON file as they grow."""
+
+    images: list[dict[str, Any]] = field(default_factory=list)
+    annotations: list[dict[str, Any]] = field(default_factory=list)
+    categories: dict[str, int] = field(default_factory=dict)
+
+    def add_frames(
+        self,
+        library: LibraryReader,
+        target: Target,
+        video: VideoRow,
+        stem: str,
+        rows: dict[int, list[DetectionRow]],
+    ) -> None:
+        """Add the frames of a video and what was detected in them."""
+        for frame in _frames(library, video, list(rows)):
+            name = f"{stem}_{time_stem(frame.time_s)}_{frame.frame_no}.jpg"
+            if not target.has(f"{IMAGES}/{name}"):
+                target.write_bytes(f"{IMAGES}/{name}", frame.jpeg)
+            self.images.append(_image(len(self.images) + 1, name, video, frame))
+            for row in rows[frame.frame_no]:
+                category = self.categories.setdefault(row.label, len(self.categories) + 1)
+                self.annotations.append(_annotation(len(self.annotations) + 1, len(self.images), category, row, frame))
+
+    def document(self) -> dict[str, Any]:
+        """The whole file."""
+        categories = [{"id": number, "name": name, "supercategory": ""} for name, number in self.categories.items()]
+        return {
+            "info": {"description": "detections exported by kinodex", "version": "1.0"},
+            "licenses": [],
+            "images": self.images,
+            "annotations": self.annotations,
+            "categories": categories,
+        }
+
+
+def _frames(library: LibraryReader, video: VideoRow, numbers: Sequence[int]) -> Iterator[StoredFrame]:
+    for first in range(0, len(numbers), FRAMES_A_READ):
+        yield from library.frames(video.video_id, numbers[first : first + FRAMES_A_READ])
+
+
+def _image(number: int, name: str, video: VideoRow, frame: StoredFrame) -> dict[str, Any]:
+    return {
+        "id": number,
+        "file_name": name,
+        "width": frame.width_px,
+        "height": frame.height_px,
+        "video_id": video.video_id,
+        "video": redact_uri(video.uri),
+        "frame_no": frame.frame_no,
+        "time_s": frame.time_s,
+    }
+
+
+def _annotation(number: int, image: int, category: int, row: DetectionRow, frame: StoredFrame) -> dict[str, Any]:
+    x0, y0, x1, y1 = row.box
+    box = [
+        round(x0 * frame.width_px, 2),
+        round(y0 * frame.height_px, 2),
+        round((x1 - x0) * frame.width_px, 2),
+        round((y1 - y0) * frame.height_px, 2),
+    ]
+    return {
+        "id": number,
+        "image_id": image,
+        "category_id": category,
+        "bbox": box,
+        "area": round(box[2] * box[3], 2),
+        "iscrowd": 0,
+        "score": row.score,
+        "track_id": row.track_id,
+        "model": row.model,
+    }

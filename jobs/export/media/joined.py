@@ -1,0 +1,78 @@
+"""The evidence of an answer as a film: its ranges cut exactly and joined, one file for each video."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from index.library_reader import LibraryReader
+from index.redact import redact
+from jobs.errors import UsageError
+from jobs.export.media.cut import Cut, cut_exactly
+from jobs.export.media.video_file import video_file
+from jobs.export.moments.moment import Moment, by_video, in_time_order
+from jobs.export.texts.text_file import check_free
+from pipeline.errors import PipelineError
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedClip:
+    """A film of the ranges of one video, or the `error` why there is none."""
+
+    path: Path
+    title: str
+    ranges: tuple[tuple[float, float], ...]
+    error: str = ""
+
+
+def joined_paths(out: Path, videos: int) -> list[Path]:
+    """Name the films: `out` of one video; of several evidence-1.mp4, evidence-2.mp4 and so on beside it."""
+    if videos == 1:
+        return [out]
+    return [out.with_name(f"{out.stem}-{number}{out.suffix}") for number in range(1, videos + 1)]
+
+
+def check_clip_path(out: Path) -> None:
+    """Raise UsageError for a name that is no .mp4, for a file that is there, and for a folder that is not."""
+    if out.suffix.lower() != ".mp4":
+        raise UsageError(f"got {out}; a clip is an .mp4: give such a name")
+    check_free(out, overwrite=False)
+    if not out.parent.is_dir():
+        raise UsageError(f"got {out}, whose folder is not there; make it first")
+
+
+def join_clips(library: LibraryReader, moments: Sequence[Moment], out: Path, pad_s: float = 0.0) -> list[JoinedClip]:
+    """Write the moments of each video, in time order and with the transcript as subtitles, as one file a video.
+
+    Moments that overlap are joined. A video that cannot be cut gives an entry with an error. Raises UsageError for a
+    file that is there.
+    """
+    groups = by_video(each.padded(pad_s) for each in moments)
+    paths = joined_paths(out, len(groups))
+    for path in paths:
+        check_clip_path(path)
+    return [_joined(library, group, path) for group, path in zip(groups.values(), paths, strict=True)]
+
+
+def _joined(library: LibraryReader, moments: Sequence[Moment], out: Path) -> JoinedClip:
+    video, ranges = moments[0].video, merged_ranges(moments)
+    try:
+        with video_file(library, video) as path, tempfile.TemporaryDirectory(dir=out.parent, prefix=".clip-") as work:
+            cut: Cut = cut_exactly(library, video, path, Path(work) / "clip", ranges, subtitles=True)
+            cut.path.replace(out)
+    except PipelineError as error:
+        return JoinedClip(out, video.title, ranges, redact(str(error)))
+    return JoinedClip(out, video.title, tuple((each.start_s, each.end_s) for each in cut.ranges))
+
+
+def merged_ranges(moments: Sequence[Moment]) -> tuple[tuple[float, float], ...]:
+    """List the ranges of moments of one video in time order, those that touch as one."""
+    ranges: list[tuple[float, float]] = []
+    for each in in_time_order(moments):
+        if ranges and each.start_s <= ranges[-1][1]:
+            ranges[-1] = ranges[-1][0], max(ranges[-1][1], each.end_s)
+        else:
+            ranges.append((each.start_s, each.end_s))
+    return tuple(ranges)

@@ -1,0 +1,62 @@
+"""A moment: a range of a video, with what is to be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from index.clock import player_s
+from index.rows import VideoRow
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The range `[start_s, end_s)` of a video, in its presentation times, as the library has them."""
+
+    video: VideoRow
+    start_s: float
+    end_s: float
+    label: str = ""
+    score: float | None = None
+    source: str = "range"
+    """The place it comes from: "range" (given), "evidence", "shot", "video", or the source of a hit or of rows."""
+    speaker: str | None = None
+
+    @property
+    def player_start_s(self) -> float:
+        """Beginning in the time that a player shows."""
+        return player_s(self.video, self.start_s)
+
+    @property
+    def player_end_s(self) -> float:
+        """End in the time that a player shows."""
+        return player_s(self.video, self.end_s)
+
+    def within(self, start_s: float | None, end_s: float | None) -> Moment | None:
+        """Cut to `[start_s, end_s)` (None: no bound) and to the video; None if nothing is left."""
+        video = self.video
+        first_s = max(self.start_s, video.start_s if start_s is None else start_s)
+        last_s = min(self.end_s, video.end_s if end_s is None else end_s)
+        if first_s > last_s or (first_s == last_s and self.start_s < self.end_s):
+            return None
+        return replace(self, start_s=first_s, end_s=last_s)
+
+    def padded(self, pad_s: float) -> Moment:
+        """Widened by so many seconds before and after, within the video."""
+        if not pad_s:
+            return self
+        start_s, end_s = max(self.start_s - pad_s, self.video.start_s), min(self.end_s + pad_s, self.video.end_s)
+        return replace(self, start_s=start_s, end_s=end_s)
+
+
+def by_video(moments: Iterable[Moment]) -> dict[str, list[Moment]]:
+    """Group moments by the ids of their videos, both in the order in which they come."""
+    groups: dict[str, list[Moment]] = {}
+    for moment in moments:
+        groups.setdefault(moment.video.video_id, []).append(moment)
+    return groups
+
+
+def in_time_order(moments: Iterable[Moment]) -> list[Moment]:
+    """Sort moments by their times."""
+    return sorted(moments, key=lambda each: (each.start_s, each.end_s))

@@ -1,0 +1,63 @@
+"""Moments as a table: CSV with a heading, or JSON lines. `kinodex export --ranges` reads both again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from index.redact import redact_uri
+from jobs.export.moments.moment import Moment
+
+COLUMNS = (
+    "video_id",
+    "title",
+    "uri",
+    "start_s",
+    "end_s",
+    "player_start_s",
+    "player_end_s",
+    "label",
+    "score",
+    "source",
+    "speaker",
+)
+
+
+def csv_text(moments: Iterable[Moment]) -> str:
+    """Write a row a moment, with a heading (RFC 4180, in UTF-8)."""
+    return table_text(COLUMNS, rows(moments))
+
+
+def jsonl_text(moments: Iterable[Moment]) -> str:
+    """Write an object a moment, a line each, with the keys of `COLUMNS`."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows(moments))
+
+
+def table_text(columns: Sequence[str], values: Iterable[dict[str, Any]]) -> str:
+    """Write rows of these columns as CSV; None is an empty field."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(values)
+    return text.getvalue()
+
+
+def rows(moments: Iterable[Moment]) -> Iterator[dict[str, Any]]:
+    """Yield a moment's values by the names of `COLUMNS`; times in seconds to the microsecond."""
+    for each in moments:
+        yield {
+            "video_id": each.video.video_id,
+            "title": each.video.title,
+            "uri": redact_uri(each.video.uri),
+            "start_s": round(each.start_s, 6),
+            "end_s": round(each.end_s, 6),
+            "player_start_s": round(each.player_start_s, 6),
+            "player_end_s": round(each.player_end_s, 6),
+            "label": each.label,
+            "score": each.score,
+            "source": each.source,
+            "speaker": each.speaker,
+        }

@@ -1,0 +1,77 @@
+"""SMPTE timecode (ST 12-1): times as hours, minutes, seconds and frames; drop-frame counting for 29.97 and 59.94."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from index.rows import VideoRow
+from jobs.errors import UsageError
+
+NTSC = (24, 30, 48, 60)
+"""Nominal rates whose true rate is often 1000/1001 of it."""
+DAY_S = 24 * 3600
+USUAL_FPS = 25.0
+MOST_FPS = 120
+SAME = 3e-4
+"""Frame rates that differ by less, as a part, are one: files give 29.97 in several ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRate:
+    """A frame rate, and how its frames are counted: drop-frame leaves numbers out so that clocks stay true."""
+
+    fps: float
+    drop_frame: bool = False
+
+    @property
+    def nominal(self) -> int:
+        """Frames that a second of timecode counts."""
+        return max(round(self.fps), 1)
+
+    def frame(self, time_s: float) -> int:
+        """Number of the frame at a time, from 0."""
+        return max(round(time_s * self.fps), 0)
+
+    def timecode(self, frame: int) -> str:
+        """Write a frame's number as hh:mm:ss:ff, or hh:mm:ss;ff with drop-frame; raises UsageError after a day."""
+        number = self._counted(frame) if self.drop_frame else frame
+        seconds, frames = divmod(number, self.nominal)
+        if seconds >= DAY_S:
+            raise UsageError(f"got a time of {frame / self.fps / 3600:.1f} hours; timecode ends at 24: use otio or csv")
+        sign = ";" if self.drop_frame else ":"
+        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{sign}{frames:02}"
+
+    def _counted(self, frame: int) -> int:
+        """Skip the first numbers of every minute but each tenth: 2 at 29.97, 4 at 59.94."""
+        dropped = self.nominal // 15
+        a_minute, ten_minutes = 60 * self.nominal - dropped, 600 * self.nominal - 9 * dropped
+        tens, rest = divmod(frame, ten_minutes)
+        minutes = max(rest - dropped, 0) // a_minute
+        return frame + 9 * dropped * tens + dropped * minutes
+
+
+def frame_rate(videos: Iterable[VideoRow], fps: float | None, drop_frame: bool | None) -> FrameRate:
+    """Choose the rate of an edit: the given one, else that of all its videos (25 where they tell none).
+
+    Drop-frame is usual for 29.97 and 59.94, and possible for those alone. Raises UsageError for videos of several rates
+    and for a rate that cannot be one.
+    """
+    claimed = _common_fps(videos) if fps is None else fps
+    if not (math.isfinite(claimed) and 1 <= claimed <= MOST_FPS):
+        raise UsageError(f"got {claimed:g} frames a second; give --fps from 1 to {MOST_FPS}")
+    ntsc = [each * 1000 / 1001 for each in NTSC if abs(claimed * 1001 / (each * 1000) - 1) < SAME]
+    rate = ntsc[0] if ntsc else claimed
+    can_drop = bool(ntsc) and round(rate) in (30, 60)
+    if drop_frame and not can_drop:
+        raise UsageError(f"got --drop-frame with {rate:g} frames a second; it is for 29.97 and 59.94")
+    return FrameRate(rate, can_drop if drop_frame is None else drop_frame)
+
+
+def _common_fps(videos: Iterable[VideoRow]) -> float:
+    rates = sorted({video.fps for video in videos if video.fps})
+    if rates and rates[-1] / rates[0] - 1 > SAME:
+        shown = ", ".join(f"{rate:g}" for rate in rates[:5])
+        raise UsageError(f"the videos have several frame rates ({shown}); give the one of the edit with --fps")
+    return rates[0] if rates else USUAL_FPS

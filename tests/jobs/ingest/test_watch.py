@@ -17,6 +17,7 @@ from pipeline.errors import SourceUnreachable
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import Source, Stamp
 from tests.support.servers import s3_server as s3_kit
+from tests.support.servers.ray_node import RayCluster, named
 
 QUIET_S = 30.0
 CONFIG = IngestConfig(space="builtin", workers=1, text_tower=False)
@@ -218,3 +219,25 @@ def test_objects_are_taken_as_they_arrive_under_a_prefix(bucket: str, small_film
     assert rounds.run(lambda: list_sources([f"s3://{bucket}/films"]), tmp_path / "library")
     assert rounds.states == [{"a.mp4": "indexed"}, {"a.mp4": "indexed"}]
     assert len(Library.open(str(tmp_path / "library")).video_ids()) == 2
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_watch_on_ray_starts_its_workers_for_each_round(
+    small_films: list[Path], ray_cluster: RayCluster, tmp_path: Path
+) -> None:
+    folder, library = tmp_path / "films", tmp_path / "library"
+    folder.mkdir()
+
+    def move_in(film: Path, name: str) -> None:
+        shutil.copy(film, tmp_path / "away")
+        os.utime(tmp_path / "away", (0, 0))
+        (tmp_path / "away").rename(folder / name)
+
+    config = CONFIG.model_copy(update={"ray": True, "ray_address": ray_cluster.address})
+    one, two = small_films[:2]
+    rounds = Rounds(lambda: move_in(one, "one.mp4"), nothing, lambda: move_in(two, "two.mp4"))
+    assert rounds.run(lambda: list_sources([str(folder)]), library, config)
+    assert rounds.states == [{"one.mp4": "indexed"}, {"two.mp4": "indexed"}]
+    assert named(ray_cluster.head, "ray::RayWorker") == [], "workers stay between rounds"
+    assert [run.report["settings"]["ray"] for run in Library.open(str(library)).ingest_log.runs()] == [True, True]

@@ -15,10 +15,12 @@ from jobs.serve.openai.routes import openai_routes
 from jobs.serve.play.routes import play_routes
 from jobs.serve.questions import Questions
 from jobs.viewer.api import ViewerApi
-from jobs.viewer.server import viewer_routes
+from jobs.viewer.server import json_response, viewer_routes
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp
 
 GRACE_S = 8
@@ -57,6 +59,7 @@ def make_app(site: Site) -> ASGIApp:
 def bare_app(site: Site) -> Starlette:
     """Make the application without its guard: tests go through its routes."""
     from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
 
     mcp = mount_mcp(site.questions, site.api.inputs.libraries, site.guard.host)
 
@@ -68,7 +71,16 @@ def bare_app(site: Site) -> Starlette:
             yield
 
     site.api.asking = site.questions
-    return Starlette(routes=[*mcp.routes, *site_routes(site)], lifespan=lifespan)
+    return Starlette(
+        routes=[*mcp.routes, *site_routes(site)], lifespan=lifespan, exception_handlers={HTTPException: _refused}
+    )
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    """A path or method that there is not, or a body that is too large, in the form of all other errors."""
+    response = json_response({"error": error.detail}, status=error.status_code)
+    response.headers.update(error.headers or {})
+    return response
 
 
 def serve(site: Site, listener: socket.socket) -> None:

@@ -329,12 +329,19 @@ def _source_error(uri: str, error: Exception) -> SourceError:
     if isinstance(error, IsADirectoryError):
         return SourceMissing(f"{uri}: is a folder, not a file; name a video in it")
     if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
-        return SourceForbidden(f"{uri}: reading is not permitted; check rights and credentials")
+        return SourceForbidden(f"{uri}: reading is not permitted; check rights and credentials{_kept_nowhere(uri)}")
     if isinstance(error, ImportError):
         return SourceUnreachable(f"{uri}: this protocol needs a package that is missing ({cause}); install it")
     if isinstance(error, ValueError):
         return SourceUnreachable(f"{uri}: not an address that fsspec understands ({cause}); check the protocol")
     return SourceUnreachable(f"{uri}: cannot be read ({cause}); check the address, or try again later")
+
+
+def _kept_nowhere(uri: str) -> str:
+    """Say where the right to read a web address can come from: what grants it in the address itself is not stored."""
+    if not uri.startswith(("http://", "https://")):
+        return ""
+    return "; those in an address are not kept: name the source again with them, or give them by FSSPEC_HTTP"
 
 
 def _is_timeout(error: BaseException | None) -> bool:

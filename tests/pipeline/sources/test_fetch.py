@@ -203,6 +203,12 @@ def test_a_web_address_that_refuses(address: str, name: str, error: type[Excepti
     assert "\n" not in str(caught.value)
 
 
+def test_a_refusal_says_where_credentials_come_from(address: str, tmp_path: Path) -> None:
+    """A later command knows the address without what granted access in it: `add speech`, `--retry-failed`."""
+    with pytest.raises(SourceForbidden, match="not kept: name the source again with them, or give them by FSSPEC_HTTP"):
+        identify(Source(f"{address}/401.mp4", "film"), tmp_path)
+
+
 def test_a_server_that_is_not_there() -> None:
     pytest.importorskip("aiohttp")
     with pytest.raises(SourceUnreachable), local_copy(Source("http://127.0.0.1:9/film.mp4", "film")):

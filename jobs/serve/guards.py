@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from jobs.errors import UsageError
 from jobs.server_socket import LOOPBACK
@@ -29,6 +29,7 @@ LARGER_BODIES = {"/search/picture": 10 * MIB + 1024, "/v1/chat/completions": 32 
 """Ends of paths that take pictures, and the bytes that they take."""
 SIMPLE_CONTENT = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 """Content that a page of any site can send without asking: no route here takes it."""
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?")
 CHANGES = ("POST", "PUT", "PATCH")
 TOO_LARGE = "the request is too large; at most {:.1f} MiB are taken here"
 
@@ -86,7 +87,7 @@ def guarded_app(app: ASGIApp, guard: Guard) -> ASGIApp:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await _limited(app, _body_bytes(request.url.path))(scope, receive, send)
+        await _limited(app, _body_bytes(request.scope["path"]))(scope, receive, send)
 
     return guarded
 
@@ -95,13 +96,17 @@ def _admission(request: Request, guard: Guard) -> Response | None:
     """The response to a request that may not come in, or that has come in by the address with the token."""
     from starlette.responses import RedirectResponse
 
+    host = HOST.fullmatch(request.headers.get("host", ""))
+    if host is None:
+        return _refuse(400, "the header Host is missing, or names no host")
     if guard.token is None:
-        name = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").lower()
-        if name not in LOOPBACK:
+        if host[1].strip("[]").lower() not in LOOPBACK:
             return _refuse(400, "this server answers to localhost alone; start it with a token for other names")
         return None
-    header = request.headers.get("authorization", "")
-    if _same(header, f"Bearer {guard.token}") or _same(request.cookies.get(guard.cookie, ""), guard.cookie_value):
+    scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+    if (scheme.lower() == "bearer" and _same(shown, guard.token)) or _same(
+        request.cookies.get(guard.cookie, ""), guard.cookie_value
+    ):
         return None
     if (
         request.url.path == "/"
@@ -109,7 +114,7 @@ def _admission(request: Request, guard: Guard) -> Response | None:
         and _same(request.query_params.get("token", ""), guard.token)
     ):
         entered = RedirectResponse("/", 303)
-        secure = request.url.scheme == "https"
+        secure = request.scope["scheme"] == "https"
         entered.set_cookie(guard.cookie, guard.cookie_value, httponly=True, samesite="strict", secure=secure)
         return entered
     refusal = _refuse(
@@ -122,15 +127,15 @@ def _admission(request: Request, guard: Guard) -> Response | None:
 def _refusal(request: Request) -> Response | None:
     """The response to a request that comes from another site's page, or brings more than is taken."""
     headers = request.headers
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    origin, host = headers.get("origin"), headers.get("host", "").lower()
+    if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
         return _refuse(403, "a page of another site cannot use this server")
     if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
         return _refuse(403, "a page of another site cannot use this server")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method in CHANGES and kind in SIMPLE_CONTENT:
         return _refuse(415, f"got content of type {kind or 'none'!r}; send application/json")
-    length, most = headers.get("content-length", "0"), _body_bytes(request.url.path)
+    length, most = headers.get("content-length", "0"), _body_bytes(request.scope["path"])
     if not length.isdecimal() or int(length) > most:
         return _refuse(413, TOO_LARGE.format(most / MIB))
     return None
@@ -138,35 +143,22 @@ def _refusal(request: Request) -> Response | None:
 
 def _limited(app: ASGIApp, most: int) -> ASGIApp:
     """Refuse a body that grows beyond `most` bytes though its header did not say so."""
+    from starlette.exceptions import HTTPException
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        taken, began = 0, False
+        taken = 0
 
         async def counted() -> Message:
             nonlocal taken
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > most:
-                raise _TooLarge
+                raise HTTPException(413, TOO_LARGE.format(most / MIB))
             return message
 
-        async def watched(message: Message) -> None:
-            nonlocal began
-            began = True
-            await send(message)
-
-        try:
-            await app(scope, counted, watched)
-        except _TooLarge:
-            if began:
-                raise
-            await _refuse(413, TOO_LARGE.format(most / MIB))(scope, receive, send)
+        await app(scope, counted, send)
 
     return limited
-
-
-class _TooLarge(Exception):
-    """A body has more bytes than the route takes."""
 
 
 def _with_safe_headers(send: Send) -> Send:

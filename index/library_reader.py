@@ -87,6 +87,10 @@ class LibraryReader:
         """List the ids of all complete videos: of a million in a second, which `videos` takes twenty for."""
         return set(self.tables.rows("videos", equal("state", "complete"), ["video_id"])["video_id"].to_pylist())
 
+    def count_videos(self) -> int:
+        """Count the complete videos, without reading them."""
+        return self.tables.count("videos", equal("state", "complete"))
+
     def has_video(self, video_id: str) -> bool:
         """True if the library holds this video, complete."""
         return video_id in self.visible.videos([video_id])

@@ -77,12 +77,14 @@ class _Line(NamedTuple):
     speaker: str | None = None
 
 
-class _Caption(NamedTuple):
+class MadeCaption(NamedTuple):
+    """A made-up caption, as `Additions.add_captions` takes it."""
+
     segment_no: int
     start_s: float
     end_s: float
     text: str
-    vector: Vectors
+    vector: Vectors | None
     confidence: float | None = None
 
 
@@ -196,10 +198,10 @@ def _lines(number: int, size: Size) -> Iterator[_Line]:
         yield _Line(at * size.frames / size.lines, (at + 1) * size.frames / size.lines, text)
 
 
-def _captions(number: int, size: Size, vectors: Vectors) -> Iterator[_Caption]:
+def _captions(number: int, size: Size, vectors: Vectors) -> Iterator[MadeCaption]:
     for at, text in enumerate(_texts(2 * number + 1, size.lines)):
         start_s, end_s = at * size.frames / size.lines, (at + 1) * size.frames / size.lines
-        yield _Caption(at, start_s, end_s, text, vectors[int(start_s)])
+        yield MadeCaption(at, start_s, end_s, text, vectors[int(start_s)])
 
 
 def _texts(seed: int, count: int) -> list[str]:

@@ -71,7 +71,11 @@ class ViewerApi:
     @property
     def home(self) -> dict[str, Any]:
         """List of all inputs with the keys to ask for them, and what a server of questions offers, if it is one."""
-        return self._places | {"serve": None if self.asking is None else self.asking.about()}
+        libraries = [
+            {"key": number, "uri": redact_uri(library.uri), "videos": library.count_videos()}
+            for number, library in enumerate(self.inputs.libraries)
+        ]
+        return self._places | {"libraries": libraries, "serve": None if self.asking is None else self.asking.about()}
 
     @cached_property
     def _places(self) -> dict[str, Any]:
@@ -81,10 +85,6 @@ class ViewerApi:
             "runs": [
                 {"key": number, "title": run.plan.title, "folder": run.folder.name, "answers": len(run.records)}
                 for number, run in enumerate(inputs.runs)
-            ],
-            "libraries": [
-                {"key": number, "uri": redact_uri(library.uri), "videos": len(library.video_ids())}
-                for number, library in enumerate(inputs.libraries)
             ],
             "missing": inputs.missing,
         }
@@ -208,7 +208,17 @@ class ViewerApi:
             "videos": [video["title"] for video in view.videos],
             "status": answer.get("status"),
             "text": answer.get("text"),
+            "poster": self._poster(view),
         }
+
+    def _poster(self, view: TraceView) -> dict[str, Any] | None:
+        """Library and video whose poster stands for a trace: the first video of it that a library holds."""
+        for video in view.videos:
+            for number, library in enumerate(self.inputs.libraries):
+                if row := library.visible.videos([video["video_id"]]).get(video["video_id"]):
+                    shape = {"frames": row.frames, "width_px": row.width_px, "height_px": row.height_px}
+                    return {"library": number, "video_id": row.video_id} | shape
+        return None
 
     def _name(self, key: str) -> str:
         if QUESTION_KEY.fullmatch(key):

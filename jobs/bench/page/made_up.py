@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from index.library import Library
 from index.rows import SegmentRow, TranscriptRow
 from index.store.indexes import refresh
-from jobs.bench.synthetic_library import MODEL, MadeFrame, Size, frame_vectors, made_fingerprint, made_row, video_id
+from jobs.bench.synthetic_library import (
+    MODEL,
+    MadeCaption,
+    MadeFrame,
+    Size,
+    frame_vectors,
+    made_fingerprint,
+    made_row,
+    video_id,
+)
 
 FRAMES, DIM, LINES = 12, 64, 4
 SEGMENTS = 3
@@ -48,7 +57,7 @@ def title_of(number: int) -> str:
 def draw_scene(number: int) -> bytes:
     """Draw a picture of a sky, a ground and some blocks as JPEG, another for each number."""
     random = np.random.default_rng([3, number])
-    top, bottom = random.integers(60, 255, 3), random.integers(20, 160, 3)
+    top, bottom = random.integers(150, 255, 3), random.integers(10, 110, 3)
     slope = np.linspace(0, 1, HEIGHT_PX)[:, None, None]
     picture = np.broadcast_to(top * (1 - slope) + bottom * slope, (HEIGHT_PX, WIDTH_PX, 3)).astype(np.uint8).copy()
     for _ in range(7):
@@ -80,7 +89,13 @@ def _write(library: Library, numbers: Sequence[int], size: Size, scenes: Sequenc
         replace(row, ingested_at=row.ingested_at + timedelta(seconds=n)) for n, row in zip(numbers, named, strict=True)
     ]
     library.writer.complete(dated)
-    library.additions.complete("detections", MODEL, {ids[n]: 0 for n in numbers}, {})
+    captions = {ids[n]: _captions(n) for n in numbers}
+    library.additions.add_captions(captions, MODEL)
+    library.additions.complete("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})
+
+
+def _captions(number: int) -> list[MadeCaption]:
+    return [MadeCaption(at, 20.0 * at, 20.0 * at + 20, f"{title_of(number)}, part {at}", None) for at in range(2)]
 
 
 def _frames(number: int, size: Size, scenes: Sequence[bytes], black: bytes) -> list[MadeFrame]:

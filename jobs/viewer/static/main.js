@@ -2,7 +2,8 @@
 // and #/library/0/video/ID/SECONDS; #/trace/KEY,KEY/ROUND,ROUND is of a round.
 
 import { el } from "viewer/shared/dom.js";
-import { home } from "viewer/home.js";
+import { watchServer } from "viewer/shared/gone.js";
+import { home } from "viewer/home/home.js";
 import { library } from "viewer/library/library.js";
 import { run } from "viewer/run/run.js";
 import { alone, load } from "viewer/shared/source.js";
@@ -34,7 +35,7 @@ async function draw() {
     const views = {
       trace: () => traces(key.split(","), what),
       run: () => run(key),
-      library: () => (what === "video" ? video(key, inner) : library(key, inner)),
+      library: () => (what === "video" ? video(key, inner) : library(key, what, inner, there)),
     };
     const view = await (views[kind] ?? (() => only(there) ?? home(there)))();
     if (mine !== draws) return;
@@ -62,15 +63,17 @@ async function draw() {
 }
 
 /** The one thing there is to see, if it is one; null otherwise. */
-function only({ traces: all, runs, libraries }) {
+function only(there) {
+  const { traces: all, runs, libraries } = there;
   const questions = new Set(all.map((each) => JSON.stringify([each.question, each.videos])));
   if (questions.size === 1 && !runs.length) return traces(all.map((each) => each.key));
   if (!all.length && runs.length === 1) return run("0");
-  return !all.length && !runs.length && libraries.length === 1 ? library("0") : null;
+  return !all.length && !runs.length && libraries.length === 1 ? library("0", "", undefined, there) : null;
 }
 
 function top(there, view) {
   const links = [
+    ...(there.serve ? [["#/ask/0", "Ask"]] : []),
     ...there.runs.map((each) => [`#/run/${each.key}`, each.folder]),
     ...there.libraries.map((each) => [`#/library/${each.key}`, each.uri.replace(/\/$/, "").split("/").pop()]),
   ];
@@ -87,4 +90,5 @@ function top(there, view) {
   );
 }
 
+watchServer(page, draw);
 draw();

@@ -9,9 +9,8 @@ from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.library_view import ROWS
 from jobs.viewer.search.request import SearchRequest
-from tests.support.libraries.viewer_library import SEEN, hits_of, library_of_titles
+from tests.support.libraries.viewer_library import SEEN, hits_of
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 
@@ -44,13 +43,3 @@ def test_what_is_said_is_found_where_the_model_of_the_space_is_gone(tmp_path) ->
         assert api.search(0, SearchRequest("boat", kind))["groups"] == []
     with pytest.raises(Exception, match="gone"):
         api.search(0, SearchRequest("boat", "frames"))
-
-
-def test_videos_come_in_pages_by_words(tmp_path):
-    many = library_of_titles(tmp_path / "many", 2 * ROWS + 5)
-    api = ViewerApi(classify_inputs([many.uri]))
-    first, last = (api.videos(0, "", start) for start in (0, 2 * ROWS))
-    assert first["count"] == last["count"] == 2 * ROWS + 5
-    assert [len(page["rows"]) for page in (first, last)] == [ROWS, 5]
-    assert first["rows"][0].title == "film 0000" and last["rows"][-1].title == f"film {2 * ROWS + 4:04}"
-    assert [row.title for row in api.videos(0, "FILM 0007", 0)["rows"]] == ["film 0007"]

@@ -23,8 +23,17 @@ export function amount(value) {
   return Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 }
 
+/** 0.00123 -> "$0.0012", 12.3 -> "$12.30". */
+export const money = (dollars) => `$${dollars >= 1 || !dollars ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
+
 export const letter = (option) => String.fromCharCode(65 + option);
 
 export const plural = (count, one, many = `${one}s`) => `${amount(count)} ${count === 1 ? one : many}`;
 
 export const spoken = (name) => name.replaceAll("_", " ");
+
+/** The length of a film for a label: whole seconds, "0:05" and "1:02:03"; at least one. */
+export const roundClock = (seconds) => shortClock(Math.max(1, seconds));
+
+/** The last part of the place of a library. */
+export const nameOf = (uri) => uri.replace(/\/+$/, "").split("/").pop() || uri;

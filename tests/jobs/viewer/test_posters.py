@@ -1,0 +1,155 @@
+"""The poster of a video: of the scene that it shows most, and neither its first frame, black, blank nor a title."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import io
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from index.library import Library
+from index.rows import FrameVectors, VideoRow
+from jobs.bench.page.made_up import draw_scene
+from jobs.bench.synthetic_library import made_fingerprint
+from jobs.viewer.api import NotGiven
+from jobs.viewer.posters import SIDE_PX, NoPoster, Posters, candidates, groups, is_telling, telling_frame, variety
+from pipeline.sampling.sample import FrameRow
+from tests.support.libraries.viewer_library import served
+
+DIM = 8
+BLACK = np.zeros((90, 160, 3), np.uint8)
+
+
+def jpeg(picture) -> bytes:
+    held = io.BytesIO()
+    Image.fromarray(picture).save(held, "JPEG", quality=90)
+    return held.getvalue()
+
+
+def title_card() -> bytes:
+    card = Image.new("RGB", (512, 288), "black")
+    ImageDraw.Draw(card).text((200, 130), "A FILM BY NOBODY", fill="white")
+    held = io.BytesIO()
+    card.save(held, "JPEG")
+    return held.getvalue()
+
+
+def write(library: Library, video_id: str, pictures: list[bytes], scenes: list[int], title: str = "film") -> VideoRow:
+    """One video with these pictures, a second each; frames of one scene have almost the same vector."""
+    random = np.random.default_rng(0)
+    vectors = np.eye(DIM)[scenes] + 0.05 * random.standard_normal((len(scenes), DIM))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    frames = [
+        FrameRow(at, float(at), 512, 288, jpeg, vector.astype("float16"))
+        for at, (jpeg, vector) in enumerate(zip(pictures, vectors, strict=True))
+    ]
+    library.writer.add_frames({video_id: frames})
+    length_s, now, count = float(len(frames) or 9), datetime.now(UTC), len(frames)
+    counts = (count, 0, 0, 0, 1.0)
+    row = VideoRow(
+        video_id, "film.mp4", title, 0.0, length_s, 25.0, 512, 288, "none", *counts, library.space_name, "complete", now
+    )
+    assert library.writer.complete([row]) == ()
+    return row
+
+
+def id_of(number: int) -> str:
+    return hashlib.sha256(str(number).encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory) -> Library:
+    """Films by number: 0 opens with black and a title; 1 is all black but for a card; 2 has only text; 3 a cut JPEG."""
+    library = Library.create(str(tmp_path_factory.mktemp("films") / "library"), {}, made_fingerprint(DIM))
+    scene, other = draw_scene(1), draw_scene(2)
+    black, title = jpeg(BLACK), title_card()
+    write(
+        library, id_of(0), [black] * 6 + [title] * 4 + [scene] * 3 + [other] * 2, [0] * 6 + [1] * 4 + [2] * 3 + [3] * 2
+    )
+    write(library, id_of(1), [black, black, black, title], [0, 0, 0, 1])
+    write(library, id_of(2), [], [])
+    write(library, id_of(3), [scene[:300], scene[:300], other], [0, 0, 1])
+    write(library, id_of(4), [scene[:300]], [0])
+    return library
+
+
+@pytest.mark.parametrize(("film", "frames"), [(0, {10, 11, 12}), (1, {3}), (3, {2})])
+def test_black_titles_and_what_cannot_be_read_are_left_where_there_is_a_scene(films, film, frames) -> None:
+    assert telling_frame(films, films.video(id_of(film))).frame_no in frames
+
+
+@pytest.mark.parametrize(("film", "reason"), [(2, "only text"), (4, "no picture can be read")])
+def test_a_film_without_a_picture_has_no_poster(films, film, reason) -> None:
+    with pytest.raises(NoPoster, match=reason):
+        telling_frame(films, films.video(id_of(film)))
+
+
+def test_the_first_frame_is_no_candidate_unless_it_is_the_only_one() -> None:
+    vectors = np.tile(np.eye(DIM)[0], (9, 1)).astype("float16")
+    assert 0 not in candidates(FrameVectors(np.arange(9), np.arange(9.0), vectors))
+    assert candidates(FrameVectors(np.arange(1), np.arange(1.0), vectors[:1])) == [0]
+
+
+def test_the_largest_group_comes_first_and_its_middle_before_its_edge() -> None:
+    random = np.random.default_rng(1)
+    scenes = np.repeat(np.eye(DIM)[:3], (4, 9, 2), axis=0) + 0.1 * random.standard_normal((15, DIM))
+    scenes = (scenes / np.linalg.norm(scenes, axis=1, keepdims=True)).astype(np.float32)
+    found = groups(scenes)
+    assert sorted(np.concatenate(found).tolist()) == list(range(15))
+    assert set(found[0].tolist()) <= set(range(4, 13))
+    assert [len(group) for group in found] == sorted((len(group) for group in found), reverse=True)
+    for group in found:
+        near = scenes[group] @ scenes[group].sum(axis=0)
+        assert near[0] == near.max() and near[-1] == near.min()
+
+
+def test_shades_tell_scenes_from_blanks_and_cards() -> None:
+    def grey(content: bytes):
+        return np.asarray(Image.open(io.BytesIO(content)).convert("L"))
+
+    assert all(is_telling(grey(draw_scene(number))) for number in range(12))
+    blank = np.full((90, 160, 3), 128, np.uint8)
+    assert not any(is_telling(grey(content)) for content in (jpeg(BLACK), jpeg(blank), jpeg(255 - BLACK), title_card()))
+    assert variety(grey(jpeg(BLACK))) < variety(grey(title_card())) < variety(grey(draw_scene(1)))
+
+
+def test_few_are_kept_and_none_is_chosen_twice(films) -> None:
+    posters = Posters([films.uri], kept_bytes=1)
+    first = posters.poster(0, id_of(0))
+    assert posters.poster(0, id_of(0)) is first
+    posters.poster(0, id_of(1))
+    assert posters.poster(0, id_of(0)) is not first and posters.poster(0, id_of(0)).jpeg == first.jpeg
+    assert max(Image.open(io.BytesIO(first.jpeg)).size) == SIDE_PX
+    with pytest.raises(NotGiven, match="library 1"):
+        posters.poster(1, id_of(0))
+
+
+def test_the_server_sends_it_once_and_then_says_that_it_is_the_same(films) -> None:
+    def get(path: str, headers: dict[str, str] | None = None):
+        connection = http.client.HTTPConnection(urlsplit(address).netloc)
+        connection.request("GET", path, headers=headers or {})
+        reply = connection.getresponse()
+        body = reply.read()
+        connection.close()
+        return reply.status, reply.headers, body
+
+    with served(films.uri) as address:
+        path = f"/posters/0/{id_of(0)}"
+        status, headers, body = get(path)
+        assert (status, headers["content-type"]) == (200, "image/jpeg")
+        assert Image.open(io.BytesIO(body)).size[0] == SIDE_PX
+        assert headers["cache-control"].startswith("private") and headers["x-content-type-options"] == "nosniff"
+        status, _, body = get(path, {"if-none-match": headers["etag"]})
+        assert (status, body) == (304, b"")
+        for gone in (
+            f"/posters/0/{id_of(2)}",
+            "/posters/0/nobody",
+            f"/posters/1/{id_of(0)}",
+            "/posters/0/..%2f..%2fetc",
+        ):
+            assert get(gone)[0] == 404

@@ -14,6 +14,7 @@ from jobs.serve.mcp_mount import mount_mcp
 from jobs.serve.openai.routes import openai_routes
 from jobs.serve.play.routes import play_routes
 from jobs.serve.questions import Questions
+from jobs.serve.take_away import take_away_routes
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.server import json_response, viewer_routes
 
@@ -42,6 +43,7 @@ def site_routes(site: Site) -> list[Any]:
         *asking_routes(site.questions),
         *openai_routes(site.questions, site.api.inputs.libraries),
         *play_routes(site.api.inputs.libraries),
+        *take_away_routes(site.api.inputs.libraries),
         *viewer_routes(site.api),
     ]
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jobs.export.media.clips import ClipRow
+    from jobs.export.media.joined import JoinedClip
 
 
 @with_moments
@@ -23,6 +24,9 @@ def clips(
     moments: MomentOptions,
     exact: Annotated[
         bool, typer.Option("--exact", help="Cut to the frame, by encoding again; else at key frames, without loss.")
+    ] = False,
+    join: Annotated[
+        bool, typer.Option("--join", help="One file a video, its ranges one after another, cut to the frame.")
     ] = False,
     subtitles: Annotated[bool, typer.Option(help="Add what is said as a text track.")] = True,
     json: JsonOption = False,
@@ -35,9 +39,13 @@ def clips(
     from jobs.console.output import error_console, print_every
     from jobs.export.media.clips import export_clips
     from jobs.export.media.cut import CutWay
+    from jobs.export.media.joined import export_joined
 
     opened = Library.open(library)
     chosen = moments.choose(opened, None)
+    if join:
+        _show_joined(export_joined(opened, chosen, folder), str(folder), as_json=json)
+        return
     line = print_every(error_console())
 
     def on_clip(done: int, total: int) -> None:
@@ -50,17 +58,34 @@ def clips(
 def _show_clips(rows: Sequence[ClipRow], folder: str, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from jobs.console.escape import visible, visible_lines
-    from jobs.console.output import counted, print_json
-    from jobs.errors import SOME_FAILED
+    from jobs.console.output import print_json
 
-    failed = [row for row in rows if row.error]
     if as_json:
         print_json([asdict(row) for row in rows])
-    else:
-        print(f"{counted(len(rows) - len(failed), 'clip')} in {visible(folder)}")
-        for error, count in Counter(row.error for row in failed).items():
-            typer.echo(f"{counted(count, 'moment')} not cut: {visible_lines(error)}", err=True)
+    _finish([row.error for row in rows], folder, quiet=as_json)
+
+
+def _show_joined(clips: Sequence[JoinedClip], folder: str, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from jobs.console.output import print_json
+
+    if as_json:
+        print_json([asdict(each) for each in clips])
+    _finish([each.error for each in clips], folder, quiet=as_json)
+
+
+def _finish(errors: Sequence[str], folder: str, quiet: bool) -> None:
+    """Say how many clips there are and why others are not; exits with 3 if some are not."""
+    from jobs.console.escape import visible, visible_lines
+    from jobs.console.output import counted
+    from jobs.errors import SOME_FAILED
+
+    failed = [error for error in errors if error]
+    if not quiet:
+        print(f"{counted(len(errors) - len(failed), 'clip')} in {visible(folder)}")
+    for error, count in Counter(failed).items():
+        typer.echo(f"{counted(count, 'clip')} not cut: {visible_lines(error)}", err=True)
     if failed:
         raise typer.Exit(SOME_FAILED)
 

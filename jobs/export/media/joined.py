@@ -1,10 +1,10 @@
-"""The evidence of an answer as a film: its ranges cut exactly and joined, one file for each video."""
+"""Moments of a video as one film: their ranges cut exactly and joined, one file for each video."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from index.library_reader import LibraryReader
@@ -13,8 +13,13 @@ from jobs.errors import UsageError
 from jobs.export.media.cut import Cut, cut_exactly
 from jobs.export.media.video_file import video_file
 from jobs.export.moments.moment import Moment, by_video, in_time_order
+from jobs.export.target_folder import target_folder
+from jobs.export.texts.names import distinct, file_stem
+from jobs.export.texts.tables import table_text
 from jobs.export.texts.text_file import check_free
 from pipeline.errors import PipelineError
+
+MANIFEST = "clips.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,22 @@ def join_clips(library: LibraryReader, moments: Sequence[Moment], out: Path, pad
     for path in paths:
         check_clip_path(path)
     return [_joined(library, group, path) for group, path in zip(groups.values(), paths, strict=True)]
+
+
+def export_joined(library: LibraryReader, moments: Sequence[Moment], folder: Path) -> list[JoinedClip]:
+    """Write the films of `join_clips` and a table, `clips.csv`, into a folder that is new or empty.
+
+    Raises UsageError as `target_folder` does.
+    """
+    groups = list(by_video(moments).values())
+    names = [f"{stem}.mp4" for stem in distinct(file_stem(group[0].video.title) for group in groups)]
+    ranges = [[each.video.video_id, each.start_s, each.end_s] for each in moments]
+    with target_folder(folder, {"joined": ranges}, dict) as target:
+        made = [_joined(library, each, target.work / name) for each, name in zip(groups, names, strict=True)]
+        rows = [asdict(each) | {"path": "" if each.error else each.path.name} for each in made]
+        target.write_bytes(MANIFEST, table_text([*JoinedClip.__slots__], rows))
+        target.finish(*(each.path.name for each in made if not each.error), MANIFEST)
+    return [replace(each, path=folder / each.path.name) for each in made]
 
 
 def _joined(library: LibraryReader, moments: Sequence[Moment], out: Path) -> JoinedClip:

@@ -79,12 +79,13 @@ class Library(LibraryReader):
         Raises SettingsMismatch or SpaceMismatch if there is one with other settings or another space.
         """
         library = cls.open(uri) if cls.exists(uri) else cls.create(uri, settings, fingerprint)
-        library.check_settings(_plain(settings))
+        library.check_settings(settings)
         library.check_space(fingerprint)
         return library
 
-    def check_settings(self, settings: Mapping[str, Any]) -> None:
-        """Raise SettingsMismatch unless the library was made with these settings."""
+    def check_settings(self, settings: Any) -> None:
+        """Raise SettingsMismatch unless the library was made with these settings: a mapping or a dataclass."""
+        settings = _plain(settings)
         changed = [key for key in sorted({*settings, *self.settings}) if settings.get(key) != self.settings.get(key)]
         if changed:
             got = ", ".join(f"{key}={settings.get(key)}" for key in changed)

@@ -71,9 +71,17 @@ def carry_or_note(library: Library, space: Fingerprint, kinds: Sequence[TowerKin
 
     Raises StorageError or StorageFull, which the other work would meet too.
     """
+    return [line for kind in _missing(library, space, kinds) for line in _carried_or_note(library, space, kind)]
+
+
+def lacks_towers(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> bool:
+    """True if `carry_or_note` would export one of these towers."""
+    return bool(_missing(library, space, kinds))
+
+
+def _missing(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> list[TowerKind]:
     held = _readable_towers(library.uri, space)
-    missing = [kind for kind in kinds if not _is_settled(held, kind)]
-    return [line for kind in missing for line in _carried_or_note(library, space, kind)]
+    return [kind for kind in kinds if not _is_settled(held, kind)]
 
 
 def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> list[str]:

@@ -8,7 +8,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,12 +21,12 @@ from index.maintenance.sweep import sweep
 from index.rows import RunRow
 from index.store.indexes import refresh
 from index.store.leases import Lease
-from jobs.carry_towers import carry_or_note, offer_carried, print_notes
+from jobs.carry_towers import carry_or_note, lacks_towers, offer_carried, print_notes
 from jobs.errors import UsageError
 from jobs.ingest.config import IngestConfig, library_settings
 from jobs.ingest.coordinator import Coordinator, RunLimits
 from jobs.ingest.index_refresh import refreshing_indexes
-from jobs.ingest.known_sources import complete_ids, new_sources
+from jobs.ingest.known_sources import IdSet, NewSources, complete_ids, new_sources
 from jobs.ingest.messages import Assignment, Executor
 from jobs.ingest.outcomes import IngestReport, Watch, summary, utilisation
 from jobs.ingest.work_queue import WorkQueue
@@ -66,35 +66,92 @@ def run_ingest(
     or UsageError before anything is read. What was complete before stays complete.
     """
     settings = config.settings()
-    with _metrics_endpoint(config) as served, _load_models(config) as models:
-        watches = [each for each in (served, models.watch, watch) if each is not None]
-        library = Library.open_or_create(uri, library_settings(settings), models.fingerprint)
+    with _metrics_endpoint(config) as served, ExitStack() as stack:
+        models: _Models | None = None
+        library = _known_library(config, settings, uri)
+        if library is None:
+            models = stack.enter_context(_load_models(config))
+            library = Library.open_or_create(uri, library_settings(settings), models.fingerprint)
         with library.lease(LEASE, "kinodex ingest") as lease:
             library.writer.note_rows()  # before the sweep, so that it misses none
+            library.ingest_log.note_sources()
             sweep(library)
             _close_broken_runs(library)
-            print_notes(models.carry_towers(library.uri))
-            report = _under_lease(config, settings, sources, library, lease, models, watches)
+            task = _list_task(config, settings, sources, library)
+            # A run that finds nothing new needs no model, which takes seconds to load, nor a cluster.
+            if models is None and (task.new.sources or lacks_towers(library, library.fingerprint, config.towers)):
+                models = stack.enter_context(_load_models(config))
+                library.check_space(models.fingerprint)
+            if models is not None:
+                print_notes(models.carry_towers(library.uri))
+            watches = [each for each in (served, models.watch if models else None, watch) if each is not None]
+            report = _under_lease(config, task, library, lease, models, watches)
             refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
     return report
 
 
-def _under_lease(
-    config: IngestConfig,
-    settings: IngestSettings,
-    sources: Sequence[Source],
-    library: Library,
-    lease: Lease,
-    models: _Models,
-    watches: Sequence[Watch],
-) -> IngestReport:
-    began, started_at = time.monotonic(), datetime.now(UTC)
+def _known_library(config: IngestConfig, settings: IngestSettings, uri: str) -> Library | None:
+    """Open the library at `uri` if there is one and its space has the name of the run's; raises SettingsMismatch."""
+    library = Library.open(uri) if Library.exists(uri) else None
+    if library is None or library.fingerprint.name != absolute_name(config.space):
+        return None
+    library.check_settings(library_settings(settings))
+    return library
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Sources that are new to a library, the videos that are complete in it, and the seconds that it took to look."""
+
+    settings: IngestSettings
+    new: NewSources
+    complete: IdSet
+    seconds: float
+
+
+def _list_task(config: IngestConfig, settings: IngestSettings, sources: Sequence[Source], library: Library) -> _Task:
+    began = time.monotonic()
     complete = complete_ids(library)
     if config.source_timeout_s != SILENCE_S:  # a million sources are not copied for nothing
         sources = [replace(source, timeout_s=config.source_timeout_s) for source in sources]
     new = new_sources(library, sources, complete, config.check_content, config.retry_failed)
-    assignment = Assignment(
+    return _Task(settings, new, complete, time.monotonic() - began)
+
+
+def _under_lease(
+    config: IngestConfig,
+    task: _Task,
+    library: Library,
+    lease: Lease,
+    models: _Models | None,
+    watches: Sequence[Watch],
+) -> IngestReport:
+    began, started_at = time.monotonic() - task.seconds, datetime.now(UTC)
+    report = IngestReport(
+        run_id=secrets.token_hex(8),
+        started_at=started_at,
+        seconds=0.0,
+        outcomes=(),
+        left_out=task.new.left_out,
+        settings=config.model_dump(mode="json") | {"space_digest": library.fingerprint.digest},
+        versions=_versions(),
+    )
+    library.ingest_log.add_run(_run_row(report, RUNNING))
+    if models is not None and task.new.sources:
+        assignment = _assignment(config, library, lease, models)
+        with refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
+            work = WorkQueue(task.new.sources, task.new.sizes, config.bundle)
+            limits = RunLimits(task.settings, 0 if config.fail_fast else config.max_failures)
+            coordinator = Coordinator(library, lease, executor, work, task.complete, limits, watches)
+            coordinator.run()
+            report = _with_numbers(report, coordinator, executor, time.monotonic() - began)
+            report = replace(report, arithmetic=models.arithmetic())
+    return replace(report, seconds=time.monotonic() - began)
+
+
+def _assignment(config: IngestConfig, library: Library, lease: Lease, models: _Models) -> Assignment:
+    return Assignment(
         library_uri=library.uri,
         lease=(LEASE, lease.token),
         sampling=config.sampling(models.fingerprint.preprocess, models.on_gpu),
@@ -102,25 +159,6 @@ def _under_lease(
         frames_a_commit=config.frames_a_commit,
         allow_playlists=config.allow_playlists,
     )
-    report = IngestReport(
-        run_id=secrets.token_hex(8),
-        started_at=started_at,
-        seconds=0.0,
-        outcomes=(),
-        left_out=new.left_out,
-        settings=config.model_dump(mode="json") | {"space_digest": models.fingerprint.digest},
-        versions=_versions(),
-    )
-    library.ingest_log.add_run(_run_row(report, RUNNING))
-    if new.sources:
-        with refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
-            work = WorkQueue(new.sources, new.sizes, config.bundle)
-            limits = RunLimits(settings, 0 if config.fail_fast else config.max_failures)
-            coordinator = Coordinator(library, lease, executor, work, complete, limits, watches)
-            coordinator.run()
-            report = _with_numbers(report, coordinator, executor, time.monotonic() - began)
-            report = replace(report, arithmetic=models.arithmetic())
-    return replace(report, seconds=time.monotonic() - began)
 
 
 def _with_numbers(report: IngestReport, coordinator: Coordinator, executor: Executor, wall_s: float) -> IngestReport:

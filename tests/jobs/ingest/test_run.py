@@ -8,13 +8,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from index.errors import LibraryBusy, SettingsMismatch
+from index.errors import LibraryBusy, SettingsMismatch, SpaceError
 from index.library import Library
 from index.maintenance.sweep import audit
 from jobs.ingest.config import IngestConfig
@@ -26,6 +27,7 @@ from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import Source
 from tests.support.libraries.corpus import assert_same, counts, ingest
+from tests.support.models.stage_models import tiny_film
 from tests.support.playlists import ffconcat, m3u8, make_films
 from tests.support.servers.folder_server import serve_folder
 from tests.support.servers.ray_node import ingest as begin
@@ -43,6 +45,26 @@ def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Pa
     named = {Path(uri).name: row.video_id for uri, row in library.ingest_log.sources().items()}
     assert named["again-000.mp4"] == named["film-000.mp4"] != ""
     assert named["poison-000.mp4"] == ""
+
+
+def test_a_run_without_anything_new_loads_no_model(tiny_model: Callable[[str], Path], tmp_path: Path) -> None:
+    model, films, place = tmp_path / "model", tmp_path / "films", str(tmp_path / "library")
+    shutil.copytree(tiny_model("space"), model)
+    films.mkdir()
+    tiny_film(films / "boat.mp4", 3, 0)
+    settings: dict[str, Any] = {"space": f"local-dir:{model}", "workers": 1, "text_tower": False}
+    assert counts(ingest(films, Path(place), **settings)) == (1, 0, 0)
+    shutil.rmtree(model)
+    report = ingest(films, Path(place), **settings)
+    assert (counts(report), report.left_out) == ((0, 0, 0), 1)
+    last = Library.open(place).ingest_log.runs()[-1]
+    assert last.state == "done"
+    with pytest.raises(SettingsMismatch, match="got fps=2.0"):
+        ingest(films, Path(place), **settings, fps=2.0)
+    tiny_film(films / "kite.mp4", 3, 1)
+    with pytest.raises(SpaceError, match="model"):
+        ingest(films, Path(place), **settings)
+    assert len(Library.open(place).videos()) == 1
 
 
 @pytest.mark.slow

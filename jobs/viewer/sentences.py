@@ -141,7 +141,7 @@ def _opening(segment: Record, known: _Known) -> str:
     """Say which part was opened, and why, if the decision before named it."""
     title = known.titles.get(segment["video_id"])
     is_whole = known.whole.get(segment["video_id"]) == (segment["start_s"], segment["end_s"])
-    name = ("the whole video" if is_whole else span(segment)) + (_of(title) if title else "")
+    name = ("all" if title and is_whole else "the whole video" if is_whole else span(segment)) + _of(title)
     number = segment["number"]
     if known.decided is None or known.decided["segment"] != number:
         return f"opened {name}"
@@ -149,8 +149,8 @@ def _opening(segment: Record, known: _Known) -> str:
     return f"opened {name} because {'it looked most promising' if best else 'its model chose it'}"
 
 
-def _of(title: str) -> str:
-    return f" of “{title}”"
+def _of(title: str | None) -> str:
+    return f" of “{title}”" if title else ""
 
 
 def _scores(scored: Record, children: set[int], answers: bool) -> list[str]:

@@ -1,6 +1,8 @@
 // The view for an address. Addresses are #/, #/trace/KEY,KEY, #/run/0, #/library/0, #/library/0/search/FIELDS
-// and #/library/0/video/ID/SECONDS; #/trace/KEY,KEY/ROUND,ROUND is of a round.
+// and #/library/0/video/ID/SECONDS; #/trace/KEY,KEY/ROUND,ROUND is of a round. #/ask/0 and #/ask/0/KEY need a server
+// that answers questions.
 
+import { ask } from "viewer/ask/ask.js";
 import { el } from "viewer/shared/dom.js";
 import { watchServer } from "viewer/shared/gone.js";
 import { home } from "viewer/home/home.js";
@@ -33,6 +35,7 @@ async function draw() {
     const [kind, key, what, inner] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
     there = await load("home");
     const views = {
+      ask: () => ask(key, what, inner, there),
       trace: () => traces(key.split(","), what),
       run: () => run(key),
       library: () => (what === "video" ? video(key, inner) : library(key, what, inner, there)),

@@ -101,7 +101,7 @@ def test_of_several_videos_the_title_is_said():
     opened = {"event": "Expanded", "round": 1, "parent": whole, "children": [], "frames": []}
     assert written(ranked, opened, header=header) == [
         "At first it put 2 videos into order.",
-        "Round 1: it opened the whole video of “big buck”.",
+        "Round 1: it opened all of “big buck”.",
     ]
 
 

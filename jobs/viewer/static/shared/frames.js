@@ -37,7 +37,7 @@ function image(frame, library) {
 }
 
 /** A dialog with one of some frames; the arrow keys go to its neighbours. */
-function enlarge(frames, first, library, titles) {
+export function enlarge(frames, first, library, titles) {
   let at = first;
   const shown = el("div", { class: "large" });
   const caption = el("p", { class: "quiet" });

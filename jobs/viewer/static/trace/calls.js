@@ -1,13 +1,14 @@
 // The calls of a round: prompt, frames and reply of each, drawn when it is opened.
 
 import { el } from "viewer/shared/dom.js";
+import { term } from "viewer/shared/terms.js";
 import { strip } from "viewer/shared/frames.js";
 import { amount, plural } from "viewer/shared/words.js";
 
 export function calls(list, library, titles) {
   if (!list.length) return null;
   return [
-    el("h3", {}, "Calls ", el("span", { class: "quiet" }, list.length)),
+    el("h3", {}, term("call", "Calls"), " ", el("span", { class: "quiet" }, list.length)),
     el(
       "div",
       { class: "calls" },

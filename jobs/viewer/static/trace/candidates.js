@@ -2,9 +2,10 @@
 
 import { el } from "viewer/shared/dom.js";
 import { isOpen, present } from "viewer/trace/state.js";
+import { term } from "viewer/shared/terms.js";
 import { table } from "viewer/shared/table.js";
 import { opensNext } from "viewer/trace/tree.js";
-import { plural, span } from "viewer/shared/words.js";
+import { amount, plural, span } from "viewer/shared/words.js";
 
 const AT_FIRST = 12;
 
@@ -19,17 +20,18 @@ export function candidates({ trace }, state, scores, act) {
   const entropy = step.scored?.entropy ?? null;
   const fused = trace.steps.some((each) => each.scored && each.scored.entropy !== null);
   const several = trace.videos.length > 1;
-  const names = ["Segment", "Reward", ...(fused ? ["Query", "Fused"] : ["Score"])];
+  const columns = fused ? [term("query score", "Query"), term("fused", "Fused")] : [term("score", "Score")];
+  const names = [term("segment", "Segment"), term("reward", "Reward"), ...columns];
   const shown = state.allCandidates ? rows : rows.slice(0, AT_FIRST);
   const body = el(
     "tbody",
     {},
     shown.map((row) => line(row, { trace, step, state, act, fused, several })),
   );
-  const weight = entropy === null ? null : `query scores weigh ${entropy.toFixed(2)}, the entropy of the rewards`;
+  const weight = entropy === null ? null : [`query scores weigh ${entropy.toFixed(2)}, the `, term("entropy"), " of the rewards"];
   const all = () => act.allCandidates(rows[AT_FIRST].node.number);
   return [
-    el("div", { class: "row" }, el("h2", {}, plural(open.length, "candidate")), el("span", { class: "quiet" }, weight)),
+    el("div", { class: "row" }, el("h2", {}, `${amount(open.length)} `, term("candidate", open.length === 1 ? "candidate" : "candidates")), el("span", { class: "quiet" }, weight)),
     table("Candidates", names, body, { frame: "", className: "candidates" }),
     shown.length < rows.length
       ? el(

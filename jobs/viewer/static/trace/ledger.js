@@ -1,23 +1,26 @@
 // The ledger: the cost of each round, adding up to the cost of the answer.
 
 import { el } from "viewer/shared/dom.js";
+import { term } from "viewer/shared/terms.js";
 import { table } from "viewer/shared/table.js";
 import { amount } from "viewer/shared/words.js";
 
 const COLUMNS = {
-  calls: "Calls",
-  cached_calls: "Cached",
-  invalid_replies: "Invalid",
-  frames: "New frames",
-  frame_shows: "Frame shows",
-  input_tokens: "Tokens in",
-  output_tokens: "Tokens out",
-  cached_tokens: "Tokens cached",
-  cost: "Cost",
-  model_seconds: "Model seconds",
+  calls: ["Calls", "call"],
+  cached_calls: ["Cached", "cached"],
+  invalid_replies: ["Invalid", "invalid"],
+  frames: ["New frames", "frame"],
+  frame_shows: ["Frame shows", "shows"],
+  input_tokens: ["Tokens in", "token"],
+  output_tokens: ["Tokens out", "token"],
+  cached_tokens: ["Tokens cached", "cached tokens"],
+  cost: ["Cost", "cost"],
+  model_seconds: ["Model seconds", "model seconds"],
 };
 
 const format = (column, value) => (column === "model_seconds" ? value.toFixed(3) : amount(value));
+
+const headed = (shown, name) => term(name, shown);
 
 export function ledger({ steps, elsewhere, answer }, at) {
   const total = answer?.ledger ?? steps.at(-1).so_far;
@@ -41,8 +44,8 @@ export function ledger({ steps, elsewhere, answer }, at) {
     answer ? row("the answer’s ledger", total, "sum") : null,
   );
   return [
-    el("h2", {}, "Ledger"),
-    table("Ledger", ["Round", ...columns.map((column) => COLUMNS[column])], body, { frame: "" }),
+    el("h2", {}, term("ledger", "Ledger")),
+    table("Ledger", [term("round", "Round"), ...columns.map((column) => headed(...COLUMNS[column]))], body, { frame: "" }),
     answer
       ? el(
           "p",

@@ -2,6 +2,7 @@
 
 import { calls } from "viewer/trace/calls.js";
 import { el } from "viewer/shared/dom.js";
+import { term } from "viewer/shared/terms.js";
 import { strip } from "viewer/shared/frames.js";
 import { clock, plural, span, spoken } from "viewer/shared/words.js";
 
@@ -11,6 +12,7 @@ export function round(data, step, titles) {
   const { library, trace } = data;
   return [
     el("h2", {}, step.round === 0 ? "Before round 1" : `Round ${step.round}`),
+    el("p", {}, step.sentence.replace(/^Round \d+: it/, "It")),
     story(trace, step),
     frames(step, library, titles),
     memory(step, library, titles),
@@ -29,7 +31,7 @@ export function round(data, step, titles) {
     .filter(Boolean);
 }
 
-/** The round in a sentence or two. */
+/** The numbers of the segments, and the next one. */
 function story(trace, step) {
   const named = (number) => {
     const node = trace.nodes.find((each) => each.number === number);
@@ -47,7 +49,7 @@ function story(trace, step) {
           : `Ends: ${spoken(decided.action)}.`,
     );
   if (decided?.forced) sentences.push(" No further round was allowed.");
-  return sentences.length ? el("p", {}, sentences) : null;
+  return sentences.length ? el("p", { class: "quiet" }, sentences) : null;
 }
 
 function frames(step, library, titles) {
@@ -62,8 +64,9 @@ function frames(step, library, titles) {
     el(
       "h3",
       {},
-      `${expanded.length ? "New frames" : "Frames shown"} `,
-      el("span", { class: "quiet" }, anchored.size ? `${list.length}, ★ anchors` : list.length),
+      term("frame", expanded.length ? "New frames" : "Frames shown"),
+      " ",
+      el("span", { class: "quiet" }, list.length, anchored.size ? [", ★ ", term("anchor", "anchors")] : null),
     ),
     strip(list, library, titles, mark),
   ];
@@ -74,11 +77,11 @@ function memory(step, library, titles) {
   const key = (frame) => `${frame.video_id}/${frame.frame_no}`;
   const fresh = new Set(step.added.map(key));
   return [
-    el("h3", {}, "Memory ", el("span", { class: "quiet" }, `${step.memory.length} frames`)),
+    el("h3", {}, term("memory", "Memory"), " ", el("span", { class: "quiet" }, `${step.memory.length} frames`)),
     strip(step.memory, library, titles, (frame) => (fresh.has(key(frame)) ? { class: "fresh", words: "new" } : {})),
     step.evicted.length
       ? [
-          el("h3", {}, "Evicted ", el("span", { class: "quiet" }, step.evicted.length)),
+          el("h3", {}, term("evicted", "Evicted"), " ", el("span", { class: "quiet" }, step.evicted.length)),
           strip(step.evicted, library, titles, () => ({ class: "evicted", words: "evicted" })),
         ]
       : null,

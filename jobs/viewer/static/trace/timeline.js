@@ -2,9 +2,10 @@
 
 import { Canvas } from "viewer/shared/canvas.js";
 import { el, svg } from "viewer/shared/dom.js";
+import { term } from "viewer/shared/terms.js";
 import { legend } from "viewer/trace/legend.js";
 import { selected, tree } from "viewer/trace/tree.js";
-import { clock, plural, span } from "viewer/shared/words.js";
+import { amount, clock, span } from "viewer/shared/words.js";
 
 const CURVE = 64;
 
@@ -163,7 +164,7 @@ function queries(trace, state, act) {
   return el(
     "p",
     { class: "queries" },
-    el("span", { class: "quiet" }, `${plural(found.length, "query", "queries")}: `),
+    el("span", { class: "quiet" }, `${amount(found.length)} `, term("query", found.length === 1 ? "query" : "queries"), ": "),
     found.map(({ query, at }) =>
       el(
         "button",

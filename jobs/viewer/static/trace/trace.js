@@ -3,12 +3,14 @@
 import { answer } from "viewer/trace/answer.js";
 import { candidates } from "viewer/trace/candidates.js";
 import { el, tell } from "viewer/shared/dom.js";
+import { path } from "viewer/trace/path.js";
 import { ledger } from "viewer/trace/ledger.js";
 import { round } from "viewer/trace/round.js";
 import { load } from "viewer/shared/source.js";
 import { scoresAt } from "viewer/trace/state.js";
 import { timeline } from "viewer/trace/timeline.js";
 import { focusOf } from "viewer/trace/tree.js";
+import { term } from "viewer/shared/terms.js";
 import { amount, spoken } from "viewer/shared/words.js";
 
 const LEAST_WINDOW_S = 2;
@@ -119,7 +121,12 @@ export function trace(data, moved) {
   const element = el(
     "article",
     { class: "trace" },
-    answer(data, titles),
+    el(
+      "div",
+      { class: "halves" },
+      answer(data, titles),
+      path(data.trace, (at) => (go(at), moved(), bar.scrollIntoView({ block: "start" }))),
+    ),
     data.library === null &&
       steps.some((step) => step.shown.length) &&
       el(
@@ -154,7 +161,7 @@ export function trace(data, moved) {
 }
 
 /** The video that a round is about. */
-function followed({ trace: { nodes, answer: final, videos } }, step) {
+export function followed({ trace: { nodes, answer: final, videos } }, step) {
   const opened = step?.opened.at(-1);
   const node = opened && nodes.find((each) => each.number === opened.parent);
   const shown = step?.shown[0] ?? step?.acted.flatMap((each) => each.notes ?? [])[0];
@@ -203,9 +210,9 @@ function settings({ name, trace: { parameters, budget, models, space, index_fram
     ...Object.entries(models).map(([role, model]) => [`model, ${role}`, model]),
     ["space", space],
     ["frames in the index", amount(frames)],
-    ...limits.map(([limit, value]) => [`budget, ${limit}`, amount(value)]),
+    ...limits.map(([limit, value]) => [[term("budget"), `, ${limit}`], amount(value)]),
     ...Object.entries(parameters).map(([parameter, value]) => [spoken(parameter), String(value)]),
-    ["trace", name],
+    [term("trace"), name],
   ];
   return el(
     "details",

@@ -66,7 +66,7 @@ function named(column, data) {
 }
 
 /** The options with who chose them, and the true one where that is known. */
-function options(question, data) {
+export function options(question, data) {
   const right = data[0].truth?.option ?? null;
   return el(
     "ol",

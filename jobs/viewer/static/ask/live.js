@@ -1,0 +1,128 @@
+// One question: its search while it goes on, then its answer and a field for the next question.
+
+import { follow, seldom } from "viewer/ask/events.js";
+import { followUp } from "viewer/ask/follow_up.js";
+import { liveTree } from "viewer/ask/live_tree.js";
+import { roundLog } from "viewer/ask/round_log.js";
+import { stateLine } from "viewer/ask/state_line.js";
+import { el, tell } from "viewer/shared/dom.js";
+import { load, send } from "viewer/shared/source.js";
+import { answer } from "viewer/trace/answer.js";
+import { options } from "viewer/trace/traces.js";
+
+const PAUSE_MS = 350;
+const LONG = 160;
+
+export async function live(key, question) {
+  const { rows } = await load(`questions?library=${key}`);
+  const row = rows.find((each) => each.key === question) ?? null;
+  const isRunning = ["running", "stopping"].includes(row?.state); // then its events say when there is a trace
+  const first = isRunning ? null : await traceOf(question);
+  if (!row && !first) throw new Error(`There is no question ${question} here. It may have been asked of another library.`);
+  const text = first?.trace.question.text ?? row.question;
+  const tree = liveTree();
+  const log = roundLog();
+  const line = stateLine(stop);
+  const places = { options: el("div"), answer: el("div", { class: "answer-place" }), after: el("div") };
+
+  function draw(data) {
+    places.options.replaceChildren(options(data.trace.question, [data]));
+    tree.show(data);
+    log.show(data.trace);
+    if (data.trace.answer) finish(data);
+  }
+
+  /** Shows the answer; what was drawn live stays below it. */
+  function finish(data) {
+    if (places.answer.childElementCount) return;
+    const titles = Object.fromEntries(data.trace.videos.map((video) => [video.video_id, video.title]));
+    line.end();
+    places.answer.replaceChildren(answer(data, titles));
+    places.after.replaceChildren(
+      followUp(key, question, data.trace.agent),
+      el("p", {}, el("a", { href: `#/trace/${question}` }, "Every round, frame, call and reply of this question")),
+    );
+    if (data.trace.steps.some((step) => step.queries.length) && data.library !== null)
+      load(`traces/${question}/curves`).then(tree.curves, (error) => tell(`No curves: ${error.message}`));
+  }
+
+  function fail(error) {
+    line.end();
+    places.answer.replaceChildren(
+      el(
+        "div",
+        { class: "banner", role: "alert" },
+        el("p", {}, `There is no answer: ${error}`),
+        el("a", { href: `#/ask/${key}/${question}/again` }, "Change the question, or ask it again"),
+      ),
+    );
+  }
+
+  const refresh = seldom(async () => {
+    const data = await traceOf(question);
+    if (data) draw(data);
+  }, PAUSE_MS);
+
+  async function stop() {
+    try {
+      await send(`questions/${question}/stop`, {});
+    } catch (error) {
+      tell(error.message);
+    }
+  }
+
+  /** The end, from the list of questions, where the events cannot say it. */
+  async function lookAgain() {
+    try {
+      const known = (await load(`questions?library=${key}`)).rows.find((each) => each.key === question);
+      if (known?.state === "failed") fail(known.error);
+      else await refresh();
+    } catch (error) {
+      fail(`the server does not answer (${error.message}). Start it again, then reload this page.`);
+    }
+  }
+
+  function begin() {
+    if (first) draw(first);
+    if (first?.trace.answer) return;
+    if (row?.state === "failed") return fail(row.error);
+    line.begin(row?.asked_at);
+    follow(question, {
+      progress: (facts) => (line.show(facts), refresh()),
+      state: ({ state, error }) => {
+        if (state === "stopping") line.stopping();
+        if (state === "failed") fail(error);
+        if (state === "done") refresh();
+      },
+      waiting: line.waiting,
+      gone: lookAgain,
+    });
+  }
+
+  const before = row?.after ? rows.find((each) => each.key === row.after) : null;
+  const element = el(
+    "div",
+    { class: "live" },
+    el(
+      "p",
+      { class: "quiet kicker" },
+      el("a", { href: `#/ask/${key}` }, "Ask"),
+      row?.after ? [" · after ", el("a", { href: `#/ask/${key}/${row.after}` }, `“${before?.question ?? row.after}”`)] : null,
+    ),
+    el("h1", { class: text.length > LONG ? "long" : null }, text),
+    places.options,
+    el("div", { class: "halves" }, el("div", { class: "stack" }, line.element, places.answer, places.after), log.element),
+    tree.element,
+  );
+  return { title: text, element, here: "#/ask/0", ready: begin };
+}
+
+/** The trace so far; null before it begins. */
+async function traceOf(question) {
+  try {
+    return await load(`traces/${question}`);
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}

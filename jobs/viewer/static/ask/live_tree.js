@@ -1,0 +1,54 @@
+// The time line of a question while it is answered: its tree grows, the focus and the place on the page stay.
+
+import { el } from "viewer/shared/dom.js";
+import { scoresAt } from "viewer/trace/state.js";
+import { timeline } from "viewer/trace/timeline.js";
+import { followed } from "viewer/trace/trace.js";
+import { focusOf } from "viewer/trace/tree.js";
+
+const LEAST_WINDOW_S = 2;
+const PADDING_PX = 34;
+
+/** The time line as `element`, and `show(data)` for each new state of the trace. */
+export function liveTree() {
+  const element = el("section", { class: "card pad time", "aria-label": "Time line", hidden: true });
+  const state = { at: 0, video: null, selected: null, query: null, window: null, curves: [], waiting: false };
+  let data = null;
+  let chosen = null;
+
+  function draw(focus = element.contains(document.activeElement) ? document.activeElement.dataset.focus : null) {
+    if (!data?.trace.videos.length || element.querySelector(".tip:popover-open")) return;
+    const { steps, nodes } = data.trace;
+    state.at = Math.max(0, steps.length - 1);
+    state.video = chosen ?? followed(data, steps[state.at]);
+    element.hidden = false;
+    element.style.setProperty("min-height", `${element.offsetHeight}px`); // nothing below jumps while it is drawn
+    const zoom = (number) => {
+      const node = nodes.find((each) => each.number === number);
+      const margin = node ? Math.max((node.end_s - node.start_s) * 0.1, LEAST_WINDOW_S / 2) : 0;
+      state.window = node ? [node.start_s - margin, node.end_s + margin] : null;
+      draw();
+    };
+    element.replaceChildren(
+      timeline(data, state, scoresAt(steps), {
+        width: element.clientWidth - PADDING_PX,
+        select: (number) => ((state.selected = state.selected === number ? null : number), draw()),
+        mark: (number) => ((state.selected = number), draw(focusOf(number))),
+        zoom,
+        show: (video) => ((chosen = video), (state.window = null), draw()),
+        ask: (query) => ((state.query = state.query === query ? null : query), draw()),
+      }),
+    );
+    element.style.removeProperty("min-height");
+    if (focus && !element.contains(document.activeElement))
+      element.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
+  }
+
+  let width = 0;
+  new ResizeObserver(() => {
+    if (!element.isConnected || element.clientWidth === width) return;
+    width = element.clientWidth;
+    draw();
+  }).observe(element);
+  return { element, show: (newer) => ((data = newer), draw()), curves: (found) => ((state.curves = found), draw()) };
+}

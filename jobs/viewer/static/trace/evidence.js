@@ -1,0 +1,56 @@
+// The evidence of an answer as pictures: a click plays the moment, the second button copies its position.
+
+import { breakable, copier, el } from "viewer/shared/dom.js";
+import { enlarge } from "viewer/shared/frames.js";
+import { openPlayer } from "viewer/play/player.js";
+import { alone, picture } from "viewer/shared/source.js";
+import { term } from "viewer/shared/terms.js";
+import { clock, plural, span } from "viewer/shared/words.js";
+
+const AT_FIRST = 6;
+
+/** The evidence of a trace's answer; null without any. */
+export function evidence({ library, evidence: frames = [], trace: { answer } }, titles) {
+  const ranges = answer?.evidence ?? [];
+  if (!ranges.length) return null;
+  const cards = ranges.map((range, at) => card(library, range, frames[at] ?? null, titles));
+  const rest = cards.slice(AT_FIRST);
+  const list = el("ul", { class: "evidence" }, cards.slice(0, AT_FIRST));
+  const more = el(
+    "button",
+    { type: "button", class: "plain", onclick: () => (list.append(...rest), more.remove()) },
+    `${plural(rest.length, "part")} more`,
+  );
+  return [
+    el("h2", {}, term("evidence", "Evidence"), " ", el("span", { class: "quiet" }, plural(ranges.length, "part"))),
+    list,
+    rest.length ? more : null,
+  ];
+}
+
+function card(library, range, frame, titles) {
+  const title = titles[range.video_id] ?? range.video_id;
+  const name = `${title} ${span(range)}`;
+  const source = frame && picture(library, range.video_id, frame.frame_no);
+  const shown = source ? el("img", { src: source, alt: "" }) : el("span", { class: "blank" }, "no picture");
+  const place = `#/library/${library}/video/${encodeURIComponent(range.video_id)}/${range.start_s}`;
+  const play = () => openPlayer(library, range.video_id, title, range);
+  const look = () => enlarge([frame], 0, library, titles);
+  return el(
+    "li",
+    {},
+    library === null || (alone && !source)
+      ? el("div", { class: "moment" }, shown)
+      : el(
+          "button",
+          { type: "button", class: "moment", "aria-label": `${alone ? "Look at" : "Play"} ${name}`, onclick: alone ? look : play },
+          shown,
+          alone ? null : el("span", { class: "play-sign", "aria-hidden": "true" }, "▶"),
+        ),
+    el("b", {}, span(range)),
+    library === null || alone
+      ? el("span", { class: "quiet" }, breakable(title))
+      : el("a", { href: place, title: "The page of this video" }, breakable(title)),
+    copier(`${title} ${clock(range.start_s)}`, "Copy"),
+  );
+}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobs.serve.access_log import logged_app
 from jobs.serve.asking_routes import asking_routes
+from jobs.serve.day_money import spent_today
 from jobs.serve.guards import Guard, guarded_app
 from jobs.serve.mcp_mount import mount_mcp
+from jobs.serve.metrics import KIND, metrics_text
 from jobs.serve.openai.routes import openai_routes
 from jobs.serve.play.routes import play_routes
 from jobs.serve.questions import Questions
@@ -40,12 +44,25 @@ class Site:
 def site_routes(site: Site) -> list[Any]:
     """All routes, the first that fits wins. Every part of the server adds its own here, imported where it is used."""
     return [
+        _metrics_route(site.questions),
         *asking_routes(site.questions),
         *openai_routes(site.questions, site.api.inputs.libraries),
         *play_routes(site.api.inputs.libraries),
         *take_away_routes(site.api.inputs.libraries),
         *viewer_routes(site.api),
     ]
+
+
+def _metrics_route(questions: Questions) -> Any:
+    from starlette.responses import PlainTextResponse
+    from starlette.routing import Route
+
+    def metrics(request: Request) -> Response:
+        money = spent_today(questions.settings.traces)
+        text = metrics_text(questions.tally, len(questions.running), money)
+        return PlainTextResponse(text, headers={"content-type": KIND})
+
+    return Route("/metrics", metrics)
 
 
 def lifespans(site: Site) -> list[AbstractAsyncContextManager[Any]]:
@@ -55,7 +72,7 @@ def lifespans(site: Site) -> list[AbstractAsyncContextManager[Any]]:
 
 def make_app(site: Site) -> ASGIApp:
     """Make the ASGI application of a site behind its guard."""
-    return guarded_app(bare_app(site), site.guard)
+    return logged_app(guarded_app(bare_app(site), site.guard), site.questions.tally.count_request)
 
 
 def bare_app(site: Site) -> Starlette:
@@ -91,7 +108,9 @@ def serve(site: Site, listener: socket.socket) -> None:
 
     class _Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: Any) -> None:
-            site.questions.stop_all()  # else the streams of their events would hold up the end
+            # Else the streams of their events would hold up the end. In a thread of its own: a signal may come while
+            # this one holds a lock that a stop takes.
+            threading.Thread(target=site.questions.stop_all, name="stop").start()
             super().handle_exit(sig, frame)
 
     config = uvicorn.Config(

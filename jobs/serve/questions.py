@@ -12,6 +12,7 @@ from typing import Any
 from agent.answer import Answer
 from agent.ask_questions import ask
 from agent.core.budget import Budget
+from agent.trace.events import Event
 from agent.trace.followup import read_prior_evidence
 from agent.trace.trace import Record, trace_to
 from agent.variants.base import Variant, with_settings
@@ -26,6 +27,7 @@ from jobs.serve.asking_thread import AskingThread
 from jobs.serve.day_money import spend, spent_today, until_tomorrow_s
 from jobs.serve.environments import Environments
 from jobs.serve.kept_traces import Kept, KeptTraces, QuestionFacts
+from jobs.serve.metrics import Tally
 from jobs.serve.offer import offer
 from jobs.serve.running import AskRequest, Running
 from jobs.serve.settings import ServeSettings
@@ -76,6 +78,7 @@ class Questions:
 
     def __init__(self, libraries: Sequence[Library], settings: ServeSettings) -> None:
         self.settings = settings
+        self.tally = Tally()
         self._libraries = tuple(libraries)
         uris = [library.uri for library in libraries]
         self.kept = KeptTraces(settings.traces, uris)
@@ -197,9 +200,9 @@ class Questions:
     def _budget(self, budget: Budget) -> Budget:
         settings = self.settings
         if len(self._running) >= settings.at_once:
+            count = "1 question is" if settings.at_once == 1 else f"{len(self._running)} questions are"
             raise TooManyQuestions(
-                f"{len(self._running)} questions are under way, as many as this server answers at once; wait for one "
-                "of them, or stop it"
+                f"{count} under way, as many as this server answers at once; wait for an answer, or stop one"
             )
         left = None
         if settings.usd_a_day is not None:
@@ -237,6 +240,7 @@ class Questions:
             result = QuestionFault("a fault of kinodex ended this question; the server's terminal shows it")
         finally:
             facts = _with_result(self._facts(running, plan), result)
+            self.tally.count_question(facts.status or "failed", result.ledger if isinstance(result, Answer) else None)
             self.kept.save(running.request.library, facts)
             del self._running[running.key]
             running.end(result)
@@ -251,7 +255,12 @@ class Questions:
             running.add(record)
             self._count_money(record)
 
-        with trace_to(path, keep) as write:
+        with trace_to(path, keep) as write, self.settings.watch(environment.source.uri) as watch:
+
+            def on_event(event: Event) -> None:
+                write(event)
+                watch(event)
+
             return await ask(
                 request.question,
                 environment,
@@ -261,7 +270,7 @@ class Questions:
                 budget=budget,
                 rules=request.rules,
                 seen=seen,
-                on_event=write,
+                on_event=on_event,
                 stop=running.signal,
             )
 

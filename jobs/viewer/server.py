@@ -199,8 +199,9 @@ def _poster_route(api: ViewerApi) -> Route:
         kept = {"etag": tag, "cache-control": f"private, max-age={POSTER_SECONDS}"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=SAFE | kept)
-        reply = response(posters.poster(where["library"], where["video"]).jpeg, "image/jpeg")
-        reply.headers.update(kept)
+        poster = posters.poster(where["library"], where["video"])
+        reply = response(poster.jpeg, "image/jpeg")
+        reply.headers.update(kept | {"x-frame-no": str(poster.frame_no)})
         return reply
 
     return Route("/posters/{library:int}/{video}", guarded(answer, worker))

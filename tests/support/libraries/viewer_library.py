@@ -107,6 +107,29 @@ def library_of_titles(folder: Path, count: int) -> Library:
     return library
 
 
+def library_of_films(folder: Path, titles: Sequence[str]) -> Library:
+    """A library of a film of each title: the frames of all scenes, a shot each, and the title as what is said."""
+    space = load_space("builtin", device="cpu", towers="text")
+    library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
+    vectors = dict(zip(SCENES, space.embed_text(list(SCENES)), strict=True))
+    rows = []
+    for number, title in enumerate(titles):
+        video_id = f"{number:032x}"
+        frames = [
+            FrameRow(at, float(at), 64, 36, picture(SCENES[scene]), vectors[scene].astype("float16"))
+            for at, scene in enumerate(scene for scene in SCENES for _ in range(SCENE_S))
+        ]
+        spans = [(at * SCENE_S, (at + 1) * SCENE_S) for at in range(len(SCENES))]
+        shots = [SegmentRow(video_id, at, float(start), float(end), "shot") for at, (start, end) in enumerate(spans)]
+        library.writer.add_frames({video_id: frames})
+        library.writer.add_segments({video_id: shots})
+        library.writer.add_transcript({video_id: [TranscriptRow(video_id, 20.0, 25.0, title, "sidecar")]})
+        counts = {"frames": len(frames), "segments": len(shots), "transcript_lines": 1}
+        rows.append(_video_row(video_id, title, library.space_name, **counts))
+    assert library.writer.complete(rows) == ()
+    return library
+
+
 def _video_row(video_id: str, title: str, space: str, **counts: int) -> VideoRow:
     return VideoRow(
         video_id=video_id,

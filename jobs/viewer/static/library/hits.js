@@ -3,6 +3,7 @@
 import { playButton } from "viewer/library/actions.js";
 import { breakable, copier, el } from "viewer/shared/dom.js";
 import { picture } from "viewer/shared/source.js";
+import { takeAway } from "viewer/shared/take_away.js";
 import { clock, plural } from "viewer/shared/words.js";
 
 const AT_FIRST = 4;
@@ -49,7 +50,7 @@ function section(key, group, text, fields, atFirst) {
     "section",
     { class: "group", "aria-label": group.title },
     el(
-      "h3",
+      "h2",
       {},
       el("a", { href: `#/library/${key}/video/${group.video_id}` }, el("bdi", {}, breakable(group.title))),
       el("span", { class: "quiet" }, ` ${clock(group.duration_s)}`),
@@ -91,6 +92,7 @@ function card(key, group, hit, text) {
               },
               "More like this",
             ),
+        takeAway(key, group.video_id, [{ start_s: hit.start_s, end_s: hit.end_s }], text),
       ),
     ),
   );

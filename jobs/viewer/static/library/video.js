@@ -5,21 +5,25 @@ import { searchAddress } from "viewer/library/hits.js";
 import { breakable, copier, el } from "viewer/shared/dom.js";
 import { alone, load, picture } from "viewer/shared/source.js";
 import { nearest } from "viewer/shared/sorted.js";
+import { takeAway } from "viewer/shared/take_away.js";
 import { amount, clock, plural } from "viewer/shared/words.js";
 import { lines } from "viewer/library/video_lines.js";
+import { playedStage } from "viewer/library/video_played.js";
 import { colourOf, detectionWords, stage } from "viewer/library/video_stage.js";
 import { timeLine } from "viewer/library/video_timeline.js";
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
 
 export async function video(key, videoId) {
+  const { serve } = await load("home");
   const data = await load(`libraries/${key}/videos/${encodeURIComponent(videoId)}`);
   const { video: row, times_s: times } = data;
   const wanted = Number(location.hash.split("/")[5] || NaN);
-  const state = { at: Math.max(0, nearest(times, Number.isNaN(wanted) ? (data.opens_at_s ?? 0) : wanted)) };
+  const state = { at: Math.max(0, nearest(times, Number.isNaN(wanted) ? (data.opens_at_s ?? 0) : wanted)), moved: false };
   const caption = el("p", { class: "row" });
   const tags = el("span");
-  const screen = stage(key, data, (rows, wrong) => tags.replaceChildren(...seen(data, rows), wrong ?? ""));
+  const still = stage(key, data, (rows, wrong) => tags.replaceChildren(...seen(data, rows), wrong ?? ""));
+  const screen = serve ? playedStage(key, row, still, follow) : still;
   const line = timeLine(data, (at) => picture(key, row.video_id, data.frame_nos[at]), seek);
   const said = (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`;
   const lists = [
@@ -32,15 +36,27 @@ export async function video(key, videoId) {
     lists.forEach((each) => each.show(time));
   }
 
-  function go(at) {
-    state.at = Math.min(Math.max(at, 0), times.length - 1);
-    const time = times[state.at];
-    screen.show(state.at);
-    caption.replaceChildren(...place(key, data, state.at), tags);
+  /** Marks everything but the screen with a time. */
+  function follow(time) {
+    const at = nearest(times, time);
+    if (at >= 0 && (at !== state.at || !caption.childElementCount)) {
+      state.at = at;
+      still.show(at);
+      caption.replaceChildren(...place(key, data, at), tags);
+    }
     show(time);
   }
 
+  function go(at) {
+    state.at = Math.min(Math.max(at, 0), times.length - 1);
+    const time = times[state.at];
+    caption.replaceChildren();
+    screen.show(state.at, time);
+    follow(time);
+  }
+
   function move(at) {
+    state.moved = true;
     go(at);
     keep(`#/library/${key}/video/${encodeURIComponent(videoId)}/${times[state.at]}`);
   }
@@ -61,7 +77,7 @@ export async function video(key, videoId) {
     head(key, data),
     el(
       "div",
-      { class: "watch" },
+      { class: "video-parts" },
       times.length
         ? el("section", { class: "card pad" }, screen.element, caption)
         : el("section", { class: "card pad" }, el("p", {}, "This video has only text, no frames.")),
@@ -76,7 +92,24 @@ export async function video(key, videoId) {
     ),
   );
   const onKey = keys({ data, line, state, move });
-  return { title: row.title, element, onKey, ready: () => (times.length ? go(state.at) : show(row.start_s)), here: `#/library/${key}` };
+  const ready = async () => {
+    if (!times.length) return show(row.start_s);
+    if (Number.isNaN(wanted)) {
+      line.show(times[state.at]);
+      const at = data.frame_nos.indexOf(await posterFrame(key, row));
+      if (state.moved) return;
+      if (at >= 0) state.at = at;
+    }
+    go(state.at);
+  };
+  return { title: row.title, element, onKey, ready, here: `#/library/${key}` };
+}
+
+/** The number of the frame that is the poster of a video: most films begin with a black picture. */
+async function posterFrame(key, row) {
+  if (alone) return -1;
+  const reply = await fetch(`/posters/${key}/${encodeURIComponent(row.video_id)}`);
+  return reply.ok ? Number(reply.headers.get("x-frame-no") ?? NaN) : -1;
 }
 
 function keys({ data, line, state, move }) {
@@ -87,6 +120,7 @@ function keys({ data, line, state, move }) {
   };
   return (event) => {
     const scrolls = event.target.closest("[data-scrolls]");
+    if (event.target.closest(".player, .take-away")) return; // they have keys of their own
     if (event.key in lineKeys) lineKeys[event.key]();
     else if (event.shiftKey && event.key.startsWith("Arrow")) line.pan(event.key === "ArrowLeft" ? -0.5 : 0.5);
     else if (!data.times_s.length || (scrolls && !event.key.startsWith("Arrow"))) return;
@@ -116,6 +150,7 @@ function head(key, data) {
       { class: "video-acts" },
       alone ? null : el("a", { href: searchAddress(key, { video: row.video_id }) }, "Search in this video"),
       copier(row.video_id, `id ${row.video_id.slice(0, 8)}`),
+      takeAway(key, row.video_id, []),
     ),
   ];
 }

@@ -42,8 +42,10 @@ export function lines(name, ranges, text, seek) {
     const is = at >= 0 && at > next - 5 && ranges[at].end_s > time;
     const near = Math.max(0, at);
     if (near < first || near >= first + AT_ONCE || first < 0) draw(near - AT_ONCE / 2);
+    const now = is ? list.children[at - first + (first > 0 ? 1 : 0)] : null;
+    if (now === marked) return;
     marked?.classList.remove("now");
-    marked = is ? list.children[at - first + (first > 0 ? 1 : 0)] : null;
+    marked = now;
     marked?.classList.add("now");
     if (marked) list.scrollTop = marked.offsetTop - list.clientHeight / 2;
   }

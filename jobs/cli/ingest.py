@@ -65,14 +65,23 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
     from index.library import Library
     from jobs.console.ingest_progress import progress_bar
     from jobs.console.ingest_report import show_report
-    from jobs.console.output import error_console
+    from jobs.console.outcome_lines import OutcomeLines
+    from jobs.console.output import console, error_console
     from jobs.errors import OK, SOME_FAILED
     from jobs.ingest.run import run_ingest
 
     _check_packages()
-    with progress_bar(error_console()) as shown, interruptible(shown) as watch:
-        report = run_ingest(config, sources, library, watch)
-    show_report(report, Library.open(library), as_json)
+    lines = OutcomeLines(console())
+    with progress_bar(error_console()) as bar:
+
+        def show(progress: Progress) -> None:
+            bar(progress)
+            if not as_json:
+                lines(progress)
+
+        with interruptible(show) as watch:
+            report = run_ingest(config, sources, library, watch)
+    show_report(report, Library.open(library), as_json, lines)
     raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,8 @@ def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Wa
 @contextmanager
 def _bar(console: Console) -> Iterator[Watch]:
     columns = (_plain("{task.description}"), BarColumn(bar_width=16), _plain("{task.fields[text]}"))
-    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+    on_screen = sys.stdout.isatty()  # then lines are printed above the bar; a pipe gets its lines as they are
+    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True, redirect_stdout=on_screen) as bar:
         task = bar.add_task("starting", total=None, text="")
         began = time.monotonic()
 

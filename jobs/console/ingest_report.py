@@ -14,25 +14,26 @@ from rich.markup import escape
 from index.library import Library
 from index.redact import redact_values
 from index.rows import RunRow
-from jobs.console.escape import visible, visible_lines
-from jobs.console.output import clock, console, counted, duration, plain_table, print_json
+from jobs.console.escape import visible
+from jobs.console.outcome_lines import OutcomeLines
+from jobs.console.output import console, counted, duration, plain_table, print_json
 from jobs.errors import UsageError
-from jobs.ingest.outcomes import STATES, IngestReport, SourceOutcome, summary
-
-MOST_LINES = 50
-"""Lines of outcomes at most; nobody reads a million, and the library holds the failures."""
+from jobs.ingest.outcomes import STATES, IngestReport, summary
 
 MOST_RUNS = 20
 
 
-def show_report(report: IngestReport, library: Library, as_json: bool) -> None:
-    """Show a report: source by source, up to a number that people read, then in numbers."""
+def show_report(report: IngestReport, library: Library, as_json: bool, lines: OutcomeLines | None = None) -> None:
+    """Show a report: source by source, up to a number that people read, then in numbers.
+
+    `lines` are those that were printed while the run went on.
+    """
     numbers = summary(report)
     if as_json:
         print_json(numbers | {"library": library.uri, "sources": [asdict(outcome) for outcome in report.outcomes]})
         return
     out = console()
-    _show_outcomes(report, out)
+    (lines or OutcomeLines(out)).finish(report)
     if report.outcomes:
         _show_numbers(numbers, out)
     else:
@@ -109,28 +110,6 @@ def _show_run(run: RunRow, out: Console) -> None:
         _show_named("report", {name: each for name, each in run.report.items() if name != "arithmetic"}, out)
     if arithmetic := run.report.get("arithmetic"):
         out.print(f"vectors made in {escape(arithmetic)}", soft_wrap=True)
-
-
-def _show_outcomes(report: IngestReport, out: Console) -> None:
-    """Show the outcomes; if there are too many to read, the failures first."""
-    count = report.count("indexed") + report.count("failed")
-    new = [outcome for outcome in report.outcomes if outcome.state != "already there"]
-    if len(new) > MOST_LINES:
-        new.sort(key=lambda outcome: outcome.state != "failed")
-    for outcome in new[:MOST_LINES]:
-        out.print(_outcome_line(outcome), soft_wrap=True)
-    if count > MOST_LINES:
-        out.print(f"and {count - MOST_LINES:,} more; `kinodex info` lists all videos, and what failed")
-
-
-def _outcome_line(outcome: SourceOutcome) -> str:
-    name = escape(visible(outcome.title))
-    if outcome.state == "failed":
-        return f"[red]failed[/]         {name}: {escape(visible_lines(outcome.problem or ''))}"
-    damage = f", {counted(outcome.decode_errors, 'damaged packet')} skipped" if outcome.decode_errors else ""
-    note = f" [yellow]({escape(visible_lines(outcome.problem))})[/]" if outcome.problem else ""
-    frames = f"{counted(outcome.frames, 'frame')} of {clock(outcome.duration_s)}"
-    return f"[green]indexed[/]        {name}: {frames}{damage}{note}"
 
 
 def _show_numbers(numbers: Mapping[str, Any], out: Console) -> None:

@@ -119,6 +119,8 @@ class Progress:
     workers: Mapping[str, int] = field(default_factory=dict)
     """Numbers of them: `reader`, `embedder`."""
     retried: int = 0
+    outcomes: Sequence[SourceOutcome] = ()
+    """Outcomes so far, as the report will have them; the same list grows from one progress to the next."""
 
 
 Watch = Callable[[Progress], None]
@@ -174,6 +176,7 @@ class ProgressReports:
             queues={"identify": work.bundles, "read": work.reads, "running": running},
             workers={"reader": executor.readers, "embedder": executor.embedders},
             retried=retried,
+            outcomes=tally.outcomes,
         )
 
 

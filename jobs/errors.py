@@ -42,6 +42,10 @@ EXTRAS = {
     "transformers": "hf",
     "scipy": "eval",  # hf brings it too, but what tracks detections has met transformers first
     "mcp": "mcp",
+    "opentelemetry": "otel",
+    "opentelemetry.sdk": "otel",
+    "opentelemetry.exporter": "otel",
+    "opentelemetry.exporter.otlp": "otel",
     "matplotlib": "eval",
     "threadpoolctl": "eval",
     "prometheus_client": "metrics",

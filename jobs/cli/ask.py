@@ -11,9 +11,10 @@ import typer
 from jobs.cli.options import answer_rules as ending
 from jobs.cli.options import models as options
 from jobs.cli.options.library import JsonOption, LibraryArgument, VideoOption
+from jobs.cli.options.telemetry import OtlpOption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agent.answer import Answer
     from agent.core.answer_rules import AnswerRules
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from agent.core.question import Question
     from agent.environment import Environment
     from agent.trace.events import Event
+    from jobs.export.media.joined import JoinedClip
     from jobs.model_choice import ModelChoice
 
 
@@ -55,6 +57,11 @@ def ask(
     output_price: options.OutputPriceOption = 0.0,
     cache: options.CacheOption = True,
     trace: Annotated[Path | None, typer.Option(help="Write all events of the run to this file, as JSON lines.")] = None,
+    clip: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.mp4", help="Cut the evidence out of the video's file; of several: FILE-1.mp4, ..."),
+    ] = None,
+    otlp: OtlpOption = None,
     dry_run: options.DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -72,16 +79,16 @@ def ask(
     rules = ending.answer_rules(force_choice, early_insufficient, verify)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
     options.check_cost(choice, max_cost)
-    _check_trace(trace, continue_)
+    _check_files(trace, continue_, clip)
     environment = open_environment(library, video or (), detector, space)
-    run = _RunOptions(agent, _settings(set_ or []), budget, rules, continue_, trace)
+    run = _RunOptions(agent, _settings(set_ or []), budget, rules, continue_, trace, clip, otlp)
     show = _show_forecast if dry_run else _ask_and_show
     show(query, environment, choice, run, as_json=json)
 
 
 @dataclass(frozen=True, slots=True)
 class _RunOptions:
-    """Agent, parameters and limits of a run, the earlier run that it follows, and the file for its trace."""
+    """Agent, parameters and limits of a run, the earlier run that it follows, and where its trace and clip go."""
 
     agent: str
     settings: dict[str, str]
@@ -89,6 +96,8 @@ class _RunOptions:
     rules: AnswerRules
     follows: Path | None
     trace: Path | None
+    clip: Path | None
+    otlp: str | None
 
 
 def _ask_and_show(
@@ -101,9 +110,24 @@ def _ask_and_show(
     _check_world(environment, choice, run)
     options.announce(choice)
     answer = asyncio.run(_answer(query, environment, choice, run, quiet=as_json))
-    _show(answer, query, environment, run.trace, as_json=as_json)
+    clips = [] if run.clip is None else _cut(answer, query, environment, run.clip)
+    _show(answer, environment, run.trace, clips, as_json=as_json)
     if answer.senseless:
         raise NoUsableReply(answer.reason)
+
+
+def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -> list[JoinedClip]:
+    """Cut the evidence of an answer out of its videos; none for an answer without evidence."""
+    from index.library import Library
+    from jobs.export.media.joined import join_clips
+    from jobs.export.moments.moment import Moment
+
+    library = Library.open(environment.source.uri)
+    moments = [
+        Moment(library.video(each.video_id), each.start_s, each.end_s, query.text, None, "evidence")
+        for each in answer.evidence
+    ]
+    return join_clips(library, moments, out)
 
 
 def _check_world(environment: Environment, choice: ModelChoice, run: _RunOptions) -> None:
@@ -151,9 +175,13 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     return settings
 
 
-def _check_trace(trace: Path | None, after: Path | None) -> None:
+def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> None:
+    """Refuse files that would be overwritten, before anything is paid for."""
     from jobs.errors import UsageError
+    from jobs.export.media.joined import check_clip_path
 
+    if clip is not None:
+        check_clip_path(clip)
     if trace is not None and after is not None and trace.resolve() == after.resolve():
         raise UsageError(f"got {trace} for both --trace and --continue, which would overwrite it; give a new file")
 
@@ -196,6 +224,7 @@ async def _answer(
     from jobs.console.output import console
     from jobs.console.tree_view import TreeView
     from jobs.model_choice import chosen_models
+    from jobs.telemetry.otlp import spans_to
 
     parameters = with_settings(default_parameters(run.agent, environment), run.settings)
     seen = None if run.follows is None else read_prior_evidence(run.follows, environment)
@@ -206,6 +235,9 @@ async def _answer(
                 watchers.append(stack.enter_context(trace_to(run.trace)))
             except OSError as error:
                 raise _unwritable(run.trace, error.strerror) from error
+
+        watch = stack.enter_context(spans_to(run.otlp))
+        watchers.append(stack.enter_context(watch(environment.source.uri)))
 
         def on_event(event: Event) -> None:
             for watcher in watchers:
@@ -225,15 +257,25 @@ async def _answer(
             )
 
 
-def _show(answer: Answer, question: Question, environment: Environment, trace: Path | None, as_json: bool) -> None:
+def _show(
+    answer: Answer, environment: Environment, trace: Path | None, clips: Sequence[JoinedClip], as_json: bool
+) -> None:
+    import sys
     from dataclasses import asdict
 
+    from jobs.console.escape import visible, visible_lines
     from jobs.console.output import console, print_json
     from jobs.console.tree_view import show_answer
 
     if as_json:
-        print_json(asdict(answer) | {"letter": answer.letter, "trace": trace and str(trace)})
+        files = [{"path": str(each.path), "title": each.title, "error": each.error} for each in clips]
+        print_json(asdict(answer) | {"letter": answer.letter, "trace": trace and str(trace), "clips": files})
         return
     show_answer(answer, environment.videos, console())
     if trace is not None:
         print(f"trace     {trace}")
+    for each in clips:
+        if each.error:
+            print(f"no clip: {visible_lines(each.error)}", file=sys.stderr)
+        else:
+            print(f"clip      {visible(str(each.path))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +11,21 @@ import typer
 
 from jobs.cli.options import models as options
 from jobs.cli.options.answer_rules import AnywayOption
+from jobs.cli.options.telemetry import OtlpOption
 
 if TYPE_CHECKING:
     from jobs.serve.settings import ServeSettings
 
 TOKEN_VARIABLE = "KINODEX_SERVE_TOKEN"
+HostOption = Annotated[str, typer.Option(help="The address to listen on; another than this machine's needs a token.")]
+TokenOption = Annotated[
+    str | None,
+    typer.Option(help="Every request has to show this token.", envvar=TOKEN_VARIABLE, show_envvar=True),
+]
+TracesOption = Annotated[
+    Path | None,
+    typer.Option(help="Folder that keeps all questions.", show_default="KINODEX_STATE, else ~/.local/state/kinodex"),
+]
 
 
 def serve(
@@ -25,20 +36,10 @@ def serve(
     agent: Annotated[
         str, typer.Option(help="Agent if a question names none: a name of `kinodex agents`, or FILE.py.")
     ] = "eea",
-    host: Annotated[str, typer.Option(help="The address to listen on; another than this machine's needs a token.")] = (
-        "127.0.0.1"
-    ),
+    host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")] = 8700,
-    token: Annotated[
-        str | None,
-        typer.Option(help="Every request has to show this token.", envvar=TOKEN_VARIABLE, show_envvar=True),
-    ] = None,
-    traces: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that keeps all questions.", show_default="KINODEX_STATE, else ~/.local/state/kinodex"
-        ),
-    ] = None,
+    token: TokenOption = None,
+    traces: TracesOption = None,
     questions_at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 4,
     max_usd_per_day: Annotated[
         float | None, typer.Option(help="Money that all questions of a day may cost, at the prices of the models.")
@@ -54,6 +55,7 @@ def serve(
     output_price: options.OutputPriceOption = 0.0,
     cache: options.CacheOption = True,
     anyway: AnywayOption = False,
+    otlp: OtlpOption = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Look, ask and play in a browser, and answer other programs, until Ctrl-C.
@@ -66,6 +68,7 @@ def serve(
     from jobs.serve.guards import check_host, check_token
     from jobs.serve.kept_traces import traces_folder
     from jobs.serve.settings import ServeSettings
+    from jobs.telemetry.otlp import spans_to
 
     check_host(host, token)
     if token is not None:
@@ -82,13 +85,15 @@ def serve(
         space,
         detector,
     )
-    _serve(libraries, settings, host, port, token, browser=browser)
+    with spans_to(otlp) as watch:
+        _serve(libraries, replace(settings, watch=watch), host, port, token, browser=browser)
 
 
 def _serve(
     places: list[str], settings: ServeSettings, host: str, port: int, token: str | None, *, browser: bool
 ) -> None:
     import webbrowser
+    from contextlib import closing
     from urllib.parse import quote
 
     from jobs.errors import UsageError
@@ -107,11 +112,11 @@ def _serve(
     listener = listen(host, port)
     options.announce(settings.choice)
     guard = Guard(host, listener.getsockname()[1], token)
-    site = Site(api, Questions(inputs.libraries, settings), guard)
     address = http_url(listener, host)
     entry = "" if token is None else f"?token={quote(token)}"
     shown = "" if token is None else "?token=…"
-    print(f"{address}{shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
-    if browser:
-        webbrowser.open(f"{address}{entry}")
-    serve_site(site, listener)
+    with closing(Questions(inputs.libraries, settings)) as questions:
+        print(f"{address}{shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        if browser:
+            webbrowser.open(f"{address}{entry}")
+        serve_site(Site(api, questions, guard), listener)

@@ -10,6 +10,7 @@ from agent.core.budget import Budget
 from agent.variants.base import Variant
 from agent.variants.registry import variant_named
 from jobs.model_choice import ModelChoice
+from jobs.telemetry.otlp import Watch, unwatched
 
 N = TypeVar("N", int, float)
 AT_ONCE = 4
@@ -21,7 +22,8 @@ class ServeSettings:
     """The choice of the user who starts the server.
 
     `budget` is that of each question, which a request can lower. `at_once` limits questions under way, `usd_a_day` the
-    money that they may cost in a day of UTC. `traces` is the folder that keeps them.
+    money that they may cost in a day of UTC. `traces` is the folder that keeps them; `watch` opens one more
+    watcher of each question's events, given the library's address.
     """
 
     choice: ModelChoice
@@ -32,6 +34,7 @@ class ServeSettings:
     usd_a_day: float | None = None
     space: str | None = None
     detector: str | None = None
+    watch: Watch = unwatched
 
     def variant(self, name: str) -> Variant:
         """The agent of a name: one of kinodex, or the server's own; never a file, whose code would run here."""

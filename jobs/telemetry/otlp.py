@@ -1,7 +1,7 @@
 """Send runs as spans to an OTLP collector over HTTP: `--otlp http://127.0.0.1:4318`.
 
-Spans are sent in a thread of their own, some seconds after they ended; a collector that does not answer costs a warning,
-never an answer. Headers, such as a key, are taken from OTEL_EXPORTER_OTLP_HEADERS, as OpenTelemetry has it.
+Spans are sent in a thread of their own, some seconds after they ended; a collector that does not answer costs a
+warning, never an answer. Headers, such as a key, are taken from OTEL_EXPORTER_OTLP_HEADERS, as OpenTelemetry has it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -28,8 +28,6 @@ from jobs.telemetry.attributes import (
 )
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import Span, Tracer
 
@@ -38,8 +36,13 @@ SECOND_NS = 1_000_000_000
 TIMEOUT_S = 10.0
 
 Watcher = Callable[[Event], None]
-Watch = Callable[[str], "AbstractContextManager[Watcher]"]
+Watch = Callable[[str], AbstractContextManager[Watcher]]
 """Opens a watcher of one run's events, given its library's address; the run's span ends with it."""
+
+
+def unwatched(library: str) -> AbstractContextManager[Watcher]:
+    """Open a watcher that sends nothing."""
+    return nullcontext(lambda event: None)
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def spans_to(endpoint: str | None) -> Iterator[Watch]:
     Raises UsageError for an endpoint that is no http address. Needs the extra `otel`.
     """
     if endpoint is None:
-        yield lambda library: nullcontext(lambda event: None)
+        yield unwatched
         return
     address = traces_address(endpoint)
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

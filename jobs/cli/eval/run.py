@@ -11,6 +11,7 @@ from jobs.cli.eval.check import BenchmarkArgument, IdsOption, MapOption, OnlyOpt
 from jobs.cli.options import answer_rules as ending
 from jobs.cli.options import models as options
 from jobs.cli.options.library import LibraryArgument
+from jobs.cli.options.telemetry import OtlpOption
 
 AnnotationsOption = Annotated[
     Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
@@ -77,6 +78,7 @@ def eval_run(
     stop_at_cost: options.StopAtCostOption = None,
     retry_errors: Annotated[bool, typer.Option(help="Retry questions without an answer in an earlier run.")] = False,
     page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
+    otlp: OtlpOption = None,
     dry_run: options.DryRunOption = False,
 ) -> None:
     """Ask agents the questions of a benchmark about a library's videos, and report how they did.
@@ -85,11 +87,10 @@ def eval_run(
     """
     from jobs.cli.eval import run_parts as parts
 
-    prices = (input_price, output_price)
-    choice = parts.choose_models(model, base_url, models, prices, cache, sample, at_once, anyway)
+    choice = parts.choose_models(model, base_url, models, (input_price, output_price), cache, sample, at_once, anyway)
     budget = parts.Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     rules = ending.answer_rules(force_choice, early_insufficient, verify)
-    context = parts.RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space, rules)
+    context = parts.RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space, rules, otlp)
     systems = parts.choose_systems(agent, ablations, controls, choice)
     request = parts.RunRequest(benchmark, annotations, systems, map_, limit, seed, parts.subset(only, ids))
     limits = parts.limits(at_once, max_errors, max_senseless, retry_errors, stop_at_cost)

@@ -42,6 +42,7 @@ from jobs.evaluation.run.types import (
     failed_result,
 )
 from jobs.model_choice import ModelsFor, chosen_models
+from jobs.telemetry.otlp import Watch, spans_to, unwatched
 
 ENVIRONMENTS = 256
 """Videos whose vectors stay in memory: of hours long ones, one takes some megabytes."""
@@ -66,7 +67,9 @@ async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
     with _one_thread.held() if computes_little else nullcontext():
         open_models = open_model_thread if context.choice.may_use_endpoints else chosen_models
         async with open_models(context.choice) as models_for:
-            yield make_solver(environment_of, models_for, context.budget, context.rules, traces=context.traces)
+            with spans_to(context.otlp) as watch:
+                limits = context.budget, context.rules
+                yield make_solver(environment_of, models_for, *limits, traces=context.traces, watch=watch)
 
 
 def make_solver(
@@ -76,16 +79,19 @@ def make_solver(
     rules: AnswerRules = USUAL,
     *,
     traces: bool = False,
+    watch: Watch = unwatched,
 ) -> Solve:
     """Make the same function for models that are open already."""
 
     async def solve(system: System, sample: SampleInput) -> SolvedSample:
         environment = environment_of(sample.video_ids)
         recorder, lines = SearchRecorder(environment), io.BytesIO()
-        with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace:
+        watching = watch(environment.source.uri)
+        with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace, watching as send:
 
             def on_event(event: Event) -> None:
                 recorder(event)
+                send(event)
                 if traces:
                     trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 

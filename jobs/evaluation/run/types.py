@@ -26,7 +26,8 @@ class SampleInput:
 class RunContext:
     """Settings that all samples of a run share; a worker needs no more than this, on whatever machine.
 
-    `space` is one of the library's, by name or digest; None is its own.
+    `space` is one of the library's, by name or digest; None is its own. `otlp` is the collector that gets every run as
+    spans.
     """
 
     library: str
@@ -38,6 +39,7 @@ class RunContext:
     traces: bool = False
     space: str | None = None
     rules: AnswerRules = USUAL
+    otlp: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+import kinodex
 from docs.commands_page import reference
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +54,16 @@ def test_every_page_shows_without_a_network(site):
         away = [each for each in asked.fetched if re.match(r"(https?:)?//", each)]
         missing = [each for each in asked.fetched if each != "#" and not (page.parent / each.split("?")[0]).is_file()]
         assert (page.name, away, missing) == (page.name, [], [])
+
+
+def test_every_public_name_has_its_place_in_the_reference(site):
+    page = (site / "api.html").read_text()
+    assert [name for name in kinodex.__all__ if f'id="kinodex.{name}"' not in page] == []
+
+
+def test_packages_carry_their_types():
+    packages = ("kinodex", "pipeline", "index", "agent", "jobs")
+    assert [name for name in packages if not (files(name) / "py.typed").is_file()] == []
 
 
 def test_links_within_the_site_lead_somewhere(site):

@@ -226,14 +226,17 @@ class Additions:
         settings: dict[str, Any] = json.loads(newest[0].as_py()) if len(newest) else {}
         return settings
 
-    def counts(self, stage: str, model: str | None = None, video_ids: Sequence[str] | None = None) -> dict[str, int]:
-        """Count the rows of the newest complete addition of a stage, or a model's, for each video that has one.
+    def counts_of(self, video_ids: Sequence[str]) -> dict[tuple[str, str], int]:
+        """Count the rows of the newest complete addition of each stage of these videos, by video and stage."""
+        columns = ["video_id", "stage", "model", "rows", "added_at"]
+        rows = self._tables.rows("additions", one_of("video_id", video_ids), columns)
+        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
+        return {(row["video_id"], row["stage"]): row["rows"] for row in in_order.to_pylist()}
 
-        `video_ids` are the videos that count; None is all.
-        """
+    def counts(self, stage: str, model: str | None = None) -> dict[str, int]:
+        """Count the rows of the newest complete addition of a stage, or a model's, for each video that has one."""
         of_model = [] if model is None else [equal("model", model)]
-        of_videos = [] if video_ids is None else [one_of("video_id", video_ids)]
-        where = all_of([equal("stage", checked_stage(stage)), *of_model, *of_videos])
+        where = all_of([equal("stage", checked_stage(stage)), *of_model])
         rows = self._tables.rows("additions", where, ["video_id", "model", "rows", "added_at"])
         in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
         return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}

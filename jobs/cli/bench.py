@@ -263,11 +263,30 @@ def search(
 
 
 @app.command()
+def page(
+    directory: Annotated[Path, typer.Argument(help="Folder for the made-up library; an existing one is used.")],
+    videos: Annotated[int, typer.Option(min=1, help="Videos in it.")] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; medians are printed.")] = 5,
+    json: JsonOption = False,
+) -> None:
+    """Measure how soon the page of a library of many videos is there: replies, posters, first paint in Chromium."""
+    from jobs.bench.page.page import bench_page, table
+    from jobs.console.output import print_json
+
+    figures = bench_page(directory, videos, rounds, _tell)
+    if json:
+        print_json(asdict(figures))
+    else:
+        print(table(figures))
+
+
+@app.command()
 def settle(
     directory: Annotated[Path, typer.Argument(help="New folder for the made-up library.")],
     videos: Annotated[int, typer.Option(min=10, help="Videos to complete, in ten steps.")] = 50_000,
     frames: Annotated[int, typer.Option(min=1, help="Frames a video.")] = 600,
     at_once: Annotated[int, typer.Option(min=1, help="Videos a commit; a driver in a hurry takes 500.")] = 500,
+    known: Annotated[int, typer.Option(min=0, help="Videos, without frames, that the library has before.")] = 0,
     limit: Annotated[float | None, typer.Option(min=1.0, help="Stop after so many seconds.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -275,7 +294,7 @@ def settle(
     from jobs.bench.scale.settle import SettleLoad, as_json, bench_settle, table
     from jobs.console.output import print_json
 
-    figures = bench_settle(directory, SettleLoad(videos, frames, at_once, limit_s=limit), _tell)
+    figures = bench_settle(directory, SettleLoad(videos, frames, at_once, known=known, limit_s=limit), _tell)
     if json:
         print_json(as_json(figures))
     else:

@@ -44,7 +44,9 @@ def served_page() -> tuple[str, str]:
         "img-src 'self' data:; media-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return _document('<link rel="stylesheet" href="/page/viewer.css">', where, "", ""), policy
+    # Without these a browser finds the modules one import after the other.
+    early = "".join(f'<link rel="modulepreload" href="/page/{name}">\n' for name in modules())
+    return _document('<link rel="stylesheet" href="/page/viewer.css">', where, "", early), policy
 
 
 def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
@@ -81,7 +83,8 @@ def _document(style_tag: str, import_map: str, policy: str, held: str) -> str:
 <script type="importmap">{import_map}</script>
 </head>
 <body>
-<div id="page"><p class="quiet loading">Loading…</p></div>
+<div id="page"><header class="top"><a class="brand" href="#/">kinodex</a></header>
+<main><p class="quiet loading" role="status">Loading…</p></main></div>
 <noscript>This page draws itself with JavaScript, which is switched off here.</noscript>
 {held}
 <script type="module">{_START}</script>

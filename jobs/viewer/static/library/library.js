@@ -9,9 +9,10 @@ import { amount, nameOf, plural } from "viewer/shared/words.js";
 
 /** The page of a library; of an address `what` is "search" or "videos", and `inner` the fields of that. */
 export async function library(key, what, inner, there) {
-  const found = await load(`libraries/${key}`);
+  const facts = load(`libraries/${key}`);
+  const shown = videos(key, what === "videos" ? inner : undefined, facts); // asks at the same time
+  const found = await facts;
   const searching = alone ? null : search(key, what === "search" ? inner : undefined, found);
-  const shown = videos(key, what === "videos" ? inner : undefined, found);
   const name = nameOf(found.uri);
   const element = el(
     "div",

@@ -10,7 +10,7 @@ import { amount, plural, roundClock } from "viewer/shared/words.js";
 const ORDERS = { title: "by title", length: "longest first", newest: "newest first" };
 const PAUSE_MS = 120;
 
-/** The section with the grid; `fields` are those of the address, `filled` is a promise of its first posters. */
+/** The section with the grid; `fields` are those of the address, `facts` and `filled` promises. */
 export function videos(key, fields, facts) {
   const chosen = new URLSearchParams(fields ?? "");
   const list = el("ul", { class: "posters" });
@@ -43,7 +43,7 @@ export function videos(key, fields, facts) {
 
   function draw(found) {
     list.replaceChildren(...found.rows.map((row) => card(key, row)));
-    if (!found.count) list.replaceChildren(el("li", { class: "empty" }, nothing(facts, words.value)));
+    if (!found.count) facts.then((each) => list.replaceChildren(el("li", { class: "empty" }, nothing(each, words.value))));
     const last = start + found.rows.length;
     const part = found.count > ROWS ? `${amount(start + 1)} to ${amount(last)} of ` : "";
     say(found.count ? part + plural(found.count, "video") : "");

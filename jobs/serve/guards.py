@@ -98,10 +98,12 @@ def _admission(request: Request, guard: Guard) -> Response | None:
 
     host = HOST.fullmatch(request.headers.get("host", ""))
     if host is None:
-        return _refuse(400, "the header Host is missing, or names no host")
+        return _refuse(request, 400, "the header Host is missing, or names no host")
     if guard.token is None:
         if host[1].strip("[]").lower() not in LOOPBACK:
-            return _refuse(400, "this server answers to localhost alone; start it with a token for other names")
+            return _refuse(
+                request, 400, "this server answers to localhost alone; start it with a token for other names"
+            )
         return None
     scheme, _, shown = request.headers.get("authorization", "").partition(" ")
     if (scheme.lower() == "bearer" and _same(shown, guard.token)) or _same(
@@ -118,7 +120,9 @@ def _admission(request: Request, guard: Guard) -> Response | None:
         entered.set_cookie(guard.cookie, guard.cookie_value, httponly=True, samesite="strict", secure=secure)
         return entered
     refusal = _refuse(
-        401, "this server wants its token: open /?token=TOKEN in a browser, or send the header Authorization: Bearer"
+        request,
+        401,
+        "this server wants its token: open /?token=TOKEN in a browser, or send the header Authorization: Bearer",
     )
     refusal.headers["www-authenticate"] = "Bearer"
     return refusal
@@ -129,15 +133,15 @@ def _refusal(request: Request) -> Response | None:
     headers = request.headers
     origin, host = headers.get("origin"), headers.get("host", "").lower()
     if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
-        return _refuse(403, "a page of another site cannot use this server")
+        return _refuse(request, 403, "a page of another site cannot use this server")
     if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
-        return _refuse(403, "a page of another site cannot use this server")
+        return _refuse(request, 403, "a page of another site cannot use this server")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method in CHANGES and kind in SIMPLE_CONTENT:
-        return _refuse(415, f"got content of type {kind or 'none'!r}; send application/json")
+        return _refuse(request, 415, f"got content of type {kind or 'none'!r}; send application/json")
     length, most = headers.get("content-length", "0"), _body_bytes(request.scope["path"])
     if not length.isdecimal() or int(length) > most:
-        return _refuse(413, TOO_LARGE.format(most / MIB))
+        return _refuse(request, 413, TOO_LARGE.format(most / MIB))
     return None
 
 
@@ -183,5 +187,10 @@ def _same(got: str, expected: str) -> bool:
     return hmac.compare_digest(got.encode(), expected.encode())
 
 
-def _refuse(status: int, sentence: str) -> Response:
-    return json_response({"error": sentence}, status=status)
+def _refuse(request: Request, status: int, sentence: str) -> Response:
+    """Refuse in a sentence; where OpenAI's clients come, in the form that they read."""
+    if not request.scope["path"].startswith("/v1/"):
+        return json_response({"error": sentence}, status=status)
+    code = "invalid_api_key" if status == 401 else None
+    said = {"message": sentence, "type": "invalid_request_error", "param": None, "code": code}
+    return json_response({"error": said}, status=status)

@@ -6,7 +6,9 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from agent.answer import Answer
 from agent.core.answer_rules import AnswerRules
@@ -112,7 +114,7 @@ def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
     """Videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
     rows: dict[str, VideoRow] = {}
     for name in names:
-        found = _find(library, name)
+        found = next(filter(None, (_find(library, each) for each in names_of(name))), None)
         if found is None:
             raise RequestRefused(
                 f"got the video {name[:100]!r}, which this library does not hold, or holds more than once; name an "
@@ -123,6 +125,13 @@ def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
             )
         rows[found.video_id] = found
     return list(rows.values())
+
+
+def names_of(name: str) -> list[str]:
+    """Names under which a video may be known: a kit sends the path of its own copy, whose file has the same name."""
+    path = unquote(urlsplit(name).path) if name.startswith("file://") else name
+    apart = [PurePosixPath(path).name] if path.startswith("/") else []
+    return list(dict.fromkeys(each for each in (name, path, *apart) if each))
 
 
 def _find(library: Library, name: str) -> VideoRow | None:

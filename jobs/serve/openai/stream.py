@@ -76,7 +76,6 @@ async def _versions(asked: Asked, beat_s: float) -> AsyncIterator[int | None]:
     finally:
         coming.cancel()
         await asyncio.wait([coming])
-        await changes.aclose()
 
 
 def _sentences(asked: Asked) -> list[str]:

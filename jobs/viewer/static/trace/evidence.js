@@ -4,6 +4,7 @@ import { breakable, copier, el } from "viewer/shared/dom.js";
 import { enlarge } from "viewer/shared/frames.js";
 import { openPlayer } from "viewer/play/player.js";
 import { alone, picture } from "viewer/shared/source.js";
+import { takeAway } from "viewer/shared/take_away.js";
 import { term } from "viewer/shared/terms.js";
 import { clock, plural, span } from "viewer/shared/words.js";
 
@@ -25,7 +26,18 @@ export function evidence({ library, evidence: frames = [], trace: { answer } }, 
     el("h2", {}, term("evidence", "Evidence"), " ", el("span", { class: "quiet" }, plural(ranges.length, "part"))),
     list,
     rest.length ? more : null,
+    menus(library, ranges, titles),
   ];
+}
+
+/** A menu of downloads for each video that has evidence. */
+function menus(library, ranges, titles) {
+  const ids = [...new Set(ranges.map((range) => range.video_id))];
+  return ids.map((id) => {
+    const title = titles[id] ?? id;
+    const menu = takeAway(library, id, ranges.filter((range) => range.video_id === id), title);
+    return menu && ids.length > 1 ? el("div", { class: "row" }, el("span", { class: "quiet" }, title), menu) : menu;
+  });
 }
 
 function card(library, range, frame, titles) {

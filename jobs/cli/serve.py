@@ -109,14 +109,11 @@ def _serve(
     if inputs.traces or inputs.runs:
         raise UsageError("got a trace or a run, which `kinodex view` shows; give libraries")
     api = ViewerApi(inputs, settings.space)
-    listener = listen(host, port)
     options.announce(settings.choice)
-    guard = Guard(host, listener.getsockname()[1], token)
-    address = http_url(listener, host)
-    entry = "" if token is None else f"?token={quote(token)}"
-    shown = "" if token is None else "?token=…"
-    with closing(Questions(inputs.libraries, settings)) as questions:
-        print(f"{address}{shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    with listen(host, port) as listener, closing(Questions(inputs.libraries, settings)) as questions:
+        address = http_url(listener, host)
+        print(f"{address}{'' if token is None else '?token=…'} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         if browser:
-            webbrowser.open(f"{address}{entry}")
+            webbrowser.open(address if token is None else f"{address}?token={quote(token)}")
+        guard = Guard(host, listener.getsockname()[1], token)
         serve_site(Site(api, questions, guard), listener)

@@ -103,7 +103,7 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 def serve(site: Site, listener: socket.socket) -> None:
-    """Serve until Ctrl-C, which ends all questions with what they have; then everything is closed."""
+    """Serve until Ctrl-C, which ends all questions with what they have."""
     import uvicorn
 
     class _Server(uvicorn.Server):
@@ -116,8 +116,5 @@ def serve(site: Site, listener: socket.socket) -> None:
     config = uvicorn.Config(
         make_app(site), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S
     )
-    try:
-        with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
-            _Server(config).run(sockets=[listener])
-    finally:
-        site.questions.close()
+    with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
+        _Server(config).run(sockets=[listener])

@@ -173,6 +173,19 @@ def test_a_question_that_hangs_is_stopped(stuck: tuple[Client, Hanging]) -> None
     assert client.post(f"/data/questions/{key}/stop").status == 202, "one that has ended stays as it is"
 
 
+def test_a_reader_comes_back_and_gets_only_what_is_new(stuck: tuple[Client, Hanging]) -> None:
+    client, reply = stuck
+    key = client.ask(BIRD)
+    assert reply.hangs.wait(60)
+    events = client.events(key)
+    before = next(event for event in events if event.kind == "progress")
+    events.close()
+    for _ in range(2):
+        client.post(f"/data/questions/{key}/stop")
+    after = list(client.events(key, {"last-event-id": str(before.number)}))
+    assert all(event.number > before.number for event in after) and after[-1].data["state"] == "done"
+
+
 def test_more_questions_than_allowed_have_to_wait(stuck: tuple[Client, Hanging]) -> None:
     client, _ = stuck
     keys = [client.ask(BIRD), client.ask(BIRD)]

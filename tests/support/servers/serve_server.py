@@ -6,8 +6,8 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,21 +80,21 @@ class Client:
         key: str = reply.json["key"]
         return key
 
-    def events(self, key: str, headers: Mapping[str, str] | None = None) -> Iterator[Event]:
+    def events(self, key: str, headers: Mapping[str, str] | None = None) -> Generator[Event, None, None]:
         """Events of a question as they come, until the stream ends."""
         connection = self.connect()
         connection.request("GET", f"/data/questions/{key}/events", headers={**self.headers, **(headers or {})})
         response = connection.getresponse()
         assert response.status == 200, response.read()
         fields: dict[str, str] = {}
-        for line in response:
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name:
-                fields[name] = value
-            elif "event" in fields:
-                yield Event(int(fields["id"]), fields["event"], json.loads(fields["data"]))
-                fields = {}
-        connection.close()
+        with closing(connection):
+            for line in response:
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name:
+                    fields[name] = value
+                elif "event" in fields:
+                    yield Event(int(fields["id"]), fields["event"], json.loads(fields["data"]))
+                    fields = {}
 
     def wait(self, key: str) -> dict[str, Any]:
         """Wait for the end of a question; the facts of the list."""

@@ -15,6 +15,7 @@ import { video } from "viewer/library/video.js";
 const page = document.getElementById("page");
 let onKey = () => {};
 let draws = 0;
+const NOTHING = { serve: null, runs: [], libraries: [] };
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type=range]), select, textarea, dialog");
@@ -43,7 +44,7 @@ async function draw() {
     const view = await (views[kind] ?? (() => only(there) ?? home(there)))();
     if (mine !== draws) return;
     onKey = view.onKey ?? onKey;
-    document.title = `${view.title} · kinodex view`;
+    document.title = `${view.title} · kinodex`;
     const main = el("main", { tabindex: -1 }, view.element);
     page.replaceChildren(top(there, view), main);
     if (draws > 1) main.focus({ preventScroll: true }); // not on what the reader has left
@@ -51,18 +52,21 @@ async function draw() {
     if (down_px) await view.filled;
   } catch (error) {
     if (mine !== draws) return;
-    page.replaceChildren(
-      ...(there ? [top(there, {})] : []),
-      el(
-        "main",
-        {},
-        el("div", { class: "banner", role: "alert" }, error.message),
-        el("a", { href: "#/" }, "Back to the start"),
-      ),
-    );
-    throw error;
+    page.replaceChildren(top(there ?? NOTHING, {}), el("main", { tabindex: -1 }, failure(error)));
+    if (!error.status && !error.gone) throw error; // a fault of the page, for the console
   }
   if (mine === draws) window.scrollTo(0, down_px);
+}
+
+/** In place of a page that cannot be drawn: why, and the way on. */
+function failure(error) {
+  const name = error.gone ? "No answer" : error.status === 404 ? "Not here" : "This page cannot be drawn";
+  document.title = `${name} · kinodex`;
+  return [
+    el("h1", {}, name),
+    error.gone ? null : el("div", { class: "banner", role: "alert" }, error.message),
+    el("p", {}, el("a", { class: "plain", href: "#/" }, "Back to the start")),
+  ].filter(Boolean);
 }
 
 /** The one thing there is to see, if it is one; null otherwise. */

@@ -1,0 +1,183 @@
+"""Every page of `kinodex serve` in Chromium: for all to use, on a phone and a desk, by keyboard, with hostile titles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from index.library import Library
+from tests.support.libraries.viewer_library import EVIL, chromium, library_of_films, library_of_titles
+from tests.support.pages import WAIT_MS, hard_to_use, pages
+from tests.support.servers.serve_server import serving
+
+pytestmark = pytest.mark.needs_chromium
+TITLES = (
+    f"film {EVIL}",
+    "turned \u202egnp.exe",
+    "x" * 300,
+    "two\nlines and\ttabs",
+    ":b :smile: **bold** &lt;b&gt;",
+    "Harbour",
+)
+MOST_TABS = 150
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page: its address, and a sign that it is drawn."""
+
+    address: str
+    sign: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """Address of the server, and its pages by name."""
+
+    address: str
+    places: dict[str, Place]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[Site]:
+    """Films with hostile titles, a library of texts alone, an empty one, and a question that was answered."""
+    folder = tmp_path_factory.mktemp("pages")
+    films = library_of_films(folder / "films", TITLES)
+    texts = library_of_titles(folder / "texts", 2)
+    empty = Library.create(str(folder / "empty"), {"fps": 1.0}, films.fingerprint)
+    with serving([each.uri for each in (films, texts, empty)], folder / "traces") as client:
+        question = client.ask(f"Is there a red shoe? {EVIL}", options=["yes", f"no {EVIL}"], budget={"rounds": 2})
+        client.wait(question)
+        evil, long = (films.video(title).video_id for title in (TITLES[0], TITLES[2]))
+        yield Site(
+            client.address,
+            {
+                "home": Place("#/", ".mosaic .poster"),
+                "library": Place("#/library/0", ".posters a"),
+                "video": Place(f"#/library/0/video/{evil}/3", "main h1"),
+                "long title": Place(f"#/library/0/video/{long}/3", "main h1"),
+                "search": Place("#/library/0/search/text%3Dred%2520shoes", ".hit"),
+                "ask": Place("#/ask/0", "textarea"),
+                "answer": Place(f"#/ask/0/{question}", "main h1"),
+                "trace": Place(f"#/trace/{question}", "article.trace"),
+                "texts": Place("#/library/1", ".posters .tile"),
+                "a text": Place(f"#/library/1/video/{texts.videos()[0].video_id}", "main h1"),
+                "empty": Place("#/library/2", ".empty"),
+            },
+        )
+
+
+@pytest.fixture(scope="module")
+def context(site):
+    with chromium() as browser:
+        context = browser.new_context()
+        context.set_default_timeout(WAIT_MS)
+        yield context
+
+
+@pytest.fixture
+def opened(context):
+    with pages(context) as open_page:
+        yield open_page
+
+
+WAYS = [
+    (390, "dark"),
+    (1400, "light"),
+    pytest.param(390, "light", marks=pytest.mark.slow),
+    pytest.param(1400, "dark", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("width", "scheme"), WAYS)
+def test_every_page_is_for_all_and_fits_whatever_its_texts_say(opened, site, width, scheme) -> None:
+    page = opened(site.address, width, scheme)
+    found = {}
+    for name, place in site.places.items():
+        page.goto(f"{site.address}/{place.address}")
+        page.wait_for_selector(place.sign)
+        page.wait_for_load_state("networkidle")
+        beside_px = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        if problems := hard_to_use(page) + ([("scrolls sideways", [f"{beside_px} px"])] if beside_px > 0 else []):
+            found[name] = problems
+    page.goto("about:blank")  # before the server ends, which its pictures come from
+    assert found == {}
+
+
+def test_the_whole_way_goes_by_keyboard(opened, site) -> None:
+    page = opened(site.address)
+    go_by_tab(page, ".home-card h3 a")
+    page.wait_for_selector(".posters a")
+    go_by_tab(page, ".posters a")
+    page.wait_for_url(re.compile("/video/"))
+    page.wait_for_selector("main h1")
+    go_by_tab(page, ".top nav a[href='#/library/0']")
+    page.wait_for_selector(".posters a")
+    go_by_tab(page, ".search [name=text]", press=None)
+    page.keyboard.type("red shoes")
+    page.wait_for_selector(".hit")
+    go_by_tab(page, ".hit a")
+    page.wait_for_url(re.compile("/video/"))
+    go_by_tab(page, ".top nav a[href^='#/ask']")
+    page.wait_for_selector("textarea")
+    go_by_tab(page, "textarea", press=None)
+    page.keyboard.type("Is there a boat?")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"#/ask/0/q\d+"))
+    page.goto("about:blank")
+
+
+def go_by_tab(page, selector: str, press: str | None = "Enter") -> None:
+    """Press Tab until an element has the focus, which must be visible there, and then a key."""
+    for _ in range(MOST_TABS):
+        if page.evaluate("each => document.activeElement.matches(each)", selector):
+            break
+        page.keyboard.press("Tab")
+    else:
+        pytest.fail(f"Tab does not reach {selector}")
+    shown = page.evaluate("(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle; })()")
+    assert shown != "none", f"{selector} does not show that it has the focus"
+    if press:
+        page.keyboard.press(press)
+
+
+def test_a_server_that_is_gone_is_said_and_tried_again(context, site) -> None:
+    page = context.new_page()
+    page.goto(f"{site.address}/#/library/0")
+    page.wait_for_selector(".posters a")
+    page.route("**/data/**", lambda route: route.abort("connectionrefused"))
+    page.get_by_label("Find videos by title").fill("harbour")
+    banner = page.locator(".banner.gone")
+    banner.wait_for()
+    assert "does not answer" in banner.inner_text() and hard_to_use(page) == []
+    banner.get_by_role("button").click()
+    assert banner.is_visible()
+    page.unroute_all(behavior="ignoreErrors")
+    banner.get_by_role("button").click()
+    banner.wait_for(state="detached")
+    page.wait_for_selector(".posters a")
+    page.close()
+
+
+@pytest.mark.parametrize("address", ["#/library/9", "#/trace/t9", "#/run/3", "#/library/0/video/nobody", "#/ask/7"])
+def test_an_address_of_nothing_leads_back(context, site, address) -> None:
+    page = context.new_page()
+    page.goto(f"{site.address}/{address}")
+    page.get_by_role("alert").wait_for()
+    assert page.locator("main h1").count() == 1 and hard_to_use(page) == []
+    page.get_by_role("link", name="Back to the start").click()
+    page.wait_for_selector(".mosaic")
+    page.close()
+
+
+def test_nothing_moves_for_who_wants_no_motion(context, site) -> None:
+    page = context.new_page()
+    page.emulate_media(reduced_motion="reduce")
+    for name in ("library", "ask", "answer"):
+        page.goto(f"{site.address}/{site.places[name].address}")
+        page.wait_for_selector(site.places[name].sign)
+        assert page.evaluate("document.getAnimations().filter((each) => each.playState === 'running').length") == 0
+    page.close()

@@ -19,6 +19,7 @@ from agent.variants.base import Variant, with_settings
 from agent.variants.registry import check_fit
 from index.errors import KinodexError
 from index.library import Library
+from index.redact import redact_uri
 from index.rows import VideoRow
 from jobs.errors import UsageError
 from jobs.model_choice import check_known_world
@@ -94,8 +95,8 @@ class Questions:
         plan = self._plan(request)
         budget = self._budget(request.budget)
         running = Running(self.kept.new_key(), request, datetime.now(UTC))
-        self._running[running.key] = running
         self.kept.save(request.library, self._facts(running, plan))
+        self._running[running.key] = running
         self._thread.submit(lambda: self._answer(running, plan, budget))
         return running
 
@@ -106,9 +107,11 @@ class Questions:
     def listing(self, library: int) -> list[dict[str, Any]]:
         """Questions about a library as the page lists them, newest first; also those asked before a restart."""
         self._library(library)
-        rows = []
+        rows, before = [], dict(self._running)
         for kept in self.kept.listing(library)[:LISTED]:
             running = self._running.get(kept.key)
+            if running is None and kept.key in before:  # it has ended since its facts were read
+                kept = self.kept.find(kept.key)
             facts = kept.facts if running is None else replace(kept.facts, state=running.state, error=None)
             rows.append(
                 {
@@ -219,7 +222,7 @@ class Questions:
         question = running.request.question
         return QuestionFacts(
             key=running.key,
-            library=self.kept.uris[running.request.library],
+            library=redact_uri(self.kept.uris[running.request.library]),
             question=question.text,
             options=question.options,
             agent=plan.variant.name,
@@ -241,7 +244,10 @@ class Questions:
         finally:
             facts = _with_result(self._facts(running, plan), result)
             self.tally.count_question(facts.status or "failed", result.ledger if isinstance(result, Answer) else None)
-            self.kept.save(running.request.library, facts)
+            try:
+                self.kept.save(running.request.library, facts)
+            except OSError as error:  # a full disk, say: those who wait get the answer all the same
+                traceback.print_exception(error)
             del self._running[running.key]
             running.end(result)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -86,7 +86,7 @@ class Running:
             self.state = "failed" if self.answer is None else "done"
             self._change()
 
-    async def changes(self, since: int = 0) -> AsyncIterator[int]:
+    async def changes(self, since: int = 0) -> AsyncGenerator[int, None]:
         """Yield the number of changes so far whenever it is above `since`, until the question has ended."""
         reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:

@@ -35,7 +35,7 @@ def sketches(tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
 
 
 @pytest.fixture(scope="module")
-def rules() -> Iterator[RuleServer]:
+def rules() -> Iterator[ChatServer]:
     with RuleServer(Rules()) as server:
         yield server
 
@@ -66,7 +66,7 @@ class Stopping:
 @pytest.mark.parametrize("last", [1, 3])
 @pytest.mark.parametrize("agent", [each.name for each in VARIANTS if each.roles])
 def test_every_agent_ends_with_the_best_answer_so_far(
-    agent: str, last: int, sketches: SketchLibrary, rules: RuleServer
+    agent: str, last: int, sketches: SketchLibrary, rules: ChatServer
 ) -> None:
     known = next(each for each in sketches.known if each.film == "harbour")
     environment = sketches.films["harbour"].without_shared_captions()

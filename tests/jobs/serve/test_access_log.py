@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -30,10 +31,12 @@ def log(path: str, query: bytes = b"", *, fails: bool = False) -> tuple[list[str
 
     logged = logged_app(app, lambda method, status, seconds: counted.append((method, status)), lines.append)
     scope: Any = {"type": "http", "method": "GET", "path": path, "query_string": query}
-    try:
-        asyncio.run(logged(scope, receive, send))
-    except RuntimeError:
-        assert fails
+
+    async def run() -> None:
+        with pytest.raises(RuntimeError) if fails else nullcontext():
+            await logged(scope, receive, send)
+
+    asyncio.run(run())
     return lines, counted
 
 

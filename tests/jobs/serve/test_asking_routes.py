@@ -143,13 +143,13 @@ class Hanging:
 
 
 @pytest.fixture(scope="module")
-def models() -> Iterator[RuleServer]:
+def models() -> Iterator[ChatServer]:
     with RuleServer(Rules()) as server:
         yield server
 
 
 @pytest.fixture
-def stuck(library: Path, tmp_path: Path, models: RuleServer) -> Iterator[tuple[Client, Hanging]]:
+def stuck(library: Path, tmp_path: Path, models: ChatServer) -> Iterator[tuple[Client, Hanging]]:
     """A server whose model hangs at the first decision; at most two questions at once."""
     reply = Hanging(models.reply)
     with ChatServer(reply, models=[MODEL]) as server:
@@ -211,7 +211,7 @@ def test_a_client_that_goes_away_ends_nothing(stuck: tuple[Client, Hanging]) -> 
     assert client.get("/data/questions?library=0").json["rows"][0]["state"] == "running"
 
 
-def test_questions_over_the_wire_of_a_language_model(library: Path, tmp_path: Path, models: RuleServer) -> None:
+def test_questions_over_the_wire_of_a_language_model(library: Path, tmp_path: Path, models: ChatServer) -> None:
     choice = ModelChoice(MODEL, models.base_url, cache=False)
     with serving([library], tmp_path, choice) as client:
         keys = [client.ask(BIRD, options=COLOURS), client.ask(BIRD, options=COLOURS, agent="videoseek")]

@@ -73,7 +73,7 @@ def spans_to(endpoint: str | None) -> Iterator[Watch]:
         def shutdown(self) -> None:
             sender.shutdown()
 
-    sender = OTLPSpanExporter(endpoint=address, timeout=TIMEOUT_S)
+    sender: SpanExporter = OTLPSpanExporter(endpoint=address, timeout=TIMEOUT_S)
     counted = Counted()
     resource = Resource.create({"service.name": "kinodex", "service.version": version("kinodex")})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

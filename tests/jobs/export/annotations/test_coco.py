@@ -1,0 +1,47 @@
+"""Detections as COCO, opened again by pycocotools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from pycocotools.coco import COCO
+
+from index.library import Library
+from jobs.errors import UsageError
+from jobs.export.annotations.coco import export_coco
+from jobs.export.moments.moment import Moment
+
+
+def test_boxes_are_opened_by_pycocotools(described: Path, tmp_path: Path) -> None:
+    library = Library.open(str(described))
+    film = library.video("film-02")
+    report = export_coco(library, [Moment(film, film.start_s, film.end_s)], tmp_path / "out")
+    assert (report.images, report.annotations, report.categories) == (2, 2, 1)
+    coco = COCO(str(tmp_path / "out" / "annotations.json"))
+    (category,) = coco.loadCats(coco.getCatIds())
+    assert category["name"] == "walrus"
+    rows = {row.frame_no: row for row in library.detections(film.video_id)}
+    for image in coco.loadImgs(coco.getImgIds()):
+        (annotation,) = coco.loadAnns(coco.getAnnIds(imgIds=[image["id"]]))
+        row = rows[image["frame_no"]]
+        x0, y0, x1, y1 = row.box
+        wide, high = image["width"], image["height"]
+        expected = [x0 * wide, y0 * high, (x1 - x0) * wide, (y1 - y0) * high]
+        assert annotation["bbox"] == pytest.approx(expected, abs=0.01)
+        assert annotation["score"] == pytest.approx(row.score)
+        with Image.open(tmp_path / "out" / "images" / image["file_name"]) as picture:
+            assert picture.size == (wide, high)
+    assert len(coco.loadRes([{**each, "score": 0.5} for each in coco.dataset["annotations"]]).getAnnIds()) == 2
+
+
+def test_times_scores_and_labels_limit_them(described: Path, tmp_path: Path) -> None:
+    library = Library.open(str(described))
+    film = library.video("film-02")
+    whole = Moment(film, film.start_s, film.end_s)
+    assert export_coco(library, [whole, whole], tmp_path / "a", min_score=0.5).annotations == 1
+    assert export_coco(library, [Moment(film, 8.0, 10.0)], tmp_path / "b").annotations == 1
+    with pytest.raises(UsageError, match="kinodex add detections"):
+        export_coco(library, [whole], tmp_path / "c", label="cat")
+    assert not (tmp_path / "c").exists()

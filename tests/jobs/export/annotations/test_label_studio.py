@@ -1,0 +1,49 @@
+"""Tasks of Label Studio: regions in frames and percent, by the names of the interface beside them.
+
+That Label Studio's own SDK takes them is in tests/end_to_end/test_export_programs.py.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from index.library import Library
+from jobs.export.annotations.label_studio import export_label_studio
+from jobs.export.moments.moment import Moment
+
+
+def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
+    library = Library.open(str(described))
+    film = library.video("film-02")
+    moments = [Moment(film, 2.0, 4.0, "mine"), Moment(film, 3.0, 3.0, "a walrus & co", 0.5, "caption")]
+    whole = [*moments, Moment(film, film.start_s, film.end_s, "all", None, "video")]
+    report = export_label_studio(library, whole, tmp_path / "out", "/data/local-files/?d=films/", boxes=True)
+    assert (report.tasks, report.moments, report.boxes) == (1, 3, 2)
+    (task,) = json.loads((tmp_path / "out" / "tasks.json").read_text())
+    assert task["data"]["video"] == "/data/local-files/?d=films/film-02.mp4"
+    fps = task["data"]["fps"]
+    first, second, _, *boxes = task["predictions"][0]["result"]
+    assert first["value"] == {"ranges": [{"start": 2 * fps + 1, "end": 4 * fps}], "timelinelabels": ["mine"]}
+    assert second["value"]["timelinelabels"] == ["caption"]
+    assert (second["meta"], second["score"]) == ({"text": ["a walrus & co"]}, 0.5)
+    rows = {row.time_s: row for row in library.detections(film.video_id)}
+    for box in boxes:
+        (key,) = box["value"]["sequence"]
+        row = rows[key["time"]]
+        assert (key["x"], key["y"]) == (round(100 * row.box[0], 4), round(100 * row.box[1], 4))
+        assert not key["enabled"]
+    tree = ElementTree.parse(tmp_path / "out" / "config.xml")
+    names = {each.get("name") for each in tree.iter()}
+    assert {"timeline", "box", "video"} <= names
+    assert {each.get("value") for each in tree.iter("Label")} == {"mine", "caption", "video", "walrus"}
+
+
+def test_a_task_without_boxes_names_the_file(library: Path, tmp_path: Path) -> None:
+    opened = Library.open(str(library))
+    film = opened.video("film-01")
+    export_label_studio(opened, [Moment(film, 2.0, 4.0, "mine")], tmp_path / "out", None, boxes=False)
+    (task,) = json.loads((tmp_path / "out" / "tasks.json").read_text())
+    assert task["data"]["video"] == film.uri
+    assert "VideoRectangle" not in (tmp_path / "out" / "config.xml").read_text()

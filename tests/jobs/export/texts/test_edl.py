@@ -1,0 +1,38 @@
+"""Edit decision lists, opened again by OpenTimelineIO's adapter for CMX 3600."""
+
+from __future__ import annotations
+
+import opentimelineio as otio
+import pytest
+
+from jobs.errors import UsageError
+from jobs.export.texts.edl import edl_text, reel_names
+from jobs.export.texts.timecode import FrameRate
+from tests.support.libraries.moments import moments, video
+
+NTSC = 30000 / 1001
+
+
+@pytest.mark.parametrize("rate", [FrameRate(25.0), FrameRate(NTSC, drop_frame=True), FrameRate(NTSC)])
+def test_cuts_come_back(rate: FrameRate) -> None:
+    film, other = video(), video("second film")
+    cuts = [*moments((62.0, 63.0, "a\ngull"), of=film), *moments((5.0, 7.5, ""), (1.0, 1.0, "blink"), of=other)]
+    timeline = otio.adapters.read_from_string(edl_text(cuts, rate, "My edit"), "cmx_3600", rate=rate.fps)
+    assert timeline.name == "My edit"
+    clips = list(timeline.video_tracks()[0].find_clips())
+    assert [clip.name for clip in clips] == [film.title, other.title, other.title]
+    got = [(round(clip.source_range.start_time.value), round(clip.source_range.duration.value)) for clip in clips]
+    frames = [(rate.frame(62.0), rate.frame(63.0)), (rate.frame(5.0), rate.frame(7.5)), (rate.frame(1.0), 0)]
+    assert got == [(start, max(end - start, 1)) for start, end in frames]
+    assert clips[0].metadata["cmx_3600"]["reel"] == "KSTEMWEN"
+
+
+def test_reels_are_short_plain_and_each_once() -> None:
+    videos = [video(title) for title in ("interview one", "interview two", "映画", "映像", "a")]
+    names = reel_names([*videos, videos[0]])
+    assert list(names.values()) == ["INTERVIE", "INTERVI2", "REEL", "REEL2", "A"]
+
+
+def test_more_events_than_the_format_numbers_are_refused() -> None:
+    with pytest.raises(UsageError, match="got 1,000 moments; CMX 3600 numbers 999 events"):
+        edl_text(moments(*[(1.0, 2.0, "")] * 1000), FrameRate(25.0))

@@ -1,0 +1,57 @@
+"""Timecode as SMPTE has it, compared with OpenTimelineIO's at every rate, and the choice of a rate."""
+
+from __future__ import annotations
+
+import pytest
+from opentimelineio.opentime import RationalTime, to_timecode
+
+from jobs.errors import UsageError
+from jobs.export.texts.timecode import FrameRate, frame_rate
+from tests.support.libraries.moments import video
+
+NTSC_30, NTSC_60 = 30000 / 1001, 60000 / 1001
+
+
+@pytest.mark.parametrize(
+    ("fps", "drop"), [(24.0, False), (25.0, False), (NTSC_30, True), (NTSC_60, True), (NTSC_30, False)]
+)
+def test_numbers_are_those_of_opentimelineio(fps: float, drop: bool) -> None:
+    rate = FrameRate(fps, drop)
+    around = [k * n for k in (60, 600, 3600) for n in (rate.nominal, round(fps))]
+    for frame in sorted({0, 1, *(each + step for each in around for step in range(-8, 9)), 107_892, 2_000_000}):
+        assert rate.timecode(frame) == to_timecode(RationalTime(frame, fps), fps, drop), frame
+
+
+def test_drop_frame_keeps_to_the_clock() -> None:
+    rate = FrameRate(NTSC_30, drop_frame=True)
+    assert rate.timecode(rate.frame(3600.0)) == "01:00:00;00"
+    assert FrameRate(NTSC_30).timecode(rate.frame(3600.0)) == "00:59:56:12"
+
+
+def test_the_rate_is_that_of_the_videos() -> None:
+    assert frame_rate([video(fps=24.0)], None, None) == FrameRate(24.0)
+    assert frame_rate([video(fps=29.97), video(fps=29.9701)], None, None) == FrameRate(NTSC_30, drop_frame=True)
+    assert frame_rate([video(fps=29.97)], None, drop_frame=False) == FrameRate(NTSC_30)
+    assert frame_rate([video(fps=23.976)], None, None) == FrameRate(24000 / 1001)
+    assert frame_rate([video(fps=None)], None, None) == FrameRate(25.0)
+    assert frame_rate([video(fps=25.0), video(fps=50.0)], 50.0, None) == FrameRate(50.0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "fps", "drop", "says"),
+    [
+        ((25.0, 30.0), None, None, r"several frame rates \(25, 30\); give the one of the edit with --fps"),
+        ((25.0,), None, True, "got --drop-frame with 25 frames"),
+        ((30.0,), None, True, "got --drop-frame with 30 frames"),
+        ((25.0,), 0.0, None, "got 0 frames a second"),
+        ((25.0,), float("nan"), None, "got nan frames a second"),
+    ],
+)
+def test_rates_that_cannot_be_are_refused(rates, fps, drop, says) -> None:
+    with pytest.raises(UsageError, match=says):
+        frame_rate([video(fps=each) for each in rates], fps, drop)
+
+
+def test_timecode_ends_after_a_day() -> None:
+    with pytest.raises(UsageError, match="timecode ends at 24"):
+        FrameRate(25.0).timecode(25 * 86_400)

@@ -1,0 +1,21 @@
+"""Moments of made-up videos, for the formats that need no library."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from index.rows import VideoRow
+from jobs.export.moments.moment import Moment
+from tests.support.libraries.random_library import made
+
+
+def video(title: str = "Küste & Möwen", fps: float | None = 25.0, start_s: float = 0.0, uri: str = "") -> VideoRow:
+    """A video of two minutes; its id is of its title."""
+    row = made(f"id-{title}", 120, 1, start_s=start_s).video_row(title)
+    return replace(row, fps=fps, uri=uri or f"/films/{title}.mp4")
+
+
+def moments(*ranges: tuple[float, float, str], of: VideoRow | None = None) -> list[Moment]:
+    """Moments of one video."""
+    row = of or video()
+    return [Moment(row, start_s, end_s, label) for start_s, end_s, label in ranges]

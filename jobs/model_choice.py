@@ -75,9 +75,14 @@ ModelsFor = Callable[[Environment], Models]
 """A function of an environment: endpoints are the same for all environments, the built-in model is not."""
 
 
+def knows_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> bool:
+    """False if the built-in model would be asked about pictures in a space that it does not know."""
+    return choice.has_language or choice.anyway or not has_pictures or space.name == BUILTIN
+
+
 def check_known_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> None:
     """Raise `UsageError` if the built-in model would be asked about pictures in a space that it does not know."""
-    if choice.has_language or choice.anyway or not has_pictures or space.name == BUILTIN:
+    if knows_world(choice, space, has_pictures=has_pictures):
         return
     raise UsageError(
         f"the built-in model knows the drawn films of the space builtin alone, and this library is in {space}: its "

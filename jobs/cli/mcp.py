@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from jobs.model_choice import ModelChoice
 
 
+NO_MODEL = (
+    "no tool `ask`: the built-in model knows drawn films alone, and this library holds others; "
+    "name a language model with --model (and --base-url), or give --anyway"
+)
+
+
 def mcp(
     library: LibraryArgument,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of stdio.")] = False,
@@ -52,7 +58,7 @@ def mcp(
     from agent.variants.registry import find_variant
     from index.library import Library
     from jobs.mcp.tools import LibraryTools
-    from jobs.model_choice import ModelChoice, check_known_world
+    from jobs.model_choice import ModelChoice, knows_world
     from jobs.open_library import find_space
     from jobs.server_socket import listen
 
@@ -61,24 +67,34 @@ def mcp(
     options.check_cost(choice, max_cost)
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     opened = Library.open(library)
-    if chosen.roles:
-        check_known_world(choice, find_space(opened, space), has_pictures=any(row.frames for row in opened.videos()))
-    options.announce(choice)
+    can_ask = not chosen.roles or knows_world(
+        choice, find_space(opened, space), has_pictures=any(row.frames for row in opened.videos())
+    )
+    if can_ask:
+        options.announce(choice)
+    else:
+        print(NO_MODEL, file=sys.stderr)
     tools = LibraryTools(opened, detector, space)
     listener = listen(host, port) if http else None
     with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
-        asyncio.run(_serve(tools, choice, chosen, budget, listener, host))
+        asyncio.run(_serve(tools, choice, chosen if can_ask else None, budget, listener, host))
 
 
 async def _serve(
-    tools: LibraryTools, choice: ModelChoice, agent: Variant, budget: Budget, listener: socket.socket | None, host: str
+    tools: LibraryTools,
+    choice: ModelChoice,
+    agent: Variant | None,
+    budget: Budget,
+    listener: socket.socket | None,
+    host: str,
 ) -> None:
     from jobs.mcp.ask_tool import AskOptions
     from jobs.mcp.server import make_server, serve_http
     from jobs.model_choice import chosen_models, describe_models
 
     async with chosen_models(choice) as models:
-        server = make_server(tools, AskOptions(models, describe_models(choice), agent, budget))
+        asking = None if agent is None else AskOptions(models, describe_models(choice), agent, budget)
+        server = make_server(tools, asking)
         _announce(tools.library.uri, listener, host)
         if listener is None:
             # A thread that reads stdin would hold up an orderly end.

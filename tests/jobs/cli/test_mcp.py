@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from index.library import Library
 from tests.support.command import Kinodex, bad
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.servers.mcp_client import (
     SAID,
     TOOLS,
@@ -49,6 +51,28 @@ def test_stdio(mcp_library: Library) -> None:
             assert "which is none of the 1 here, such as harbour" in texts(refused)[0]
 
     asyncio.run(use())
+
+
+@pytest.mark.slow
+def test_without_a_model_for_its_films_a_library_is_served_without_ask(tmp_path: Path) -> None:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    write(library, made("aaaa", 4, seed=1), "harbour")
+    command = [*COMMAND, "mcp", library.uri]
+    said = tmp_path / "stderr"
+
+    async def use() -> None:
+        with said.open("w") as stderr:
+            parameters = StdioServerParameters(command=command[0], args=command[1:])
+            async with Client(stdio_client(parameters, errlog=stderr)) as client:
+                assert client.instructions is not None
+                assert "never an instruction" in client.instructions
+                assert "`ask`" not in client.instructions
+                assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS - {"ask"}
+                (video,) = (await call(client, "videos"))["videos"]
+                assert video["title"] == "harbour"
+
+    asyncio.run(use())
+    assert "no tool `ask`: the built-in model knows drawn films alone" in said.read_text()
 
 
 @pytest.mark.slow

@@ -18,7 +18,14 @@ from pipeline.media.clip import choose_sound
 from pipeline.media.copy_clip import seek_key_frame
 from pipeline.media.playable import SOUND_IN_MP4
 from pipeline.media.source import open_source
-from pipeline.media.stream_parts import SOUND_HZ, copied_packets, encoded_pictures, encoded_sound, order_s
+from pipeline.media.stream_parts import (
+    SOUND_HZ,
+    copied_packets,
+    encoded_pictures,
+    encoded_sound,
+    order_s,
+    shown_pictures,
+)
 
 if TYPE_CHECKING:
     from av import Packet
@@ -33,6 +40,8 @@ FRAGMENTED = {
 }
 
 
+BACK_S = (0, 5, 60)
+"""So much earlier a file is searched, one after another, where a search lands behind the time that is sought."""
 BROADCAST = frozenset({"mpegts", "mpeg", "aac"})
 """Containers whose sound has a header in each packet (ADTS), which MP4 does not take: it is encoded again."""
 
@@ -43,22 +52,8 @@ class Output(Protocol):
     def write(self, data: bytes) -> int: ...
 
 
-def begin_s(uri: str, from_s: float) -> float:
-    """Return the time of the key frame with which a remuxed stream begins that is to show `from_s`.
-
-    Raises as `write_stream`.
-    """
-    with open_source(uri) as source:
-        zero = _seek(source, choose_stream(source, uri), uri, from_s)
-    if zero is None:
-        raise NothingDecodes(f"{uri}: it holds no key frame that a stream could begin with")
-    return float(zero)
-
-
 def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
     """Write a video from `from_s` on to its end, picture and sound; its clock begins at 0 with `from_s`.
-
-    A remuxed stream begins with the key frame at or before it, at the time that `begin_s` returns.
 
     Raises:
         SourceError, PlaylistRefused, NotAVideo, EmptyFile: as `pipeline.media.source.open_source`.
@@ -70,7 +65,6 @@ def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
         target = opened.enter_context(av.open(out, "w", format="mp4", options=FRAGMENTED))
         pictures = _copied if way == "remuxed" else _encoded
         try:
-            from_s = begin_s(uri, from_s) if way == "remuxed" else from_s
             parts = [pictures(uri, opened, target, from_s), *_sound(uri, opened, target, from_s)]
             for packet in heapq.merge(*parts, key=order_s):
                 target.mux(packet)
@@ -78,37 +72,43 @@ def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
             raise VideoError(f"{uri}: it cannot be {way} ({error.strerror})") from error
 
 
-def _seek(source: InputContainer, video: VideoStream, uri: str, from_s: float) -> Fraction | None:
-    """Go to the key frame at or before a time; None where the file cannot be searched."""
-    from av import FFmpegError
-
-    try:
-        return seek_key_frame(source, video, uri, from_s) * time_base(video)
-    except (FFmpegError, NothingDecodes):
-        return None
-
-
 def _copied(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> Iterator[Packet[Any]]:
     source = opened.enter_context(open_source(uri))
     video = choose_stream(source, uri)
-    zero = _seek(source, video, uri, from_s)
-    if zero is None:
-        raise NothingDecodes(f"{uri}: it holds no key frame that a stream could begin with")
-    return copied_packets(source, video, target.add_stream_from_template(video, opaque=True), zero)
-
-
-def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> Iterator[Packet[Any]]:
-    """Encode from a time on: after a search in the file, or where that finds nothing, by decoding all before it."""
-    for is_sought in (True, False):
-        source = opened.enter_context(open_source(uri))
-        video = choose_stream(source, uri)
-        if is_sought and _seek(source, video, uri, from_s) is None:
-            continue
-        packets = encoded_pictures(source, video, target, from_s)
+    first_pts = seek_key_frame(source, video, uri, from_s)
+    copy = target.add_stream_from_template(video, opaque=True)
+    for back_s in BACK_S:  # some demuxers land behind the time that they are sent to
+        source.seek(first_pts - round(back_s / time_base(video)), stream=video, backward=True)
+        packets = copied_packets(source, video, copy, from_s, first_pts)
         first = next(packets, None)
         if first is not None:
             return chain([first], packets)
+    raise NothingDecodes(f"{uri}: the key frame at {first_pts * time_base(video)} s cannot be found again")
+
+
+def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> Iterator[Packet[Any]]:
+    """Encode from a time on: after a search in the file, or where that lands behind it, by decoding all before it."""
+    for back_s in (*BACK_S, None):
+        source = opened.enter_context(open_source(uri))
+        video = choose_stream(source, uri)
+        if back_s is not None and not _is_sought(source, video, uri, from_s - back_s):
+            continue
+        pictures = shown_pictures(source, video, from_s)
+        first = next(pictures, None)
+        if first is not None and (first[0] <= from_s or back_s is None):
+            return encoded_pictures(chain([first], pictures), video, target, from_s)
     raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
+
+
+def _is_sought(source: InputContainer, video: VideoStream, uri: str, from_s: float) -> bool:
+    """Go to the key frame at or before a time; False where the file cannot be searched."""
+    from av import FFmpegError
+
+    try:
+        seek_key_frame(source, video, uri, from_s)
+    except (FFmpegError, NothingDecodes):
+        return False
+    return True
 
 
 def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> list[Iterator[Packet[Any]]]:
@@ -127,5 +127,5 @@ def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) 
     is_broadcast = source.format.name in BROADCAST
     if sound.codec_context.codec.canonical_name in SOUND_IN_MP4 and not is_broadcast:
         copy = target.add_stream_from_template(sound, opaque=True)
-        return [copied_packets(source, sound, copy, Fraction(from_s).limit_denominator(10**6))]
+        return [copied_packets(source, sound, copy, from_s)]
     return [encoded_sound(source, sound, target.add_stream("aac", rate=SOUND_HZ, layout="stereo"), from_s)]

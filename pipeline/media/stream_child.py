@@ -2,10 +2,10 @@
 
     python -m pipeline.media.stream_child MEMORY_BYTES TASK
 
-TASK is JSON: {"task": "facts", "uri"}, {"task": "begin", "uri", "from_s"} or {"task": "stream", "uri", "way",
-"from_s"}. The first two print one line of JSON, the last one writes the stream; an error of the file is one line of
-JSON, {"error", "message"}, at the standard error output, and status 3. Its standard input is a pipe into which its
-parent writes nothing: when the pipe closes, the parent has ended, or wants no more.
+TASK is JSON: {"task": "facts", "uri"}, whose reply is one line of JSON, or {"task": "stream", "uri", "way", "from_s"},
+whose reply is the stream; an error of the file is one line of JSON, {"error", "message"}, at the standard error output,
+and status 3. Its standard input is a pipe into which its parent writes nothing: when the pipe closes, the parent has
+ended, or wants no more.
 """
 
 from __future__ import annotations
@@ -63,14 +63,12 @@ def run_task(task: dict[str, Any], out: RawIOBase) -> dict[str, Any] | None:
     """Do a task: return its reply, or write its stream to `out`; raises PipelineError."""
     from pipeline.media.facts import read_facts
     from pipeline.media.source import open_source
-    from pipeline.media.stream import begin_s, write_stream
+    from pipeline.media.stream import write_stream
 
     match task:
         case {"task": "facts", "uri": uri}:
             with open_source(uri) as source:
                 return asdict(read_facts(source, uri))
-        case {"task": "begin", "uri": uri, "from_s": from_s}:
-            return {"begin_s": begin_s(uri, from_s)}
         case {"task": "stream", "uri": uri, "way": way, "from_s": from_s}:
             write_stream(uri, way, from_s, out)
             return None

@@ -33,34 +33,50 @@ ENCODERS = {
 }
 """Encoders by preference. PyAV's wheels hold the first and the last; builds without GPL parts hold others."""
 
+Shown = tuple[Fraction, Fraction, "VideoFrame"]
+"""Times in seconds from and until which a picture is shown, and its frame."""
 
-def copied_packets(source: InputContainer, stream: Any, copy: Any, zero_s: Fraction) -> Iterator[Packet[Any]]:
-    """Yield the packets of a stream that are shown from `zero_s` on; `copy` is their stream in the output."""
+
+def copied_packets(
+    source: InputContainer, stream: Any, copy: Any, from_s: float, first_pts: int | None = None
+) -> Iterator[Packet[Any]]:
+    """Yield the packets of a stream from its key frame `first_pts` on, without one those from `from_s` on.
+
+    `copy` is their stream in the output, where `from_s` is time 0. Pictures before it, which later ones are made from,
+    so have times below 0: MP4 says in an edit list that they are not shown. Yields nothing where `source` stands behind
+    the key frame.
+    """
     base = stream.time_base or Fraction(1, 1_000_000)
-    zero = round(zero_s / base)
+    zero = round(Fraction(from_s) / base)
+    first, has_begun = (zero, True) if first_pts is None else (first_pts, False)
     for packet in source.demux(stream):
-        if packet.pts is None or packet.dts is None or packet.pts < zero:
+        has_begun = has_begun or packet.pts == first_pts
+        if packet.pts is None or packet.pts < first or not has_begun:
             continue
-        packet.pts, packet.dts = packet.pts - zero, packet.dts - zero
+        packet.pts -= zero
+        if packet.dts is not None:
+            packet.dts -= zero
         packet.stream = copy
         yield packet
 
 
-def encoded_pictures(
-    source: InputContainer, stream: VideoStream, target: OutputContainer, from_s: float
-) -> Iterator[Packet[Any]]:
-    """Encode what a video shows from `from_s` on: upright, square pixels, ordinary range; the first one at time 0.
+def shown_pictures(source: InputContainer, stream: VideoStream, from_s: float) -> Iterator[Shown]:
+    """Yield what a video shows from `from_s` on, if `source` stands there or before."""
+    for begin, until, frame in _shown(source, stream):
+        if until - from_s > TICK_S:
+            yield begin, until, frame
 
-    Yields nothing where it shows nothing.
-    """
+
+def encoded_pictures(
+    pictures: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
+) -> Iterator[Packet[Any]]:
+    """Encode pictures of a stream: upright, square pixels, ordinary range; `from_s` is time 0."""
     from av import VideoFrame
 
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), LONGEST_PX, SHORTEST_PX)
     out: VideoStream | None = None
     zero = Fraction(from_s)
-    for begin, until, frame in _shown(source, stream):
-        if until - from_s <= TICK_S:
-            continue
+    for begin, until, frame in pictures:
         rgb = to_rgb(frame)
         if out is None:
             out = _encoder(target, rgb.shape[1], rgb.shape[0])
@@ -119,7 +135,7 @@ def _encoder(target: OutputContainer, width_px: int, height_px: int) -> VideoStr
     return encoder
 
 
-def _shown(source: InputContainer, stream: VideoStream) -> Iterator[tuple[Fraction, Fraction, VideoFrame]]:
+def _shown(source: InputContainer, stream: VideoStream) -> Iterator[Shown]:
     """Yield every picture with the time it is shown from and until."""
     last: tuple[Fraction, VideoFrame] | None = None
     for time, frame in monotonic_frames(_decoded(source, stream), stream):

@@ -120,13 +120,6 @@ class PlayedVideos:
             return whole
         last_s = max(whole.start_s, whole.start_s + whole.duration_s - LAST_S)
         from_s = min(max(whole.start_s if wish.from_s is None else wish.from_s, whole.start_s), last_s)
-        if choice.way == "remuxed":
-            try:
-                begun = await self._children.answer({"task": "begin", "uri": file.uri, "from_s": from_s})
-            except CannotStream:  # no key frame to begin with: then its pictures are encoded
-                choice = replace(choice, way="transcoded")
-            else:
-                from_s = float(begun["begin_s"])
         url = f"{whole.url}/stream?way={choice.way}&from={from_s!r}"
         return replace(whole, way=choice.way, url=url, offset_s=from_s)
 

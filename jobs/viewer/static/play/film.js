@@ -7,6 +7,7 @@ const INTO_FRAME_S = 0.0005;
 /** A stream that breaks off later than this has played, and can go on from there. */
 const PLAYED_S = 0.5;
 const NEAR_END_S = 1;
+const UNDRAWN_MS = 400;
 
 /**
  * A screen for a playback of the server, at the time `at`. Calls `on.time()` as time goes, `on.state()` when it starts
@@ -35,35 +36,28 @@ export function film(playback, captions, at, on) {
       offset = start; // some browsers let every file begin at 0
       track.src = `${captions}?from=${offset}`;
     }
-    video.currentTime = Math.max(target - offset, 0) + INTO_FRAME_S;
+    if (!streams) video.currentTime = Math.max(target - offset, 0) + INTO_FRAME_S;
     on.time();
   }
 
   if (video.requestVideoFrameCallback) {
     video.requestVideoFrameCallback((now, frame) => settle(frame.mediaTime));
-    listen("loadeddata", () => document.hidden && settle(null)); // no frame is drawn in a hidden page
+    listen("loadeddata", () => setTimeout(settle, UNDRAWN_MS, null)); // no frame is drawn out of sight
   } else listen("loadeddata", () => settle(null));
   listen("timeupdate seeked", on.time);
   listen("play pause", on.state);
   listen("ended", () => (streams && time() < start + length - NEAR_END_S ? on.broken() : on.end()));
   listen("error", () => (streams && settled && video.currentTime > PLAYED_S ? on.broken() : on.failed()));
 
-  const holds = (media) => {
-    for (let n = 0; n < video.buffered.length; n++)
-      if (media >= video.buffered.start(n) - 0.05 && media < video.buffered.end(n)) return true;
-    return false;
-  };
-
   return {
     element: video,
     time,
     paused: () => video.paused,
-    /** Goes to a time; false if a stream does not hold it: then another one has to begin there. */
+    /** Goes to a time; false for a stream, which browsers cannot search: then another one has to begin there. */
     seek(to) {
+      if (streams) return Math.abs(to - time()) < 0.001;
       target = to;
-      if (!settled) return !streams || to >= offset;
-      if (streams && !holds(to - offset)) return false;
-      video.currentTime = Math.max(to - offset, 0) + INTO_FRAME_S;
+      if (settled) video.currentTime = Math.max(to - offset, 0) + INTO_FRAME_S;
       return true;
     },
     play: () => video.play().catch(() => on.state()), // a browser may want a click first

@@ -9,13 +9,15 @@ import { load } from "viewer/shared/source.js";
 
 const AT_END_S = 0.03;
 const MOST_RESTARTS = 3;
+const RESTS_MS = 150;
 
 /**
- * A player for a row of a library's videos (`video_id`, `start_s`, `duration_s`), times in seconds of the library:
+ * A player for a row of a library's videos (`video_id`, `start_s`, `duration_s`) that begins at the time `start`:
  * `element`, `seek(time)`, `play(start, end)` (without `end`: to the end of the video), `pause()`, `time()`,
- * `onTime(callback)`, `close()`, and `ready`, which is kept once it can play. `element` always says how it plays.
+ * `onTime(callback)`, `keys(event)`, `close()`, and `ready`, a promise kept once it has chosen how to play, which
+ * `element` always says. Times are seconds of the library.
  */
-export function player(library, row) {
+export function player(library, row, start = row.start_s) {
   const end = row.start_s + row.duration_s;
   const data = load(`libraries/${library}/videos/${encodeURIComponent(row.video_id)}`);
   const captions = `/media/${library}/${encodeURIComponent(row.video_id)}/captions.vtt`;
@@ -26,7 +28,8 @@ export function player(library, row) {
   let choices = 0;
   let closed = false;
   let screen = null;
-  let at = row.start_s;
+  let at = start;
+  let waiting = 0;
 
   const stage = el("div", { class: "stage", style: { "--shape": shape(row) } });
   const way = el("p", { class: "way", role: "status" }, "Looking for the file…");
@@ -50,8 +53,8 @@ export function player(library, row) {
     way,
   );
 
-  const paused = () => screen?.paused() ?? !state.plays;
-  const time = () => screen?.time() ?? at;
+  const paused = () => (screen && !waiting ? screen.paused() : !state.plays);
+  const time = () => (screen && !waiting ? screen.time() : at);
 
   function draw() {
     const { range, loops, muted, shows, lines } = state;
@@ -97,6 +100,7 @@ export function player(library, row) {
   /** Chooses a way to play from a time on, and puts its screen on the stage. */
   async function begin(from) {
     const mine = (choices += 1);
+    waiting = 0;
     at = from;
     const wanted = state.plays;
     screen?.close();
@@ -106,6 +110,7 @@ export function player(library, row) {
       const playback = await choose(library, row, from, failed);
       const slow = playback.way === "slideshow" ? await data : null;
       if (mine !== choices || closed) return;
+      if (!slow && playback.way !== "file" && at !== from) return begin(at); // sought while it was chosen
       screen = slow ? slides(library, slow, at, on) : film(playback, captions, at, on);
       way.dataset.way = playback.way;
       way.replaceChildren(said(playback), playback.warning ? el("strong", {}, ` Note: ${playback.warning}.`) : "");
@@ -123,7 +128,12 @@ export function player(library, row) {
 
   function moved(to) {
     at = Math.min(Math.max(to, row.start_s), Math.max(row.start_s, end - 0.001));
-    if (screen && !screen.seek(at)) begin(at);
+    clearTimeout(waiting);
+    waiting = 0;
+    if (screen && !screen.seek(at)) {
+      screen.pause(); // another stream begins there, once the time line has come to rest
+      waiting = setTimeout(begin, RESTS_MS, at);
+    }
     draw();
   }
 
@@ -217,7 +227,7 @@ export async function openPlayer(library, videoId, title, { start_s, end_s = nul
   try {
     const { video: row } = await load(`libraries/${library}/videos/${encodeURIComponent(videoId)}`);
     if (!dialog.open) return;
-    inner = player(library, row);
+    inner = player(library, row, Math.min(Math.max(start_s, row.start_s), row.start_s + row.duration_s));
     body.replaceChildren(inner.element);
     inner.play(start_s, end_s);
   } catch (error) {

@@ -1,0 +1,103 @@
+"""Moments to download from `kinodex serve`: every kind, its name and type, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from urllib.parse import urlencode
+
+import av
+import pytest
+import webvtt
+
+from index.library import Library
+from jobs.serve.take_away import MOST_CLIP_S
+from tests.support.libraries.viewer_library import chromium
+from tests.support.pages import WAIT_MS, hard_to_use, pages
+from tests.support.servers.serve_server import Client, Reply
+
+
+@pytest.fixture(scope="module")
+def video(library: Path) -> str:
+    return Library.open(str(library)).video("film-01").video_id
+
+
+def export(client: Client, kind: str, **query: str) -> Reply:
+    return client.get(f"/data/libraries/0/export/{kind}?{urlencode(query)}")
+
+
+@pytest.mark.slow
+def test_a_clip_is_a_film_of_its_ranges(client: Client, video: str) -> None:
+    reply = export(client, "clip", video=video, ranges="2.5-4,10-11")
+    assert (reply.status, reply.headers["content-type"]) == (200, "video/mp4"), reply.body[:300]
+    assert reply.headers["content-disposition"].startswith('attachment; filename="film-01_0h00m02.500s.mp4"')
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    with av.open(io.BytesIO(reply.body)) as container:
+        times = [frame.time or 0.0 for frame in container.decode(video=0)]
+    assert times[-1] == pytest.approx(2.5, abs=0.2)
+
+
+def test_texts_of_a_range(client: Client, video: str) -> None:
+    said = export(client, "vtt", video=video, ranges="10-20")
+    (cue,) = webvtt.from_string(said.body.decode()).captions
+    assert "code word" in cue.text
+    assert said.headers["content-type"].startswith("text/vtt")
+    labelled = export(client, "srt", video=video, ranges="10-20", label="a label")
+    assert b"a label" in labelled.body and b"code word" not in labelled.body
+    assert b"FROM CLIP NAME: film-01" in export(client, "edl", video=video, ranges="1-2").body
+    assert export(client, "otio", video=video, ranges="1-2").json["name"] == "film-01"
+    assert b"film-01" in export(client, "csv", video=video).body
+    rows = [json.loads(line) for line in export(client, "jsonl", video=video, ranges="1-2,4-99").body.splitlines()]
+    assert [row["start_s"] for row in rows] == [1.0, 4.0]
+    assert rows[1]["end_s"] < 99
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "status", "says"),
+    [
+        ("csv", {"ranges": "2-1"}, 400, "its end has to come after its beginning"),
+        ("csv", {"ranges": "a-b"}, 400, "write it as 12.5-20"),
+        ("csv", {"ranges": "1-inf"}, 400, "its end has to come"),
+        ("csv", {"ranges": "1-2," * 101}, 400, "at most 100 are taken"),
+        ("csv", {"ranges": "500-600"}, 404, "outside the video"),
+        ("vtt", {"ranges": "9-9.5"}, 404, "nothing is said there"),
+        ("csv", {"video": "film-01"}, 404, "which the library does not hold; give its id"),
+        ("csv", {"video": "../../etc/passwd"}, 404, "which the library does not hold"),
+        ("hf", {}, 404, "it is one of clip"),
+        ("clip", {"ranges": ",".join(["0-30"] * 21)}, 400, f"a page gets clips of {MOST_CLIP_S / 60:.0f}"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    client: Client, video: str, kind: str, query: dict[str, str], status: int, says: str
+) -> None:
+    reply = export(client, kind, **{"video": video, **query})
+    assert (reply.status, says in reply.json["error"]) == (status, True), reply.body
+
+
+def test_another_library_is_none(client: Client, video: str) -> None:
+    assert client.get(f"/data/libraries/7/export/csv?video={video}").status == 404
+
+
+@pytest.mark.needs_chromium
+def test_the_menu_of_a_page_downloads(client: Client, video: str) -> None:
+    with chromium() as browser:
+        context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+        context.set_default_timeout(WAIT_MS)
+        with pages(context) as open_page:
+            page = open_page(f"{client.address}/#/library/0/video/{video}", 390)
+            menu = page.locator("details.take-away").first
+            menu.locator("summary").focus()
+            page.keyboard.press("Enter")
+            with page.expect_download() as download:
+                menu.get_by_role("link", name="Subtitles (VTT)").click()
+            assert download.value.suggested_filename.endswith(".vtt")
+            assert "code word" in Path(download.value.path()).read_text()
+            menu.get_by_role("button", name="Copy the command").click()
+            copied = page.evaluate("navigator.clipboard.readText()")
+            assert copied.startswith("kinodex export clips ") and f"--video {video}" in copied
+            assert [each for each, _ in hard_to_use(page)] == []
+            menu.locator("summary").focus()
+            page.keyboard.press("Escape")
+            assert menu.get_attribute("open") is None
+        context.close()

@@ -41,10 +41,10 @@ def choose_part(header: str | None, if_range: str | None, size_bytes: int, etag:
         length = min(_position(last), size_bytes)
         return Part(size_bytes - length, size_bytes) if length else None
     begin = _position(first)
-    end = _position(last) if last else size_bytes - 1
-    if end < begin:
+    if last and _position(last) < begin:
         return whole  # malformed, not unsatisfiable (section 14.1.1)
-    return Part(begin, min(end + 1, size_bytes)) if begin < size_bytes else None
+    until = min(_position(last) + 1, size_bytes) if last else size_bytes
+    return Part(begin, until) if begin < size_bytes else None
 
 
 def _position(digits: str) -> int:

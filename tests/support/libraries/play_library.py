@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ from typing import Any
 import av
 import numpy as np
 from numpy.typing import NDArray
+
+from index.embedding.space import load_space
+from index.library import Library
+from index.rows import SourceRow, VideoRow
 
 FILM_S, FPS = 12, 10
 WIDTH_PX, HEIGHT_PX = 192, 108
@@ -76,3 +81,32 @@ def _sound(number: int, audio: Any) -> Iterator[av.AudioFrame]:
     frame = av.AudioFrame.from_ndarray(np.repeat(wave, 2)[None], format="s16", layout="stereo")
     frame.sample_rate, frame.pts, frame.time_base = SOUND_HZ, number * count, Fraction(1, SOUND_HZ)
     yield frame
+
+
+def library_of_file(folder: Path, film: Path, codec: str = "h264") -> tuple[Library, str]:
+    """A library whose only video is this file, as an ingest would have noted it, without frames; and the video's id."""
+    space = load_space("builtin", device="cpu", towers="text")
+    library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
+    counts = {"frames": 0, "segments": 0, "transcript_lines": 0, "decode_errors": 0}
+    row = VideoRow(
+        video_id="f" * 32,
+        uri=str(film),
+        title=film.stem,
+        start_s=0.0,
+        duration_s=float(FILM_S),
+        fps=float(FPS),
+        width_px=WIDTH_PX,
+        height_px=HEIGHT_PX,
+        codec=codec,
+        **counts,
+        sample_fps=1.0,
+        space=library.space_name,
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )
+    assert library.writer.complete([row]) == ()
+    state = film.stat()
+    library.ingest_log.add_sources(
+        [SourceRow(str(film), row.video_id, state.st_size, str(state.st_mtime_ns), datetime.now(UTC))]
+    )
+    return library, row.video_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,11 +65,6 @@ def _metrics_route(questions: Questions) -> Any:
     return Route("/metrics", metrics)
 
 
-def lifespans(site: Site) -> list[AbstractAsyncContextManager[Any]]:
-    """What is open while the server runs, in this order: a part of the server whose routes need that adds it here."""
-    return []
-
-
 def make_app(site: Site) -> ASGIApp:
     """Make the ASGI application of a site behind its guard."""
     return logged_app(guarded_app(bare_app(site), site.guard), site.questions.tally.count_request)
@@ -84,9 +79,7 @@ def bare_app(site: Site) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            for each in (*lifespans(site), mcp.opened()):
-                await stack.enter_async_context(each)
+        async with mcp.opened():
             yield
 
     site.api.asking = site.questions

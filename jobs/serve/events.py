@@ -76,7 +76,7 @@ async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
 
 
 def progress(running: Running) -> dict[str, Any]:
-    """How far a question is: rounds, calls, frames, seconds, money, and the latest round in a sentence."""
+    """Progress of a question: rounds, calls, frames, seconds, money, and the latest round in a sentence."""
     records = list(running.records)
     calls = [each for each in records if each["event"] == "Exchanged"]
     return {

@@ -1,4 +1,4 @@
-"""Who may come in: every request passes here first, whatever its path.
+"""The guard at the door: every request passes here first, for any path.
 
 Without a token the server is for this machine alone: it listens on loopback and answers to no other name, so that a
 site which points its own name here (DNS rebinding) gets nothing. With one, every request shows it, by header or by a

@@ -19,7 +19,7 @@ METHODS = ("GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH")
 
 @dataclass(eq=False)
 class Tally:
-    """What a server has done; any thread may count."""
+    """Counts of all that a server has done; any thread may count."""
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     request_seconds: float = 0.0

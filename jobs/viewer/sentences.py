@@ -178,7 +178,7 @@ def _decision(decided: Record) -> str:
 
 
 def _calls(events: Sequence[Record]) -> list[str]:
-    """What there is to say about a round of calls alone."""
+    """Say what there is to say about a round of calls alone."""
     exchanges = [event for event in events if event["event"] == "Exchanged"]
     if exchanges and all(each["invalid"] is not None for each in exchanges):
         return ["got no reply from its model that could be used"]

@@ -29,7 +29,7 @@ from pipeline.sources.fetch import Source
 from tests.support.libraries.corpus import assert_same, counts, ingest
 from tests.support.models.stage_models import tiny_film
 from tests.support.playlists import ffconcat, m3u8, make_films
-from tests.support.servers.folder_server import serve_folder
+from tests.support.servers.files.folder_server import serve_folder
 from tests.support.servers.ray_node import ingest as begin
 from tests.support.servers.ray_node import log_of, named
 

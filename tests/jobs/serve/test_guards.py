@@ -1,4 +1,4 @@
-"""Who comes in: the right Host, the token on every route, no page of another site, no body that is too large."""
+"""Guards: the right Host, the token on every route, no page of another site, no body that is too large."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers.film_server import film_server
+from tests.support.servers.files.film_server import film_server
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import Source, Stamp, content_id, identify, local_copy, scratch_folder, stamp
 from tests.support.servers import s3_server as s3_kit
-from tests.support.servers.film_server import FilmHandler
+from tests.support.servers.files.film_server import FilmHandler
 
 WORDS = b"no video, but bytes"
 

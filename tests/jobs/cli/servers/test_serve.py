@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from jobs.cli.serve import TOKEN_VARIABLE, serve
+from jobs.cli.servers.serve import TOKEN_VARIABLE, serve
 from tests.support.command import Kinodex, bad
 from tests.support.servers.chat_server import ChatServer, hanging
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from ipaddress import ip_address
 
-from jobs.cli.view import view
+from jobs.cli.servers.view import view
 from jobs.server_socket import listen
 from tests.support.command import bad
 from tests.support.libraries.viewer_library import EVIL, held_in

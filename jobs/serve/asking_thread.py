@@ -23,7 +23,7 @@ class AskingThread:
     """Runs calls until it is closed, with the models of a choice. Raises what opening the models raises."""
 
     def __init__(self, choice: ModelChoice) -> None:
-        self._choice = choice
+        self._choice, self._patience_s = choice, PATIENCE_S
         self._opened: Future[tuple[asyncio.AbstractEventLoop, ModelsFor, asyncio.Event]] = Future()
         self._calls: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="questions")
@@ -42,8 +42,9 @@ class AskingThread:
         """Begin a call in this thread; it deals with its errors itself."""
         self._loop.call_soon_threadsafe(self._begin, call)
 
-    def close(self) -> None:
-        """Wait `PATIENCE_S` for all calls, cancel the rest, close the models and end the thread."""
+    def close(self, patience_s: float = PATIENCE_S) -> None:
+        """Wait so long for all calls, cancel the rest, close the models and end the thread."""
+        self._patience_s = patience_s
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
 
@@ -54,7 +55,7 @@ class AskingThread:
                 self._opened.set_result((asyncio.get_running_loop(), models, closing))
                 await closing.wait()
                 if self._calls:
-                    await asyncio.wait(self._calls, timeout=PATIENCE_S)
+                    await asyncio.wait(self._calls, timeout=self._patience_s)
                 left = list(self._calls)
                 for each in left:
                     each.cancel()

@@ -90,6 +90,12 @@ def test_the_policy_lets_the_page_load_only_from_its_server(address):
     assert headers["x-content-type-options"] == "nosniff"
 
 
+def test_nothing_can_be_asked_of_the_viewer(address):
+    assert json.loads(get(address, "/data/home")[2])["serve"] is None
+    for path in ("/data/traces/q1", "/data/questions", "/data/questions/q1/events"):
+        assert get(address, path)[0] == 404
+
+
 def test_only_reading_is_possible(address):
     connection = http.client.HTTPConnection(urlsplit(address).netloc)
     for method in ("POST", "PUT", "DELETE"):

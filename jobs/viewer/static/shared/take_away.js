@@ -48,6 +48,8 @@ async function fill(list, moment) {
     "Copy the command",
   );
   list.replaceChildren(...downloads, el("li", {}, commands));
+  const isOver = list.getBoundingClientRect().right > document.documentElement.clientWidth;
+  list.classList.toggle("from-right", isOver);
 }
 
 function link(moment, [kind, name, meaning]) {

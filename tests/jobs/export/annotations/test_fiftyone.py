@@ -1,12 +1,26 @@
-"""Data sets of FiftyOne: frames from 1, within the video. FiftyOne itself reads one in test_export_programs.py."""
+"""Data sets of FiftyOne: ranges in frames from 1, within the video; read by its own importer."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import pytest
+
 from jobs.export.annotations.fiftyone import export_fiftyone
 from tests.support.libraries.moments import moments, video
+from tests.support.servers.third_parties.environments import printed, python_with
+
+FIFTYONE = "fiftyone==1.22.1"
+PROGRAM = """
+import json, sys
+from fiftyone.utils.data.importers import FiftyOneTemporalDetectionDatasetImporter as Importer
+found = {}
+with Importer(dataset_dir=sys.argv[1], data_path="data.json") as importer:
+    for path, _, label, _ in importer:
+        found[path] = [[each.label, *each.support] for each in label.detections]
+print(json.dumps(found))
+"""
 
 
 def test_ranges_in_frames(tmp_path: Path) -> None:
@@ -19,3 +33,16 @@ def test_ranges_in_frames(tmp_path: Path) -> None:
     assert (first["label"], first["support"]) == ("a", [26, 50])
     assert (last["label"], last["support"]) == ("range", [round(119.5 * 25) + 1, 3000])
     assert labels["labels"][other.video_id][0]["support"] == [1, 1]
+
+
+@pytest.mark.third_party
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_fiftyone_reads_the_ranges(tmp_path: Path) -> None:
+    film, other = video("one"), video("two", fps=10.0)
+    ranges = [*moments((1.0, 2.0, "a"), (3.0, 4.0, ""), of=film), *moments((0.0, 0.5, "b"), of=other)]
+    export_fiftyone(ranges, tmp_path / "out")
+    # Reading needs no database: this one is not there.
+    nowhere = {"FIFTYONE_DATABASE_URI": "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200"}
+    found = printed(python_with(FIFTYONE), PROGRAM, tmp_path / "out", nowhere)
+    assert found == {film.uri: [["a", 26, 50], ["range", 76, 100]], other.uri: [["b", 1, 5]]}

@@ -1,7 +1,4 @@
-"""Tasks of Label Studio: regions in frames and percent, by the names of the interface beside them.
-
-That Label Studio's own SDK takes them is in tests/end_to_end/test_export_programs.py.
-"""
+"""Tasks of Label Studio: regions in frames and percent, by the names of the interface beside them; read by its SDK."""
 
 from __future__ import annotations
 
@@ -9,9 +6,26 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from index.library import Library
 from jobs.export.annotations.label_studio import export_label_studio
 from jobs.export.moments.moment import Moment
+from tests.support.servers.third_parties.environments import printed, python_with
+
+SDK = "label-studio-sdk==2.1.2"
+PROGRAM = """
+import json, sys
+from label_studio_sdk.label_interface import LabelInterface
+interface = LabelInterface(open(sys.argv[1] + "/config.xml").read())
+interface.validate()
+problems = []
+for task in json.load(open(sys.argv[1] + "/tasks.json")):
+    predictions = task.pop("predictions")
+    assert interface.validate_task(task)
+    problems += [each for one in predictions for each in interface.validate_prediction(one, return_errors=True)]
+print(json.dumps(problems))
+"""
 
 
 def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
@@ -47,3 +61,17 @@ def test_a_task_without_boxes_names_the_file(library: Path, tmp_path: Path) -> N
     (task,) = json.loads((tmp_path / "out" / "tasks.json").read_text())
     assert task["data"]["video"] == film.uri
     assert "VideoRectangle" not in (tmp_path / "out" / "config.xml").read_text()
+
+
+@pytest.mark.third_party
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_label_studio_takes_the_tasks(described: Path, tmp_path: Path) -> None:
+    library = Library.open(str(described))
+    film = library.video("film-02")
+    moments = [Moment(film, 2.0, 4.0, "mine"), Moment(film, film.start_s, film.end_s, "a & b", 0.5, "caption")]
+    assert export_label_studio(library, moments, tmp_path / "out", None, boxes=True).boxes == 2
+    assert printed(python_with(SDK), PROGRAM, tmp_path / "out") == []
+    tasks = tmp_path / "out" / "tasks.json"
+    tasks.write_text(tasks.read_text().replace('"from_name": "box"', '"from_name": "nothing"'))
+    assert printed(python_with(SDK), PROGRAM, tmp_path / "out") != [], "the check must see a wrong name"

@@ -1,9 +1,10 @@
-"""Rows written by key into a table that one process alone writes, at a cost that does not grow with the table.
+"""Rows written by key into a table that one process alone writes, without a look at the table.
 
-Lance finds the rows that an upsert replaces by joining with the whole key column, index or not: 0.01 s of CPU at 20,000
-rows, 0.09 s at a million, for the same 500 keys. But nearly all keys of a run are new, and it can know that: it
-remembers all that were there, as 64-bit hashes, and those that it wrote. Rows of new keys are appended; the few others,
-among them one key in 2**64 that only looks known, are upserted.
+To find the rows that an upsert replaces, Lance joins with all rows that no index covers yet, and reads again what is
+new of the index: beside a run that writes 500 rows a commit that took twice as long after 100,000 rows, half of the
+commit. But nearly all keys of a run are new, and it can know that: it remembers all that were there, as 64-bit hashes,
+and those that it wrote. Rows of new keys are appended; the few others, among them one key in 2**64 that only looks
+known, are upserted.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class KnownKeys:
         self._add(hashes)
 
     def hold(self, keys: Sequence[str]) -> list[bool]:
-        """Tell for each key if there was a row of it, or one was written; of a new key wrongly, once in 2**64."""
+        """Say for each key if there was a row of it or one was written; of a new one that is wrong once in 2**64."""
         return self._hold(_hashes(keys))
 
     def _hold(self, hashes: NDArray[np.int64]) -> list[bool]:

@@ -16,15 +16,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from index.library import Library
 from jobs.bench.resource_usage import run_alone
+from jobs.bench.scale.known_videos import add_known, known_source
 from jobs.bench.scale.simulated_workers import Crew, Films, SimulatedExecutor, VirtualClock
 from jobs.ingest.coordinator import Coordinator, RunLimits
 from jobs.ingest.index_refresh import refreshing_indexes
@@ -32,14 +31,12 @@ from jobs.ingest.known_sources import IdSet, complete_ids, new_sources
 from jobs.ingest.outcomes import Progress
 from jobs.ingest.work_queue import WorkQueue
 from pipeline.sampling.sample import IngestSettings
-from pipeline.sources.fetch import Source, Stamp
 
 DIM = 8
 BUNDLE = 8
 TENTHS = 10
 LAST = 0.01
 """The part of the sources that counts as the end of a run."""
-KNOWN_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +169,8 @@ def run_simulated(load: RunLoad) -> RunFigures:
 def start_over_known(count: int) -> StartFigures:
     """Measure how a run over `count` sources begins that its library knows all of; stamps come from a listing."""
     with _library() as library:
-        for first in range(0, count, KNOWN_AT_ONCE):
-            _add_known(library, range(first, min(first + KNOWN_AT_ONCE, count)))
-        sources = [Source(_uri(number), f"film {number}", stamp=_stamp(number)) for number in range(count)]
+        add_known(library, count)
+        sources = [known_source(number) for number in range(count)]
         base_mb, began = _peak_mb(), time.process_time()
         new = new_sources(library, sources, complete_ids(library), check_content=False, retry_failed=False)
         return StartFigures(count, new.left_out, time.process_time() - began, base_mb, _peak_mb())
@@ -241,35 +237,9 @@ def _idle(spans_s: list[tuple[float, float]], begin_s: float, end_s: float, work
     return 1 - busy_s / max(workers * (end_s - begin_s), 1e-9)
 
 
-def _add_known(library: Library, numbers: range) -> None:
-    """Write rows of complete videos and of their sources, without frames."""
-    now, ids = datetime.now(UTC), [f"{number * 2654435761 % 2**64:032x}" for number in numbers]
-    stamps = [_stamp(number) for number in numbers]
-    video = {
-        "start_s": 0.0, "duration_s": 0.0, "fps": 25.0, "width_px": 16, "height_px": 9, "codec": "none", "frames": 0,
-        "segments": 0, "transcript_lines": 0, "decode_errors": 0, "sample_fps": 1.0, "space": library.space_name,
-        "state": "complete", "ingested_at": now,
-    }  # fmt: skip
-    uris = [_uri(number) for number in numbers]
-    columns = {"video_id": ids, "uri": uris, "title": uris} | {name: [each] * len(ids) for name, each in video.items()}
-    library.tables.append("videos", pa.table(columns, schema=library.tables["videos"].schema))
-    known = {
-        "uri": uris, "video_id": ids, "size_bytes": [each.size_bytes for each in stamps],
-        "stamp": [each.mark for each in stamps], "seen_at": [now] * len(ids),
-    }  # fmt: skip
-    library.tables.append("sources", pa.table(known, schema=library.tables["sources"].schema))
-
-
-def _uri(number: int) -> str:
-    return f"s3://bucket/films/of/some/folder/{number:08d}.mp4"
-
-
-def _stamp(number: int) -> Stamp:
-    return Stamp(100_000_000 + number, f"{number:032x}")
-
-
 def _versions(library: Library) -> int:
-    return sum(library.tables.version(name) for name in library.tables.names())
+    """Sum the versions of all tables but that of the leases, which the clock renews."""
+    return sum(library.tables.version(name) for name in library.tables.names() if name != "leases")
 
 
 def _peak_mb() -> float:

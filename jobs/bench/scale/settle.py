@@ -25,10 +25,12 @@ import numpy as np
 from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
+from index.store.indexes import refresh
+from jobs.bench.scale.known_videos import add_known
 from jobs.bench.synthetic_library import MadeFrame
 from jobs.errors import UsageError
 from jobs.ingest.commit import MOST_AT_ONCE, ReadVideo, VideoCommitter
-from jobs.ingest.index_refresh import refreshing_indexes
+from jobs.ingest.index_refresh import LOOK_EVERY_S, refreshing_indexes
 from pipeline.shot_detection import Segment
 from pipeline.sources.fetch import FetchedVideo, Source, Stamp
 from pipeline.subtitles import Line
@@ -49,6 +51,10 @@ class SettleLoad:
     lines: int = 2
     dim: int = 8
     jpeg_bytes: int = 8
+    known: int = 0
+    """Videos, without frames, and their sources that the library has before."""
+    look_every_s: float = LOOK_EVERY_S
+    """Seconds between two looks of the refresh beside the step."""
     limit_s: float | None = None
     """Stop at the first tenth that ends after so many seconds."""
 
@@ -129,8 +135,11 @@ def bench_settle(directory: Path, load: SettleLoad, report: Callable[[str], None
     fingerprint = Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', load.dim)
     library = Library.create(str(directory), {"fps": 1.0}, fingerprint)
     films = _Films(load, library.space_name)
+    if load.known:
+        add_known(library, load.known)
+        refresh(library.tables)
     began, steps = time.perf_counter(), list[SettleStep]()
-    with library.lease("ingest", "kinodex bench settle") as lease, refreshing_indexes(library.uri):
+    with library.lease("ingest", "kinodex bench settle") as lease, refreshing_indexes(library.uri, load.look_every_s):
         library.writer.note_rows()
         library.ingest_log.note_sources()
         committer = VideoCommitter(library, check=lease.check)
@@ -179,7 +188,8 @@ def _settle(
 
 
 def _versions(library: Library) -> int:
-    return sum(library.tables.version(name) for name in library.tables.names())
+    """Sum the versions of all tables but that of the leases, which the clock renews."""
+    return sum(library.tables.version(name) for name in library.tables.names() if name != "leases")
 
 
 def _video_id(number: int) -> str:
@@ -202,7 +212,7 @@ def table(figures: SettleFigures) -> str:
     return "\n".join(
         [
             f"Made-up frames: {load.frames} a video, {load.at_once} videos a commit, {load.frames_a_commit} frames "
-            f"appended at a time; {figures.machine}",
+            f"appended at a time; {load.known:,} videos known before; {figures.machine}",
             "",
             "| videos | frames | videos a second | videos a CPU second | slowest commit s | commits | memory MB |",
             "|---|---|---|---|---|---|---|",

@@ -51,7 +51,7 @@ def test_many_new_keys_are_remembered(library: Library) -> None:
 
 
 def test_what_a_run_completes_is_appended(library: Library) -> None:
-    """An upsert joins with all keys of the table, so that each commit of a run took longer than the one before."""
+    """An upsert joins with all keys that no index covers, so that each commit took longer than the one before."""
     write(library, made("aaaa", 2, seed=1))
     library.ingest_log.add_sources([SourceRow("/films/a.mp4", "aaaa", 1, "then", WHEN)])
     library.writer.note_rows()

@@ -30,6 +30,8 @@ SYSTEMS = ("kinodex", "ray data")
 CPUS = 6
 """CPUs that Ray believes in: two that decode, one that embeds, one that writes, and two for Ray Data's own tasks, which
 waited for ever with four."""
+SPOT_CPUS = 3
+"""Those of the node that vanishes, as many as the other has, so that something runs on either."""
 CRASH = "crash.mp4"
 MIDDLE_S = 8.0
 """A run is in its middle so long after decoding began."""
@@ -51,6 +53,8 @@ class Observed:
     seconds: float | None = None
     exit_code: int | None = None
     kills: int = 0
+    decoding_there: int = 0
+    """Processes that decoded on a node that vanished."""
     peak_mb: float = 0.0
     rows_after_kill: int | None = None
     rows: int = 0
@@ -63,8 +67,8 @@ def observe(system: str, fault: str, films: Path, limit_s: float, retries: int |
     seen = Observed(system, fault)
     with tempfile.TemporaryDirectory(prefix="compare-") as name, ExitStack() as stack:
         out = Path(name) / "out"
-        address, head = stack.enter_context(cluster(CPUS if fault != "node" else CPUS - 1))
-        spot = stack.enter_context(node(address, 1)) if fault == "node" else None
+        address, head = stack.enter_context(cluster(CPUS if fault != "node" else CPUS - SPOT_CPUS))
+        spot = stack.enter_context(node(address, SPOT_CPUS)) if fault == "node" else None
         began, process = time.monotonic(), _begin(system, films, out, address, retries)
         decoding_since, struck = None, False
         while process.poll() is None and time.monotonic() - began < limit_s:
@@ -81,6 +85,7 @@ def observe(system: str, fault: str, films: Path, limit_s: float, retries: int |
                 if fault == "worker":
                     kill(named(head, WORKER[system])[0])
                 if fault == "node" and spot:
+                    seen.decoding_there = len(named(spot, DECODES[system]))
                     vanish(spot)
                 if fault == "driver":
                     kill(process.pid)

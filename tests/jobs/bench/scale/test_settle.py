@@ -11,7 +11,7 @@ from index.maintenance.sweep import audit
 from jobs.bench.scale.settle import STEPS, SettleLoad, as_json, bench_settle, table
 from jobs.errors import UsageError
 
-LOAD = SettleLoad(videos=40, frames=12, at_once=3, frames_a_commit=30)
+LOAD = SettleLoad(videos=40, frames=12, at_once=3, frames_a_commit=30, look_every_s=600.0)
 
 
 def test_figures(tmp_path: Path) -> None:
@@ -39,3 +39,11 @@ def test_a_run_that_takes_too_long_stops_after_a_tenth(tmp_path: Path) -> None:
     figures = bench_settle(tmp_path / "library", load, lambda line: None)
     assert [step.videos for step in figures.steps] == [1]
     assert figures.growth == figures.cpu_growth == 1.0
+
+
+def test_a_library_that_knows_videos_before(tmp_path: Path) -> None:
+    figures = bench_settle(tmp_path / "library", SettleLoad(videos=10, frames=2, known=30), lambda line: None)
+    library = Library.open(str(tmp_path / "library"))
+    assert (len(library.videos()), len(library.ingest_log.sources())) == (40, 40)
+    assert audit(library).problems == ()
+    assert "; 30 videos known before;" in table(figures)

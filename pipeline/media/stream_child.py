@@ -38,8 +38,11 @@ class Pipe(RawIOBase):
         """Write all of `data`; waits while the reader has enough."""
         view = memoryview(data)
         length = len(view)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except BrokenPipeError:  # nobody reads any more
+            os._exit(0)
         return length
 
 
@@ -53,8 +56,6 @@ def main() -> None:
     except PipelineError as error:
         print(json.dumps({"error": type(error).__name__, "message": str(error)}), file=sys.stderr)
         raise SystemExit(BROKEN_FILE) from None
-    except BrokenPipeError:  # nobody reads any more
-        os._exit(0)
     if reply is not None:
         print(json.dumps(reply))
 

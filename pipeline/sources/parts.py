@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import SEEK_END
 from typing import IO
 
 from pipeline.errors import SourceUnreachable
@@ -24,6 +25,17 @@ def open_parts(uri: str) -> Iterator[IO[bytes]]:
     cache = {"cache_type": "blockcache", "cache_options": {"maxblocks": BLOCKS_KEPT}}
     file: IO[bytes] = attempt(uri, lambda: filesystem.open(path, "rb", block_size=BLOCK_BYTES, **cache))
     with file:
-        if not file.seekable():
+        if not file.seekable() or not attempt(uri, lambda: _sends_parts(file)):
             raise SourceUnreachable(f"{uri}: its server sends whole files and no parts of them; copy the file here")
         yield file
+
+
+def _sends_parts(file: IO[bytes]) -> bool:
+    """Read the end, which fsspec refuses where a server sends more than was asked for."""
+    try:
+        file.seek(max(0, file.seek(0, SEEK_END) - 1))
+        file.read(1)
+    except ValueError:
+        return False
+    file.seek(0)
+    return True

@@ -77,7 +77,7 @@ def test_a_stream_begins_at_its_time_and_has_the_sound(playing, ids, tmp_path):
         assert (reply.status, reply.headers["content-type"]) == (200, "video/mp4")
         (tmp_path / f"{name}.mp4").write_bytes(reply.body)
         with av.open(str(tmp_path / f"{name}.mp4")) as container:
-            assert [stream.type for stream in container.streams] == ["video", "audio"]
+            assert {stream.type for stream in container.streams} == {"video", "audio"}
             times = [frame.time for frame in container.decode(video=0) if frame.time >= 0]
             assert times[0] == pytest.approx(0.0, abs=0.01) and times[-1] == pytest.approx(FILM_S - 5.1, abs=0.11)
     assert playing.send("HEAD", f"/media/0/{ids['old']}/stream?way=transcoded&from=5").body == b""
@@ -198,7 +198,7 @@ def test_a_file_that_changed_or_is_gone_or_is_something_else_is_said(own, play_f
     film.write_text("root:x:0:0: text that a row of a library may name\n")
     for path in (file, f"{file}/stream?way=transcoded&from=0"):
         status, body = get(address, path)
-        assert status in (404, 422) and b"root" not in body
+        assert status in (404, 422) and b"root:x" not in body
     film.unlink()
     assert "nothing is there" in why()[1]
     os.mkfifo(film)

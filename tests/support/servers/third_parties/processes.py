@@ -33,15 +33,15 @@ def transformers_serve(model: Path) -> Iterator[str]:
 
 
 @contextmanager
-def litellm_proxy(behind: str, folder: Path, key: str) -> Iterator[str]:
-    """The base URL of LiteLLM's proxy before the server at `behind`, whose model is called "rules" on both sides.
+def litellm_proxy(behind: str, folder: Path, key: str, model: str = "rules") -> Iterator[str]:
+    """The base URL of LiteLLM's proxy before the server at `behind`, whose model has the same name on both sides.
 
     Requests need `key`: without one the proxy does not start.
     """
     config = folder / "litellm.yaml"
     config.write_text(
-        "model_list:\n- model_name: rules\n  litellm_params:\n"
-        f"    model: openai/rules\n    api_base: {behind}\n    api_key: none\n    num_retries: 0\n"
+        f"model_list:\n- model_name: {model}\n  litellm_params:\n"
+        f"    model: openai/{model}\n    api_base: {behind}\n    api_key: none\n    num_retries: 0\n"
     )
     port = free_port()
     command = [str(litellm_program()), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]

@@ -1,0 +1,117 @@
+"""Programs of others call `kinodex serve`: LiteLLM's proxy, an evaluation kit, and a second MCP client."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import string
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from openai import OpenAI
+
+import kinodex
+from jobs.evaluation.run.run_folder import read_run
+from tests.support.servers.serve_server import Client, serving
+from tests.support.servers.third_parties import lmms_task
+from tests.support.servers.third_parties.environments import fastmcp_python, lmms_eval_python
+from tests.support.servers.third_parties.processes import litellm_proxy
+
+pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
+MODEL = "library:eea"
+QUESTION = "What appears right after the red tents in the forest?\nA. a white fish\nB. a purple dog\nC. a red star"
+USE_FASTMCP = """
+import asyncio, json, sys
+from fastmcp import Client
+
+async def main():
+    async with Client(sys.argv[1]) as client:
+        tools = sorted(tool.name for tool in await client.list_tools())
+        videos = await client.call_tool("videos", {})
+        asked = {"question": "What colour is the bird at sea?", "options": ["red", "black"], "videos": ["film-01"]}
+        answer = await client.call_tool("ask", asked)
+        count = json.loads(videos.content[0].text)["library_videos"]
+        print(json.dumps({"tools": tools, "videos": count, "answer": json.loads(answer.content[0].text)}))
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def served(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with serving([library], tmp_path_factory.mktemp("traces"), at_once=8) as client:
+        yield client
+
+
+def test_litellms_proxy(served: Client, tmp_path: Path) -> None:
+    key = f"sk-{secrets.token_hex(32)}"
+    video = {"kinodex": {"videos": ["film-01"]}}
+    messages = [{"role": "user", "content": QUESTION}]
+    with (
+        litellm_proxy(f"{served.address}/v1", tmp_path, key, MODEL) as base_url,
+        OpenAI(base_url=base_url, api_key=key, max_retries=0) as client,
+    ):
+        reply = client.chat.completions.create(model=MODEL, messages=messages, extra_body=video)
+        chunks = list(client.chat.completions.create(model=MODEL, messages=messages, stream=True, extra_body=video))
+    assert reply.choices[0].message.content == "B. a purple dog"
+    deltas = [each.choices[0].delta for each in chunks if each.choices]
+    assert "".join(each.content or "" for each in deltas) == "B. a purple dog"
+    thoughts = "".join(getattr(each, "reasoning_content", None) or "" for each in deltas)
+    print(reply.model_dump_json(exclude_none=True)[:400], thoughts)
+    assert "It answered after 2 rounds." in thoughts
+
+
+def test_fastmcps_client(served: Client) -> None:
+    command = [str(fastmcp_python()), "-c", USE_FASTMCP, f"{served.address}/mcp"]
+    ran = subprocess.run(command, capture_output=True, text=True, env=_own_environment())
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    found = json.loads(ran.stdout.splitlines()[-1])
+    print(ran.stdout)
+    assert found["tools"] == sorted(
+        ["videos", "overview", "search", "frames", "transcript", "captions", "detections", "ask"]
+    )
+    assert (found["videos"], found["answer"]["letter"], found["answer"]["status"]) == (3, "B", "answered")
+
+
+def test_lmms_eval_scores_as_kinodex_eval_does(served: Client, library: Path, films: Path, tmp_path: Path) -> None:
+    task, out = tmp_path / "task", tmp_path / "out"
+    shutil.copytree(Path(lmms_task.__file__).parent, task)
+    config = task / "sketch_films.yaml"
+    config.write_text(config.read_text().replace("QUESTIONS", str(films / "questions.jsonl")))
+    settings = f"model_version={MODEL},base_url={served.address}/v1,api_key=none,pass_video_url=True,num_concurrent=4"
+    command = [
+        str(lmms_eval_python()),
+        "-m",
+        "lmms_eval",
+        "--model",
+        "openai",
+        "--model_args",
+        f"{settings},timeout=120",
+    ]
+    command += ["--tasks", "sketch_films", "--include_path", str(task), "--log_samples", "--output_path", str(out)]
+    own = {**_own_environment(), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf")}
+    ran = subprocess.run([*command, "--batch_size", "1"], capture_output=True, text=True, env=own)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    (samples,) = out.rglob("*_samples_sketch_films.jsonl")
+    lines = [json.loads(line) for line in samples.read_text().splitlines()]
+    kits = {line["doc_id"]: line["filtered_resps"][0] for line in lines}
+
+    questions = [json.loads(line)["question_id"] for line in (films / "questions.jsonl").read_text().splitlines()]
+    report = kinodex.eval(
+        str(library), "sketch", films / "questions.jsonl", tmp_path / "run", agents=["eea"], controls=False
+    )
+    options = {each.item_id: each.option for each in read_run(tmp_path / "run").records}
+    assert None not in options.values()
+    assert kits == {number: string.ascii_uppercase[options[each] or 0] for number, each in enumerate(questions)}
+    (results,) = out.rglob("*_results.json")
+    scored = json.loads(results.read_text())["results"]["sketch_films"]["accuracy,none"]
+    print(f"lmms-eval {scored}, kinodex eval {report.standings[0].accuracy.mean}")
+    assert scored == pytest.approx(report.standings[0].accuracy.mean)
+
+
+def _own_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

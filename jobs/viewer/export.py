@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from index.library import Library
@@ -11,6 +11,7 @@ from index.rows import StoredFrame
 from jobs.stored_frames import frames_between, shrunk_jpeg
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.html import as_json, whole_page
+from jobs.viewer.posters import first_telling
 from jobs.viewer.trace_view import shown_frames
 
 SIDE_PX = 480
@@ -83,12 +84,16 @@ def _add_library(api: ViewerApi, number: int, data: dict[str, Any]) -> PictureKe
     """Add a library's videos with their words, and the middle frame of each segment; a search needs the server."""
     library = api.inputs.libraries[number]
     data[f"libraries/{number}"] = api.library(number)
-    data[f"libraries/{number}/videos"] = rows = library.videos()[:MOST_VIDEOS]
+    rows = library.videos()[:MOST_VIDEOS]
+    listed: list[dict[str, Any]] = []
+    data[f"libraries/{number}/videos"] = listed
     data[f"libraries/{number}/failures"] = library.ingest_log.failures()[:MOST_VIDEOS]
     keys: PictureKeys = {}
     for row in rows:
         view = api.video(number, row.video_id)
         frames = _middle_frames(library, row.video_id) if row.frames else []
+        poster = first_telling(frames)
+        listed.append(asdict(row) | {"poster": poster and poster.frame_no})
         times_s = {frame.frame_no: frame.time_s for frame in frames}
         detected = {label: [no for no in numbers if no in times_s] for label, numbers in view["detected"].items()}
         frames_only = {"frame_nos": list(times_s), "times_s": list(times_s.values()), "detected": detected}

@@ -100,13 +100,18 @@ def telling_frame(library: Library, row: VideoRow) -> StoredFrame:
     """Choose the frame that says most about a video; raises NoPoster."""
     if not row.frames:
         raise NoPoster(f"got {row.title}, which has only text and no frames")
-    frames = library.frames(row.video_id, candidates(library.vectors(row.video_id)))
+    frame = first_telling(library.frames(row.video_id, candidates(library.vectors(row.video_id))))
+    if frame is None:
+        raise NoPoster(f"got {row.title}, of which no picture can be read; ingest it again")
+    return frame
+
+
+def first_telling(frames: Sequence[StoredFrame]) -> StoredFrame | None:
+    """Choose the first telling one of some frames, else the one with the most shades; None if none can be read."""
     shades = {frame.frame_no: values for frame in frames if (values := _grey(frame)) is not None}
     readable = [frame for frame in frames if frame.frame_no in shades]
-    if not readable:
-        raise NoPoster(f"got {row.title}, of which no picture can be read; ingest it again")
     telling = (frame for frame in readable if is_telling(shades[frame.frame_no]))
-    return next(telling, None) or max(readable, key=lambda frame: variety(shades[frame.frame_no]))
+    return next(telling, None) or max(readable, key=lambda frame: variety(shades[frame.frame_no]), default=None)
 
 
 def candidates(stored: FrameVectors) -> list[int]:

@@ -29,6 +29,8 @@ def test_one_file_of_a_library_has_a_frame_of_each_segment_and_all_words(shown):
     alone = ViewerApi(classify_inputs([shown.library.uri]))
     held = held_in(one_file(alone).text)
     assert list(held["pictures"]) == [f"0/{shown.video_id}/{frame_no}" for frame_no in (10, 30, 50)]
+    (row,) = held["data"]["libraries/0/videos"]
+    assert row["title"] == f"film {EVIL}" and row["poster"] in (10, 30, 50)
     video = held["data"][f"libraries/0/videos/{shown.video_id}"]
     assert video["frame_nos"] == [10, 30, 50] and len(video["captions"]) == 3 and len(video["transcript"]) == 1
     few = one_file(alone, picture_bytes=2 * len(picture((200, 30, 30))) + 100)

@@ -81,7 +81,7 @@ def test_links_within_the_site_lead_somewhere(site):
 def test_links_of_the_readme_lead_to_files():
     text = (ROOT / "README.md").read_text()
     targets = [each for found in LINK.findall(text) for each in found if each and not re.match(r"[a-z]+:", each)]
-    assert "docs/pictures/viewer-trace-light.png" in targets
+    assert "docs/pictures/ask-light.png" in targets
     assert [each for each in targets if not (ROOT / each.partition("#")[0]).exists()] == []
 
 

@@ -23,6 +23,11 @@ pytestmark = pytest.mark.needs_chromium
 WAIT_MS = 30_000
 BIRD = "What colour is the bird at sea?"
 COLOURS = ["red", "black", "white"]
+ARRIVES = """new Promise((arrive) => {
+  const look = () => ((TRUE)() ? arrive() : requestAnimationFrame(look));
+  look();
+})"""
+"""Waits for something of the page; Playwright's own wait looks again by `eval`, which the page's policy forbids."""
 FOCUSED = "document.activeElement.dataset.focus ?? document.activeElement.textContent"
 
 
@@ -106,7 +111,7 @@ def ask(page: Any, question: str, options: list[str]) -> str:
 
 def test_by_keyboard_alone_from_the_question_to_the_answer_and_its_terms(opened, client: Client) -> None:
     page = opened(f"{client.address}/#/ask/0")
-    page.wait_for_function("() => document.activeElement.name === 'question'")
+    page.evaluate(ARRIVES.replace("TRUE", "() => document.activeElement.name === 'question'"))
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # opens the options
     page.keyboard.press("Tab")
@@ -158,9 +163,14 @@ def test_the_evidence_is_shown_as_the_stored_frames_and_plays_and_is_copied(open
     play = page.get_by_role("button", name=f"Play {title} ").first
     play.focus()
     page.keyboard.press("Enter")
-    page.get_by_role("dialog", name=f"Video: {title}").wait_for()
+    page.get_by_role("region", name=f"Player: {title}").wait_for()
+    page.locator("video").wait_for()
+    at_start = f"() => document.querySelector('video').currentTime >= {first['start_s']}"
+    page.evaluate(ARRIVES.replace("TRUE", at_start))
+    assert page.locator(".answer .big").is_visible(), "the answer stays in sight"
+    page.get_by_role("button", name="Close").focus()
     page.keyboard.press("Escape")
-    page.locator("dialog").wait_for(state="detached")
+    page.locator("video").wait_for(state="detached")
     assert page.evaluate("document.activeElement.className") == "moment"
 
 
@@ -170,7 +180,7 @@ def test_the_tree_grows_live_a_reload_goes_on_and_a_stop_gives_the_best_answer_s
     key = ask(page, BIRD, COLOURS)
     assert gate.reached.wait(60)
     page.locator(".timeline .segment").nth(1).wait_for(state="attached")
-    figures = page.locator(".state .figures")
+    figures = page.locator(".progress-figures")
     assert re.fullmatch(r"looking: round 1, \d+ frames, \d+ calls, \d+:\d\d, \$[\d.]+", figures.inner_text())
     page.locator(".now-sentence").get_by_text("Round 1: it opened").wait_for()
     assert page.locator(".answer").count() == 0

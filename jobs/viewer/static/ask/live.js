@@ -106,13 +106,17 @@ export async function live(key, question) {
     el(
       "p",
       { class: "quiet kicker" },
-      el("a", { href: `#/ask/${key}` }, "Ask"),
+      el("a", { href: `#/ask/${key}` }, "All questions"),
       row?.after ? [" · after ", el("a", { href: `#/ask/${key}/${row.after}` }, `“${before?.question ?? row.after}”`)] : null,
     ),
     el("h1", { class: text.length > LONG ? "long" : null }, text),
     places.options,
-    el("div", { class: "halves" }, el("div", { class: "stack" }, line.element, places.answer, places.after), log.element),
-    tree.element,
+    el(
+      "div",
+      { class: "halves" },
+      el("div", { class: "stack" }, line.element, places.answer, places.after),
+      el("div", { class: "stack" }, tree.element, log.element), // the log grows, so nothing stands below it
+    ),
   );
   return { title: text, element, here: "#/ask/0", ready: begin };
 }

@@ -8,7 +8,7 @@ const STOPPING = "stopping, with an answer of what it saw";
 const WAITING = "the server does not answer, trying again";
 
 export function stateLine(stop) {
-  const figures = el("b", { class: "figures" }, "beginning");
+  const figures = el("b", { class: "progress-figures" }, "beginning");
   const sentence = el("p", { class: "now-sentence" });
   const button = el(
     "button",

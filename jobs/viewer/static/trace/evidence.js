@@ -2,9 +2,9 @@
 
 import { breakable, copier, el } from "viewer/shared/dom.js";
 import { enlarge } from "viewer/shared/frames.js";
-import { openPlayer } from "viewer/play/player.js";
 import { alone, picture } from "viewer/shared/source.js";
 import { takeAway } from "viewer/shared/take_away.js";
+import { watch } from "viewer/trace/watch.js";
 import { term } from "viewer/shared/terms.js";
 import { clock, plural, span } from "viewer/shared/words.js";
 
@@ -14,7 +14,8 @@ const AT_FIRST = 6;
 export function evidence({ library, evidence: frames = [], trace: { answer } }, titles) {
   const ranges = answer?.evidence ?? [];
   if (!ranges.length) return null;
-  const cards = ranges.map((range, at) => card(library, range, frames[at] ?? null, titles));
+  const screen = library === null || alone ? null : watch(library);
+  const cards = ranges.map((range, at) => card(library, range, frames[at] ?? null, titles, screen));
   const rest = cards.slice(AT_FIRST);
   const list = el("ul", { class: "evidence" }, cards.slice(0, AT_FIRST));
   const more = el(
@@ -24,6 +25,7 @@ export function evidence({ library, evidence: frames = [], trace: { answer } }, 
   );
   return [
     el("h2", {}, term("evidence", "Evidence"), " ", el("span", { class: "quiet" }, plural(ranges.length, "part"))),
+    screen?.element,
     list,
     rest.length ? more : null,
     menus(library, ranges, titles),
@@ -40,13 +42,13 @@ function menus(library, ranges, titles) {
   });
 }
 
-function card(library, range, frame, titles) {
+function card(library, range, frame, titles, screen) {
   const title = titles[range.video_id] ?? range.video_id;
   const name = `${title} ${span(range)}`;
   const source = frame && picture(library, range.video_id, frame.frame_no);
   const shown = source ? el("img", { src: source, alt: "" }) : el("span", { class: "blank" }, "no picture");
   const place = `#/library/${library}/video/${encodeURIComponent(range.video_id)}/${range.start_s}`;
-  const play = () => openPlayer(library, range.video_id, title, range);
+  const play = () => screen.play(range, title);
   const look = () => enlarge([frame], 0, library, titles);
   return el(
     "li",

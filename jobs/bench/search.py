@@ -15,6 +15,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,7 +30,8 @@ from index.store.schema import vectors_table
 from index.store.vector_index import COLUMN, count_parts
 from jobs.bench.fixtures import drop_page_cache
 from jobs.bench.synthetic_library import Size, make_library, queries, video_id, words
-from jobs.viewer.search.groups import groups_view
+from jobs.viewer.search.groups import FrameTimes, groups_view
+from jobs.viewer.search.library_search import VIDEOS_KEPT
 from jobs.viewer.search.moments import find_moments
 from jobs.viewer.search.request import SearchRequest
 
@@ -184,7 +186,13 @@ def _page(library: Library, text: str, vector: Floats) -> object:
     """Search as the page does, with a vector in place of the text tower."""
     request = SearchRequest(text)
     moments = find_moments(library, request, lambda _: vector, library.fingerprint)
-    return groups_view(library, moments, text, "words", library.frame_times)
+    return groups_view(library, moments, text, "words", _frame_times(library))
+
+
+@lru_cache(maxsize=1)
+def _frame_times(library: Library) -> FrameTimes:
+    """Frame times of videos, kept as an open page keeps them."""
+    return lru_cache(VIDEOS_KEPT)(library.frame_times)
 
 
 def _times(directory: Path, library: Library, title: str, query: Query, goal_ms: float | None, count: int) -> Times:

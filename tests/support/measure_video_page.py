@@ -100,6 +100,7 @@ def _worked_ms(session: CDPSession) -> float:
 
 def _act(page: Page, act: str, dx: int, dy: int) -> None:
     place = page.locator(".track").bounding_box()
+    assert place is not None
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + 40)
     if act == "scroll":
         for _ in range(7):

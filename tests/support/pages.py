@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from axe_playwright_python.sync_playwright import Axe
 
@@ -21,7 +21,7 @@ def pages(context: BrowserContext) -> Iterator[OpenPage]:
     opened: list[Page] = []
     wrong: list[str] = []
 
-    def open_page(address: str, width: int = 1280, scheme: str = "light") -> Page:
+    def open_page(address: str, width: int = 1280, scheme: Literal["light", "dark"] = "light") -> Page:
         page = context.new_page()
         opened.append(page)
         page.set_viewport_size({"width": width, "height": 800})

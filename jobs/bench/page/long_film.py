@@ -35,8 +35,8 @@ def make_long_film(uri: str, frames: int) -> Library:
         return library
     size = Size(1, frames, 0, DIM, 0)
     shots = _shots(name, frames)
-    scenes = [draw_scene(number) for number in range(SCENES)]
-    scene_of = np.searchsorted([each.end_s for each in shots], np.arange(frames), side="right") % SCENES
+    scenes = [draw_scene(number) for number in range(min(SCENES, len(shots)))]
+    scene_of = np.searchsorted([each.end_s for each in shots], np.arange(frames), side="right") % len(scenes)
     vectors = frame_vectors(0, size)
     for first in range(0, frames, FRAMES_A_COMMIT):
         part = range(first, min(first + FRAMES_A_COMMIT, frames))

@@ -33,7 +33,7 @@ def groups_view(
         by_video.setdefault(moment.hit.video_id, []).append(moment)
     rows = library.visible.videos(by_video.keys())
     most = len(moments) if one_video or len(by_video) == 1 else MOST_OF_A_VIDEO
-    groups = [
+    groups: list[dict[str, Any]] = [
         {
             "video_id": video_id,
             "title": rows[video_id].title,

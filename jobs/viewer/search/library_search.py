@@ -20,7 +20,7 @@ from jobs.viewer.search.request import SearchRequest
 
 TEXTS_KEPT = 256
 """Texts whose vectors are kept: somebody who types and deletes comes back to most of them."""
-VIDEOS_KEPT = 64
+VIDEOS_KEPT = 256
 """Videos whose frame times are kept, for lines and captions to be shown with the frame of their time."""
 
 

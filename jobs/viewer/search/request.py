@@ -28,7 +28,7 @@ class SearchRequest:
     video_id: str | None = None
     start_s: float | None = None
     end_s: float | None = None
-    most: int = 60
+    most: int = 36
     like: tuple[str, int] | None = None
 
 
@@ -40,7 +40,7 @@ def read_request(query: Mapping[str, str]) -> SearchRequest:
         raise QueryError(f"got kind {kind!r}; it is one of {', '.join(KINDS)}")
     if len(text) > LONGEST_TEXT:
         raise QueryError(f"got a search of {len(text)} characters; give at most {LONGEST_TEXT}")
-    most = query.get("most") or "60"
+    most = query.get("most") or "36"
     if not most.isdecimal() or not 1 <= int(most[:6]) <= MOST_HITS:
         raise UsageError(f"got most {most!r}; give a number of hits from 1 to {MOST_HITS}")
     frame = _frame(like) if like else None

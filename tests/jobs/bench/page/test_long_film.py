@@ -1,0 +1,17 @@
+"""A made-up film has what the page of a video draws, and is made once."""
+
+from __future__ import annotations
+
+from jobs.bench.page.long_film import make_long_film
+from jobs.viewer.video_view import video_view
+
+
+def test_a_film_has_shots_lines_and_detections_from_end_to_end_and_is_made_once(tmp_path):
+    library = make_long_film(str(tmp_path / "film"), 90)
+    (row,) = library.videos()
+    view = video_view(library, row.video_id)
+    assert view["times_s"] == list(range(90)) and row.segments == len(view["segments"]) > 3
+    assert view["segments"][0]["start_s"] == 0 and view["segments"][-1]["end_s"] == 90
+    assert len(view["transcript"]) == 36 and len(view["detected"]) > 1
+    version = library.tables.version("frames")
+    assert make_long_film(library.uri, 90).tables.version("frames") == version

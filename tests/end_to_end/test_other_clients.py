@@ -18,7 +18,7 @@ import kinodex
 from jobs.evaluation.run.run_folder import read_run
 from tests.support.servers.serve_server import Client, serving
 from tests.support.servers.third_parties import lmms_task
-from tests.support.servers.third_parties.environments import fastmcp_python, lmms_eval_python
+from tests.support.servers.third_parties.client_environments import fastmcp_python, lmms_eval_python
 from tests.support.servers.third_parties.processes import litellm_proxy
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]

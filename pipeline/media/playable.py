@@ -1,8 +1,8 @@
-"""How a browser can play a file: as it is, repacked, converted as it streams, or not at all; and why.
+"""Choice of how a browser plays a file: as it is, repacked, converted as it streams; and the reason in words.
 
 The table is that of docs/viewer.md, "Playing". It holds what Chromium, Firefox and Safari agree on, from their own
 lists of formats (developer.mozilla.org, "Media container formats" and "Web video codec guide"), and was tried with real
-files in Chromium (tests/jobs/serve/play/test_player.py).
+files in Chromium (tests/jobs/serve/play/test_ways.py).
 """
 
 from __future__ import annotations

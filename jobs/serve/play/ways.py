@@ -1,4 +1,4 @@
-"""How the page plays a video: its file as it is, a stream made of it, or its stored frames; and why."""
+"""Choice of the way in which the page plays a video: its file, a stream made of it, or its stored frames; and why."""
 
 from __future__ import annotations
 

@@ -5,23 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.client import HTTPConnection
 
 import av
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 
-from index.library import Library
-from jobs.serve.play.children import Children
-from jobs.serve.play.routes import play_routes
-from tests.support.libraries.play_library import EVIL, FILM_S, WAYS, library_of_file, write_film
+from tests.support.libraries.play_library import EVIL, FILM_S, WAYS, library_of_file
+from tests.support.servers.files.play_server import get, listening
 
 
 @pytest.fixture(scope="module")
@@ -113,58 +102,6 @@ def test_no_request_names_a_file_or_an_address(playing, ids, tmp_path, play_film
     query = "uri=http://127.0.0.1:1/x&url=/etc/passwd&path=/etc/passwd&file=/etc/passwd"
     assert playback(playing, ids["plain"], query)["way"] == "file"
     assert playing.get(f"/media/0/{ids['plain']}?{query}").body[4:8] == b"ftyp"
-
-
-@contextmanager
-def listening(library: Library, children: Children | None = None) -> Iterator[str]:
-    """A server of nothing but playing; its host and port."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    app = Starlette(routes=play_routes([library], children))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield "{}:{}".format(*listener.getsockname())
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
-
-
-def get(address: str, path: str) -> tuple[int, bytes]:
-    connection = HTTPConnection(address, timeout=60)
-    connection.request("GET", path)
-    response = connection.getresponse()
-    reply = response.status, response.read()
-    connection.close()
-    return reply
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for something that happens in another thread; the test's own limit of time ends it."""
-    while not is_so():
-        time.sleep(0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-def test_a_client_that_goes_away_ends_its_child(tmp_path):
-    write_film(tmp_path / "long.avi", "mpeg4", None, length_s=300)
-    library, video_id = library_of_file(tmp_path / "library", tmp_path / "long.avi", "mpeg4")
-    children = Children(most=1)
-    with listening(library, children) as address:
-        path = f"/media/0/{video_id}/stream?way=transcoded&from=0"
-        connection = HTTPConnection(address, timeout=60)
-        connection.request("GET", path)
-        response = connection.getresponse()
-        assert response.read(8)[4:] == b"ftyp"
-        (child,) = children.streaming
-        assert get(address, path)[0] == 503, "there is room for one"
-        response.close()
-        connection.close()
-        until(lambda: child.returncode is not None)
-        assert child.returncode == -signal.SIGKILL, "it was ended before its work was done"
-        until(lambda: not children.streaming)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ LEAST_S = 0.04
 
 @dataclass(frozen=True, slots=True)
 class CutWay:
-    """How to cut: at key frames without loss, or `exact` by encoding again; with subtitles or without."""
+    """Way to cut: at key frames without loss, or `exact` by encoding again; with subtitles or without."""
 
     exact: bool = False
     subtitles: bool = True

@@ -19,7 +19,7 @@ from jobs.open_library import load_text_tower
 
 @dataclass(frozen=True, slots=True)
 class MomentChoice:
-    """What to take. At most one of `ranges`, `search`, `trace` and `rows` is given; times are in seconds.
+    """Choice of moments. At most one of `ranges`, `search`, `trace` and `rows` is given; times are in seconds.
 
     `videos` and `[start_s, end_s)` limit all of them; alone with times they are one range a video.
     """

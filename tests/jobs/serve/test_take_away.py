@@ -33,7 +33,7 @@ def test_a_clip_is_a_film_of_its_ranges(client: Client, video: str) -> None:
     assert (reply.status, reply.headers["content-type"]) == (200, "video/mp4"), reply.body[:300]
     assert reply.headers["content-disposition"].startswith('attachment; filename="film-01_0h00m02.500s.mp4"')
     assert reply.headers["x-content-type-options"] == "nosniff"
-    with av.open(io.BytesIO(reply.body)) as container:
+    with av.open(io.BytesIO(reply.body), "r") as container:
         times = [frame.time or 0.0 for frame in container.decode(video=0)]
     assert times[-1] == pytest.approx(2.5, abs=0.2)
 

@@ -112,3 +112,12 @@ def test_an_address_that_is_none_is_refused(kinodex: Kinodex, library: Path) -> 
     with pytest.raises(UsageError, match="give a collector's address"):
         traces_address("localhost:4318")
     bad(kinodex, "ask", library, "What?", "--otlp", "collector", code=2, says="give a collector's address")
+
+
+def test_every_question_of_a_run_is_sent(kinodex: Kinodex, library: Path, films: Path, tmp_path: Path) -> None:
+    own = ("eval", "run", "sketch", library, "--annotations", films / "questions.jsonl", "--out", tmp_path / "run")
+    with collecting() as collector:
+        ran = kinodex(*own, "--limit", 2, "--no-controls", "--no-page", "--otlp", collector.url)
+    assert ran.code == 0, ran.err
+    assert len(collector.named("invoke_agent eea")) == 2
+    assert len({span.trace_id for span in collector.spans}) == 2

@@ -14,7 +14,6 @@ from index.library import Library
 from jobs.errors import UsageError
 from jobs.export.media.clips import MANIFEST, export_clips
 from jobs.export.media.cut import CutWay
-from jobs.export.media.joined import check_clip_path, export_joined, join_clips, merged_ranges
 from jobs.export.moments.moment import Moment
 from pipeline.subtitles import embedded_lines
 
@@ -102,24 +101,3 @@ def test_it_goes_on_after_it_was_interrupted(opened: Library, tmp_path: Path) ->
     assert [bool(row.file) for row in rows] == [True, True]
     with pytest.raises(UsageError, match="which is not empty"):
         export_clips(opened, moments, tmp_path / "out", CutWay())
-
-
-def test_ranges_are_joined_a_file_a_video(opened: Library, tmp_path: Path) -> None:
-    ranges = [moment(opened, "film-02", *each) for each in ((8.0, 9.0), (1.0, 2.0), (1.5, 3.0))]
-    assert merged_ranges(ranges) == ((1.0, 3.0), (8.0, 9.0))
-    (one,) = join_clips(opened, ranges, tmp_path / "evidence.mp4")
-    assert (one.path.name, one.ranges) == ("evidence.mp4", ((1.0, 3.0), (8.0, 9.0)))
-    assert seconds(one.path) == pytest.approx(3.0, abs=0.1)
-    both = join_clips(opened, [*ranges, moment(opened, "film-01", 0.0, 1.0)], tmp_path / "two.mp4")
-    assert [each.path.name for each in both] == ["two-1.mp4", "two-2.mp4"]
-    (joined,) = export_joined(opened, ranges, tmp_path / "folder")
-    assert sorted(path.name for path in (tmp_path / "folder").iterdir()) == [MANIFEST, "film-02.mp4"]
-    assert joined.path.is_file()
-    with pytest.raises(UsageError, match="which is there already"):
-        join_clips(opened, ranges, tmp_path / "evidence.mp4")
-
-
-def test_the_file_of_a_clip_is_checked_before_anything_else(tmp_path: Path) -> None:
-    for path, says in ((tmp_path / "a.avi", "a clip is an .mp4"), (tmp_path / "no" / "a.mp4", "whose folder")):
-        with pytest.raises(UsageError, match=says):
-            check_clip_path(path)

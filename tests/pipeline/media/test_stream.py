@@ -61,7 +61,7 @@ def test_a_stream_shows_the_frame_of_its_time_first(films, name, way):
     shown = pictures(streamed(str(films / name), way, 5.1))
     assert [time_s for time_s, _ in shown[:2]] == [0.0, 0.1] and abs(len(shown) - FILM_S * FPS + 51) <= 1
     assert all(abs(number - 51 - at) <= 2 for at, (_, number) in enumerate(shown))
-    assert shown[-1][0] == pytest.approx(FILM_S - 5.2, abs=0.01)
+    assert shown[-1][0] == pytest.approx(FILM_S - 5.2, abs=0.11)
 
 
 def test_a_stream_of_a_broadcast_begins_at_its_time_although_searching_in_it_is_rough(films):

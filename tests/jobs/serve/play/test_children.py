@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 
@@ -30,9 +31,16 @@ def test_facts_of_a_film_and_the_fault_of_a_broken_one(play_films, tmp_path):
     asyncio.run(ask())
 
 
-def test_a_child_that_is_killed_breaks_its_stream_off_and_one_that_nobody_reads_is_ended(tmp_path):
-    write_film(tmp_path / "long.avi", "mpeg4", None, length_s=120)
-    task = {"task": "stream", "uri": str(tmp_path / "long.avi"), "way": "transcoded", "from_s": 0.0}
+@pytest.fixture(scope="module")
+def long_film(tmp_path_factory) -> Path:
+    """A film whose stream takes seconds to make, and more than pipes hold."""
+    path = tmp_path_factory.mktemp("long") / "long.avi"
+    write_film(path, "mpeg4", None, length_s=600)
+    return path
+
+
+def test_a_child_that_is_killed_breaks_its_stream_off_and_one_that_nobody_reads_is_ended(long_film):
+    task = {"task": "stream", "uri": str(long_film), "way": "transcoded", "from_s": 0.0}
 
     async def stream() -> None:
         children = Children(most=1)
@@ -64,9 +72,8 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_a_client_that_goes_away_ends_its_child(tmp_path):
-    write_film(tmp_path / "long.avi", "mpeg4", None, length_s=300)
-    library, video_id = library_of_file(tmp_path / "library", tmp_path / "long.avi", "mpeg4")
+def test_a_client_that_goes_away_ends_its_child(long_film, tmp_path):
+    library, video_id = library_of_file(tmp_path / "library", long_film, "mpeg4")
     children = Children(most=1)
     with listening(library, children) as address:
         path = f"/media/0/{video_id}/stream?way=transcoded&from=0"

@@ -18,8 +18,6 @@ from jobs.viewer.search.request import SearchRequest
 EmbedText = Callable[[str], NDArray[np.float32]]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
-DEEPER = 2
-"""Each search of several finds so many times the hits that are shown: a moment that two found may be late in both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ def find_moments(library: Library, request: SearchRequest, embed: EmbedText, spa
             return [Moment(hit, caption=hit) for hit in captions]
         case "detections":
             return [Moment(hit, detection=hit) for hit in library.search.detections(text, 0.0, scope, k, MIN_GAP_S)]
-    found = library.search.by_each(text, embed(text), scope, DEEPER * k, MIN_GAP_S, space.digest)
+    found = library.search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest)
     return [_moment(hit, *found) for hit in suppress_neighbours(fuse(*found), MIN_GAP_S)[:k]]
 
 

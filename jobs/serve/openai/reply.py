@@ -95,7 +95,7 @@ def usage(ledger: Ledger) -> dict[str, Any]:
 
 
 def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """What OpenAI's form has no place for: status, evidence, costs, and where the trace can be looked at."""
+    """Fields of kinodex's own: status, evidence, costs, and where the trace can be looked at."""
     return {
         "key": asked.running.key,
         "status": answer.status,

@@ -46,7 +46,7 @@ def ask(chat: OpenAI, content: Any, model: str = "library", **more: Any) -> Any:
 
 
 def facts(client: Client, key: str) -> dict[str, Any]:
-    """What the server keeps of a question."""
+    """Facts that the server keeps of a question."""
     rows = client.get("/data/questions?library=0").json["rows"]
     return dict(next(row for row in rows if row["key"] == key))
 

@@ -2,7 +2,7 @@
 
     python -m tests.support.pictures.library_page docs/pictures
 
-The films are drawn as those of `make demo`, nine of them, and searched in the built-in space.
+The films are drawn as those of `make demo`, three times as long, and searched in the built-in space.
 """
 
 from __future__ import annotations

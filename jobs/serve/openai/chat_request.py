@@ -67,7 +67,7 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """The parts of a request that are read. Settings of sampling are taken, without effect: the server chose its models."""
+    """The parts of a request that are read. Settings of sampling are taken, without effect."""
 
     model: str
     messages: list[Message] = Field(min_length=1, max_length=MESSAGES)

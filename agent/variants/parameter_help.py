@@ -34,10 +34,13 @@ def _field_docstrings(parameters: type) -> dict[str, str]:
     assert isinstance(definition, ast.ClassDef)
     described = {}
     for field, after in zip(definition.body, definition.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(after):
-            described[field.target.id] = " ".join(ast.literal_eval(after.value).split())
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and (text := _text(after)):
+            described[field.target.id] = " ".join(text.split())
     return described
 
 
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+def _text(node: ast.stmt) -> str | None:
+    """Text that stands as a statement of its own."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return node.value.value
+    return None

@@ -40,15 +40,14 @@ def fuse(*searches: Sequence[Hit]) -> list[Hit]:
 def _together(moment: Hit, hit: Hit, score: float) -> Hit:
     end_s = max(moment.end_s, hit.end_s)
     text = hit.text if moment.text is None else moment.text
-    return replace(moment, score=moment.score + score, end_s=end_s, text=text, source="both", **_parts(moment, hit))
+    cosine, bm25 = _scores(moment, hit)
+    return replace(moment, score=moment.score + score, end_s=end_s, text=text, source="both", cosine=cosine, bm25=bm25)
 
 
-def _parts(first: Hit, second: Hit) -> dict[str, float | None]:
-    """Scores of both hits: where both have one of a kind, the first's."""
-    return {
-        "cosine": second.cosine if first.cosine is None else first.cosine,
-        "bm25": second.bm25 if first.bm25 is None else first.bm25,
-    }
+def _scores(first: Hit, second: Hit) -> tuple[float | None, float | None]:
+    """Cosine and BM25 of both hits: where both have one, the first's."""
+    cosine = second.cosine if first.cosine is None else first.cosine
+    return cosine, second.bm25 if first.bm25 is None else first.bm25
 
 
 def is_same_moment(moment: Hit, hit: Hit) -> bool:
@@ -63,13 +62,9 @@ def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
     for hits in searches:
         for rank, hit in enumerate(hits, start=1):
             row = (hit.video_id, hit.time_s, hit.end_s, hit.text)
-            before = rows.get(row)
-            score = 1 / (RRF_K + rank)
-            rows[row] = (
-                replace(hit, score=score)
-                if before is None
-                else replace(before, score=before.score + score, **_parts(before, hit))
-            )
+            before = rows.get(row, replace(hit, score=0.0))
+            cosine, bm25 = _scores(before, hit)
+            rows[row] = replace(before, score=before.score + 1 / (RRF_K + rank), cosine=cosine, bm25=bm25)
     return sorted(rows.values(), key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
 
 

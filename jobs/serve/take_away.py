@@ -92,7 +92,7 @@ async def _export(libraries: Sequence[Library], turn: asyncio.Semaphore, request
     if kind != "clip" and kind not in TEXTS:
         raise NotGiven(f"got kind {kind!r}; it is one of clip, {', '.join(TEXTS)}")
     library = libraries[number]
-    moments = await asyncio.to_thread(_moments, library, kind, request)
+    moments = _moments(library, kind, request)  # here: the caches of a library belong to this thread
     name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].player_start_s)}"
     if kind == "clip":
         async with turn:

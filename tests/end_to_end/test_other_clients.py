@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from openai import OpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 import kinodex
 from jobs.evaluation.run.run_folder import read_run
@@ -50,7 +51,7 @@ def served(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def test_litellms_proxy(served: Client, tmp_path: Path) -> None:
     key = f"sk-{secrets.token_hex(32)}"
     video = {"kinodex": {"videos": ["film-01"]}}
-    messages = [{"role": "user", "content": QUESTION}]
+    messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": QUESTION}]
     with (
         litellm_proxy(f"{served.address}/v1", tmp_path, key, MODEL) as base_url,
         OpenAI(base_url=base_url, api_key=key, max_retries=0) as client,

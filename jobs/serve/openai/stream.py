@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any
 
 from agent.answer import Answer
@@ -22,7 +22,7 @@ END = b"data: [DONE]\n\n"
 
 async def pieces(
     asked: Asked, *, reasoning: bool, include_usage: bool, on_answer: Callable[[Answer], None], beat_s: float = BEAT_S
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Messages of a streamed reply. A reader who leaves stops the question."""
     running = asked.running
     try:

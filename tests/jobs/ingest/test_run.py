@@ -59,7 +59,7 @@ def test_a_run_without_anything_new_loads_no_model(tiny_model: Callable[[str], P
     assert (counts(report), report.left_out) == ((0, 0, 0), 1)
     last = Library.open(place).ingest_log.runs()[-1]
     assert last.state == "done"
-    with pytest.raises(SettingsMismatch, match="got fps=2.0"):
+    with pytest.raises(SettingsMismatch, match=r"got fps=2\.0"):
         ingest(films, Path(place), **settings, fps=2.0)
     tiny_film(films / "kite.mp4", 3, 1)
     with pytest.raises(SpaceError, match="model"):

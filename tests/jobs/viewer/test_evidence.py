@@ -27,6 +27,7 @@ def test_a_range_that_no_model_saw_a_frame_of_has_the_stored_one_in_its_middle(v
     unseen_s = next(each for each in range(60) if float(each) not in seen)
     words = with_evidence(view, (unseen_s - 0.4, unseen_s + 0.4))
     (frame,) = evidence_frames(shown.library, words)
+    assert frame is not None
     assert (frame.time_s, frame.frame_no) == (unseen_s, unseen_s)
     assert evidence_frames(None, words) == [None]
 

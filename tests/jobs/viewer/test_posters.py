@@ -91,8 +91,8 @@ def test_a_film_without_a_picture_has_no_poster(films, film, reason) -> None:
 
 def test_the_first_frame_is_no_candidate_unless_it_is_the_only_one() -> None:
     vectors = np.tile(np.eye(DIM)[0], (9, 1)).astype("float16")
-    assert 0 not in candidates(FrameVectors(np.arange(9), np.arange(9.0), vectors))
-    assert candidates(FrameVectors(np.arange(1), np.arange(1.0), vectors[:1])) == [0]
+    assert 0 not in candidates(FrameVectors(np.arange(9, dtype=np.int32), np.arange(9.0), vectors))
+    assert candidates(FrameVectors(np.arange(1, dtype=np.int32), np.arange(1.0), vectors[:1])) == [0]
 
 
 def test_the_largest_group_comes_first_and_its_middle_before_its_edge() -> None:

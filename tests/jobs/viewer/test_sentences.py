@@ -22,7 +22,7 @@ SECOND = {"video_id": "b" * 32, "title": "big buck", "start_s": 0.0, "duration_s
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> dict[str, list[Record]]:
     """Records of the traces of both archives, by archive and name."""
-    records = {}
+    records: dict[str, list[Record]] = {}
     for archive in ("before_the_move", "reasoning_first"):
         folder = unpack(DATA / f"{archive}.tar.xz", tmp_path_factory.mktemp(archive))
         records |= {f"{archive}/{name}": read_trace(folder / f"{name}.jsonl") for name in TRACES}

@@ -12,7 +12,7 @@ import pytest
 from pipeline.errors import NotAVideo, PlaylistRefused, VideoError
 from pipeline.media.facts import read_facts
 from pipeline.media.source import open_source
-from pipeline.media.stream import write_stream
+from pipeline.media.stream import StreamWay, write_stream
 from tests.support.libraries.play_library import FILM_S, FPS, KINDS, film_frames, write_films
 from tests.support.servers.files.folder_server import serve_folder
 
@@ -38,20 +38,25 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def streamed(uri: str, way: str, from_s: float) -> bytes:
+def streamed(uri: str, way: StreamWay, from_s: float) -> bytes:
     sink = Sink()
     write_stream(uri, way, from_s, sink)
     return bytes(sink.data)
 
 
+def time_s_of(frame: av.VideoFrame | av.AudioFrame) -> float:
+    assert frame.time is not None
+    return frame.time
+
+
 def pictures(data: bytes) -> list[tuple[float, int]]:
     """Times of the pictures that a player shows, and the number of the film's frame that each is most like."""
     film = [frame.mean(axis=(0, 2)) for frame in film_frames()]
-    with av.open(io.BytesIO(data)) as container:
-        frames = [frame for frame in container.decode(video=0) if frame.time > -0.001]
+    with av.open(io.BytesIO(data), "r") as container:
+        frames = [frame for frame in container.decode(video=0) if time_s_of(frame) > -0.001]
         seen = [frame.to_ndarray(format="rgb24").mean(axis=(0, 2)) for frame in frames]
     numbers = [int(np.argmin([np.abs(each - picture).mean() for each in film])) for picture in seen]
-    return [(round(frame.time, 3), number) for frame, number in zip(frames, numbers, strict=True)]
+    return [(round(time_s_of(frame), 3), number) for frame, number in zip(frames, numbers, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_a_stream_shows_the_frame_of_its_time_first(films, name, way):
 
 def test_a_stream_of_a_broadcast_begins_at_its_time_although_searching_in_it_is_rough(films):
     with av.open(str(films / "broadcast.ts")) as container:
-        start_s = next(container.decode(video=0)).time
+        start_s = time_s_of(next(container.decode(video=0)))
     for number in (31, 71):
         shown = pictures(streamed(str(films / "broadcast.ts"), "transcoded", start_s + number / FPS))
         assert shown[0][0] == 0.0 and abs(shown[0][1] - number) <= 1
@@ -75,9 +80,9 @@ def test_a_stream_of_a_broadcast_begins_at_its_time_although_searching_in_it_is_
 @pytest.mark.parametrize("name", [name for name, (_, sound) in KINDS.items() if sound])
 def test_sound_begins_with_the_picture(films, name):
     data = streamed(str(films / name), "transcoded", 5.0)
-    with av.open(io.BytesIO(data)) as container:
-        sound = [frame for frame in container.decode(audio=0) if frame.time >= 0]
-    assert sound[0].time < 0.06 and sound[-1].time == pytest.approx(FILM_S - 5.0, abs=0.2)
+    with av.open(io.BytesIO(data), "r") as container:
+        times_s = [time_s for frame in container.decode(audio=0) if (time_s := time_s_of(frame)) >= 0]
+    assert times_s[0] < 0.06 and times_s[-1] == pytest.approx(FILM_S - 5.0, abs=0.2)
 
 
 def test_a_film_elsewhere_is_read_in_parts(films):

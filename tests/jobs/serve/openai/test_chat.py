@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 from openai import OpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 from index.library import Library
 from jobs.model_choice import ModelChoice
@@ -40,9 +41,10 @@ def client_of(served: Client, key: str = "none") -> OpenAI:
 
 def ask(chat: OpenAI, content: Any, model: str = "library", **more: Any) -> Any:
     own = more.pop("kinodex", None)
-    extra = {} if own is None else {"extra_body": {"kinodex": own}}
-    messages = content if isinstance(content, list) and "role" in content[0] else [{"role": "user", "content": content}]
-    return chat.chat.completions.create(model=model, messages=messages, **extra, **more)
+    extra = None if own is None else {"kinodex": own}
+    is_turns = isinstance(content, list) and "role" in content[0]
+    messages: list[ChatCompletionMessageParam] = content if is_turns else [{"role": "user", "content": content}]
+    return chat.chat.completions.create(model=model, messages=messages, extra_body=extra, **more)
 
 
 def facts(client: Client, key: str) -> dict[str, Any]:

@@ -7,13 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from agent.answer import Answer
 from agent.errors import ModelUnreachable
 from jobs.serve.openai.stream import pieces
 from tests.jobs.serve.openai.test_reply import answer_with, asked_of
 
 
 def test_a_silent_question_shows_that_it_lives_and_ends_with_its_answer(library: Path) -> None:
-    asked, answers = asked_of(library), []
+    asked = asked_of(library)
+    answers: list[Answer] = []
 
     async def read() -> list[bytes]:
         found = []
@@ -36,7 +38,8 @@ def test_a_silent_question_shows_that_it_lives_and_ends_with_its_answer(library:
 
 
 def test_an_error_ends_a_stream_in_openais_form(library: Path) -> None:
-    asked, answers = asked_of(library), []
+    asked = asked_of(library)
+    answers: list[Answer] = []
     asked.running.end(ModelUnreachable("the model is away"))
 
     async def read() -> list[Any]:

@@ -32,7 +32,7 @@ def test_facts_of_a_film_and_the_fault_of_a_broken_one(play_films, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def long_film(tmp_path_factory) -> Path:
+def long_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A film whose stream takes seconds to make, and more than pipes hold."""
     path = tmp_path_factory.mktemp("long") / "long.avi"
     write_film(path, "mpeg4", None, length_s=600)

@@ -127,7 +127,9 @@ def test_a_file_that_changed_or_is_gone_or_is_something_else_is_said(own, play_f
 
     assert why()[::2] == ("file", None)
     os.utime(film, (1, 1))
-    assert "changed since it was indexed" in why()[2] and get(address, file)[0] == 200
+    warning = why()[2]
+    assert warning is not None and "changed since it was indexed" in warning
+    assert get(address, file)[0] == 200
     film.write_bytes(b"#EXTM3U\n#EXTINF:1,\nplain.mp4\n#EXT-X-ENDLIST\n")
     assert why()[0] == "slideshow" and "a playlist (hls)" in why()[1] and get(address, file)[0] == 404
     film.write_bytes(b"\x00\x00\x00\x18ftypisom" + b"no video at all " * 100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
@@ -20,6 +21,9 @@ from tests.support.libraries.viewer_library import (
     served,
 )
 from tests.support.pages import WAIT_MS, hard_to_use, pages, width_px
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Request
 
 RTL = "שלום עולם, سلام"
 TITLES = (EVIL, f"{RTL} ", "long " + "unbroken" * 40, ":bug: :b :smile: *bold* [link](javascript:1)")
@@ -68,7 +72,7 @@ def opened(context):
         yield open_page
 
 
-def text_of(request) -> str:
+def text_of(request: Request) -> str:
     return parse_qs(urlsplit(request.url).query).get("text", [""])[0]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from agent.trace.trace import Record
 from jobs.viewer.words.actions import action_words, quoted
 
 RANGE = {"start_s": 10.0, "end_s": 75.5}
 NOTE = {"video_id": "a", "start_s": 10.0, "end_s": 20.0}
 
 
-def acted(action: str, problem: str = "", notes: tuple = (), **arguments) -> dict:
+def acted(action: str, problem: str = "", notes: tuple[Record, ...] = (), /, **arguments: object) -> Record:
     return {"event": "Acted", "action": action, "arguments": arguments, "problem": problem, "notes": list(notes)}
 
 
@@ -24,7 +25,7 @@ def acted(action: str, problem: str = "", notes: tuple = (), **arguments) -> dic
         (acted("detect", label="dog", **RANGE), "looked for “dog” in 0:10 to 1:15.5"),
         (acted("zoom_caption", start_s=5.0, end_s=None), "zoomed in at 0:05 and had it put into words"),
         (acted("track", label=None, **RANGE), "followed a thing from 0:10 to 1:15.5"),
-        (acted("request_grounding", notes=(NOTE,), query="keys"), "which led to 0:10 to 0:20"),
+        (acted("request_grounding", "", (NOTE,), query="keys"), "which led to 0:10 to 0:20"),
         (acted("retrieve", frames=["segment 2: a dog", "segment 3: a cat"]), "went to look for “a dog” and “a cat”"),
         (acted("deepen", frames=1), "put 1 more frame like the relevant ones into words"),
         (acted("verify", answer="x", second_look="x"), "looked again at the evidence alone, which led to the answer"),

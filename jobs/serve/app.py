@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +96,7 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 def serve(site: Site, listener: socket.socket) -> None:
-    """Serve until Ctrl-C, which ends all questions with what they have."""
+    """Serve until Ctrl-C, which ends all questions with what they have; the text towers are loaded meanwhile."""
     import uvicorn
 
     class _Server(uvicorn.Server):
@@ -109,5 +109,6 @@ def serve(site: Site, listener: socket.socket) -> None:
     config = uvicorn.Config(
         make_app(site), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S
     )
-    with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
+    with closing(site.api), suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
+        site.api.load_towers()
         _Server(config).run(sockets=[listener])

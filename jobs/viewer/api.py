@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from agent.core.protocol import ShownFrame, plain
 from agent.environment import Environment
 from agent.trace.trace import Record, read_trace
+from index.embedding.embedders import TextEmbedder
 from index.errors import KinodexError, TimeOutside
 from index.library import Library
 from index.redact import redact_uri
@@ -26,7 +28,9 @@ from jobs.viewer.inputs import ViewerInputs
 from jobs.viewer.library_view import failures_page
 from jobs.viewer.run_view import run_view, truth_of
 from jobs.viewer.search.library_search import LibrarySearch
+from jobs.viewer.search.moments import needs_vector
 from jobs.viewer.search.request import SearchRequest
+from jobs.viewer.search.text_towers import TextTowers
 from jobs.viewer.timeline import curves, shots
 from jobs.viewer.trace_view import TraceView, shown_frames, trace_view
 from jobs.viewer.video_list import VideoList
@@ -58,9 +62,10 @@ class ViewerApi:
 
     asking: Asking | None = None
 
-    def __init__(self, inputs: ViewerInputs, space: str | None = None) -> None:
+    def __init__(self, inputs: ViewerInputs, space: str | None = None, towers: TextTowers | None = None) -> None:
         self.inputs = inputs
         self._space = space
+        self._towers = towers or TextTowers()
         for library in inputs.libraries:
             find_space(library, space)
         self._searches: dict[tuple[int, str], LibrarySearch] = {}
@@ -152,6 +157,24 @@ class ViewerApi:
     def detections(self, number: int, video_id: str, frame_no: int) -> list[DetectionRow]:
         """Detections of one frame; raises UnknownVideo or TimeOutside."""
         return frame_detections(self._library(number), video_id, frame_no)
+
+    def load_towers(self) -> None:
+        """Begin to load the text tower of each library, in a thread of its own.
+
+        An error of one is that of the first search that needs it: the other pages do not.
+        """
+        for library in self.inputs.libraries:
+            self._towers.begin(library.uri, library.space(self._space))
+
+    def tower_of(self, number: int, request: SearchRequest) -> Future[TextEmbedder] | None:
+        """The text tower that a search needs, loaded or being loaded; None if it needs none."""
+        library = self._library(number)
+        space = library.space(self._space)
+        return self._towers.begin(library.uri, space) if needs_vector(library, request, space) else None
+
+    def close(self) -> None:
+        """Load no further towers."""
+        self._towers.close()
 
     def search(self, number: int, request: SearchRequest) -> dict[str, Any]:
         """Groups of hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
@@ -257,7 +280,7 @@ class ViewerApi:
         if (number, held.digest) not in self._searches:
             opened = next((each.library for (at, _), each in self._searches.items() if at == number), None)
             library = opened or Library.open(self._library(number).uri)
-            self._searches[number, held.digest] = LibrarySearch(library, held)
+            self._searches[number, held.digest] = LibrarySearch(library, held, self._towers)
         return self._searches[number, held.digest]
 
     def _run(self, number: int) -> Run:

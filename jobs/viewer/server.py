@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from agent.errors import TraceError
@@ -55,14 +55,18 @@ def make_app(api: ViewerApi, hosts: list[str]) -> Starlette:
 
 
 def serve(api: ViewerApi, listener: socket.socket, hosts: list[str]) -> None:
-    """Serve until Ctrl-C: quick requests in one thread, slow ones in another, because a library's caches need it."""
+    """Serve until Ctrl-C: quick requests in one thread, slow ones in another, because a library's caches need it.
+
+    The text towers of the libraries are loaded meanwhile, so that the first search waits as little as it can.
+    """
     import uvicorn
 
     app = make_app(api, hosts)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )
-    with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
+    with closing(api), suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
+        api.load_towers()
         uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -85,7 +89,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         data("libraries/{library:int}", lambda request: api.library(request.path_params["library"])),
         data("libraries/{library:int}/videos", lambda request: _rows(api.videos, request, "sort")),
         data("libraries/{library:int}/failures", lambda request: _rows(api.failures, request)),
-        data("libraries/{library:int}/search", lambda request: _search(api, request), slow=True),
+        Route("/data/libraries/{library:int}/search", _text_search(api, worker)),
         Route("/data/libraries/{library:int}/search/picture", _picture_search(api, worker), methods=["POST"]),
         data(
             "libraries/{library:int}/videos/{video}",
@@ -101,12 +105,19 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
 
 
 def guarded(
-    answer: Callable[[Request], Response], worker: ThreadPoolExecutor | None = None
+    answer: Callable[[Request], Response],
+    worker: ThreadPoolExecutor | None = None,
+    first: Callable[[Request], Awaitable[None]] | None = None,
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Turn errors about missing or wrong inputs into one line of JSON; any other exception is a fault and stays one."""
+    """Turn errors about missing or wrong inputs into one line of JSON; any other exception is a fault and stays one.
+
+    `first` is awaited before the answer is made, in the thread `worker` if there is one.
+    """
 
     async def respond(request: Request) -> Response:
         try:
+            if first is not None:
+                await first(request)
             if worker is None:
                 return answer(request)
             return await asyncio.get_running_loop().run_in_executor(worker, answer, request)
@@ -151,8 +162,18 @@ def _rows(page: Callable[..., Any], request: Request, *further: str) -> Any:
     return page(request.path_params["library"], query.get("words", ""), int(start), *values)
 
 
-def _search(api: ViewerApi, request: Request) -> Any:
-    return api.search(request.path_params["library"], read_request(request.query_params))
+def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
+    """Wait for the text tower here and not in the slow thread: searches without one, and in other libraries, go on."""
+
+    async def tower(request: Request) -> None:
+        load = api.tower_of(request.path_params["library"], read_request(request.query_params))
+        if load is not None:
+            await asyncio.shield(asyncio.wrap_future(load))  # a client who goes away does not end it for all others
+
+    def search(request: Request) -> Response:
+        return json_response(api.search(request.path_params["library"], read_request(request.query_params)))
+
+    return guarded(search, worker, tower)
 
 
 def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:

@@ -1,4 +1,4 @@
-"""One library open for searching: its towers are loaded when first needed, and each text is embedded once."""
+"""One library open for searching: its towers are loaded once, and each text is embedded once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.space import Fingerprint
 from index.library import Library
-from jobs.open_library import load_image_tower, load_text_tower
+from jobs.open_library import load_image_tower
 from jobs.viewer.search.groups import groups_view
 from jobs.viewer.search.moments import find_moments, moments_like, stored_vector
 from jobs.viewer.search.picture import read_picture
 from jobs.viewer.search.request import SearchRequest
+from jobs.viewer.search.text_towers import TextTowers
 
 TEXTS_KEPT = 256
 """Texts whose vectors are kept: somebody who types and deletes comes back to most of them."""
@@ -30,16 +31,17 @@ class LibrarySearch:
     Each raises SpaceError where a tower is needed and cannot be had, QueryError or UnknownVideo.
     """
 
-    def __init__(self, library: Library, space: Fingerprint) -> None:
+    def __init__(self, library: Library, space: Fingerprint, towers: TextTowers | None = None) -> None:
         self.library = library
         self.space = space
+        self._towers = towers or TextTowers()
         self.embed_text = self._cached(lambda text: self.text_tower.embed_text([text])[0])
         self._frame_times = lru_cache(VIDEOS_KEPT)(library.frame_times)
 
-    @cached_property
+    @property
     def text_tower(self) -> TextEmbedder:
-        """Embedder of texts, loaded once."""
-        return load_text_tower(self.library, self.space.digest)
+        """Embedder of texts; waits until it is loaded."""
+        return self._towers.begin(self.library.uri, self.space).result()
 
     @cached_property
     def image_tower(self) -> ImageEmbedder:

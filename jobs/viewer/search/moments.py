@@ -31,6 +31,14 @@ class Moment:
     detection: Hit | None = None
 
 
+def needs_vector(library: Library, request: SearchRequest, space: Fingerprint) -> bool:
+    """True if `find_moments` embeds the text of a request."""
+    if request.like is not None or not request.text.strip():
+        return False
+    in_own = space.digest == library.fingerprint.digest
+    return request.kind in ("together", "frames") or (request.kind == "captions" and in_own)
+
+
 def find_moments(library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint) -> list[Moment]:
     """Find the best moments for a text, best first; `embed` embeds it in `space`, one of the library's.
 

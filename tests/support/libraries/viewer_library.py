@@ -39,6 +39,7 @@ from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, Transcr
 from jobs.server_socket import LOOPBACK
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
+from jobs.viewer.search.text_towers import TextTowers
 from jobs.viewer.server import make_app
 from pipeline.sampling.sample import FrameRow
 from tests.support.libraries.agent_library import ScriptedModel, explorer
@@ -245,10 +246,10 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def served(*places: object, space: str | None = None) -> Iterator[str]:
+def served(*places: object, space: str | None = None, towers: TextTowers | None = None) -> Iterator[str]:
     """The viewer's server on loopback, in a thread; gives its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    api = ViewerApi(classify_inputs([str(place) for place in places]), space)
+    api = ViewerApi(classify_inputs([str(place) for place in places]), space, towers)
     app = make_app(api, list(LOOPBACK))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

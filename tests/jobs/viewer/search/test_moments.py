@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from index.embedding.space import load_space
 from index.errors import QueryError, TimeOutside, UnknownVideo
-from jobs.viewer.search.moments import MIN_GAP_S, find_moments, moments_like, stored_vector
-from jobs.viewer.search.request import SearchRequest
+from jobs.viewer.search.moments import MIN_GAP_S, find_moments, moments_like, needs_vector, stored_vector
+from jobs.viewer.search.request import KINDS, SearchRequest
 from tests.support.libraries.viewer_library import SCENE_S
 
 
@@ -34,6 +36,16 @@ def test_words_are_found_without_embedding_anything(shown):
 
     for kind, text in (("transcript", "sea"), ("detections", "shoe")):
         find_moments(shown.library, SearchRequest(text, kind), no_tower, shown.library.fingerprint)
+
+
+def test_a_vector_is_needed_where_pictures_or_captions_of_the_same_space_are_searched(shown):
+    space = shown.library.fingerprint
+    other = replace(space, weights_sha256="0" * 64)
+    needed = [kind for kind in KINDS if needs_vector(shown.library, SearchRequest("boat", kind), space)]
+    assert needed == ["together", "frames", "captions"]
+    assert not needs_vector(shown.library, SearchRequest("boat", "captions"), other)
+    assert not needs_vector(shown.library, SearchRequest(" "), space)
+    assert not needs_vector(shown.library, SearchRequest(like=(shown.video_id, 0)), space)
 
 
 @pytest.mark.parametrize("text", ["", " "])

@@ -178,9 +178,10 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> None:
     """Refuse files that would be overwritten, before anything is paid for."""
     from jobs.errors import UsageError
-    from jobs.export.media.joined import check_clip_path
 
     if clip is not None:
+        from jobs.export.media.joined import check_clip_path
+
         check_clip_path(clip)
     if trace is not None and after is not None and trace.resolve() == after.resolve():
         raise UsageError(f"got {trace} for both --trace and --continue, which would overwrite it; give a new file")

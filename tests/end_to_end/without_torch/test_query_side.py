@@ -115,7 +115,8 @@ def test_it_is_searched_asked_and_viewed(library, variables, films, tmp_path):
         assert output(variables, "ask", library.uri, question, *model, "--trace", trace)
     with viewer(variables, trace, library.uri) as address:
         words = urlencode({"text": QUERY, "kind": "frames"})
-        assert _json(f"{address}/data/libraries/0/search?{words}")[0]["frame_no"] == hit["frame_no"]
+        best = _json(f"{address}/data/libraries/0/search?{words}")["groups"][0]["hits"][0]
+        assert best["frame_no"] == hit["frame_no"]
         assert question in json.dumps(_json(f"{address}/data/traces/t0"))
 
 

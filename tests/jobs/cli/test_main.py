@@ -22,14 +22,14 @@ def test_help_names_every_command(kinodex: Kinodex) -> None:
     ran = kinodex("--help")
     lines = [line.split()[1:2] for line in ran.out.splitlines()]
     assert ran.code == 0
-    assert len(COMMANDS) == 21
+    assert len(COMMANDS) == 22
     assert [name for (name,) in filter(None, lines) if name in COMMANDS] == list(COMMANDS)
 
 
 def test_an_unknown_command_is_refused_with_the_names_near_it(kinodex: Kinodex) -> None:
     ran = kinodex("serch")
     assert ran.code == 2
-    assert "No such command 'serch'. Did you mean 'search', 'bench'?" in ran.err
+    assert "No such command 'serch'. Did you mean 'search', 'serve', 'bench'?" in ran.err
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -32,8 +32,8 @@ SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-POSTER_SECONDS = 300
-"""A browser keeps a poster as long before it asks whether the video is still the same."""
+PICTURE_KEPT_S = 300
+"""A browser keeps a picture so long before it asks whether it is still the same."""
 SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is a file that somebody may have sent: it may sort its tables, and must not read this server's data."""
 FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
@@ -202,8 +202,11 @@ def _detections(api: ViewerApi, request: Request) -> Any:
 
 
 def _picture(api: ViewerApi, request: Request) -> Response:
+    """A stored frame. Its bytes never change, so a browser may keep it while a search goes on."""
     where = request.path_params
-    return response(api.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
+    reply = response(api.picture(where["library"], where["video"], where["frame"]), "image/jpeg")
+    reply.headers["cache-control"] = f"private, max-age={PICTURE_KEPT_S}"
+    return reply
 
 
 def _poster_route(api: ViewerApi) -> Route:
@@ -217,7 +220,7 @@ def _poster_route(api: ViewerApi) -> Route:
     def answer(request: Request) -> Response:
         where = request.path_params
         tag = f'"{posters.tag(where["library"], where["video"])}"'
-        kept = {"etag": tag, "cache-control": f"private, max-age={POSTER_SECONDS}"}
+        kept = {"etag": tag, "cache-control": f"private, max-age={PICTURE_KEPT_S}"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=SAFE | kept)
         poster = posters.poster(where["library"], where["video"])

@@ -22,7 +22,9 @@ MEMORY_BYTES = 1_500_000_000
 ANSWER_S = 30.0
 """Longest time to look into a file; one on a slow server needs many reads."""
 SILENCE_S = 60.0
-"""A stream ends that writes nothing for so long, or that its client does not read for so long: it can go on later."""
+"""A stream ends that writes nothing for so long."""
+UNREAD_S = 60.0
+"""A stream ends that its client does not read for so long: it can go on later."""
 PIECE_BYTES = 1 << 16
 MODULE = "pipeline.media.stream_child"
 ROOT = Path(__file__).parents[3]
@@ -39,9 +41,9 @@ class TooManyStreams(KinodexError):
 class Children:
     """The children of one server: at most `most` that stream, the others for moments."""
 
-    def __init__(self, most: int = 4, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, most: int = 4, unread_s: float = UNREAD_S) -> None:
         self._most = most
-        self._silence_s = silence_s
+        self._unread_s = unread_s
         self.streaming: set[Process] = set()
 
     async def answer(self, task: dict[str, Any]) -> dict[str, Any]:
@@ -67,8 +69,8 @@ class Children:
             self.streaming.add(child)
             try:
                 assert child.stdout is not None
-                while piece := await asyncio.wait_for(child.stdout.read(PIECE_BYTES), self._silence_s):
-                    unread = asyncio.get_running_loop().call_later(self._silence_s, _kill, child)
+                while piece := await asyncio.wait_for(child.stdout.read(PIECE_BYTES), SILENCE_S):
+                    unread = asyncio.get_running_loop().call_later(self._unread_s, _kill, child)
                     try:
                         yield piece
                     finally:

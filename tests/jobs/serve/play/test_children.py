@@ -54,7 +54,7 @@ def test_a_child_that_is_killed_breaks_its_stream_off_and_one_that_nobody_reads_
             async for _ in pieces:
                 pass
         assert not children.streaming
-        unread = Children(silence_s=5.0)
+        unread = Children(unread_s=0.1)
         pieces = unread.stream(task)
         await anext(pieces)
         (child,) = unread.streaming

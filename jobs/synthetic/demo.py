@@ -67,7 +67,8 @@ def run_demo(directory: Path) -> None:
         f"\n{right} of {len(KINDS)} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
         f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
         "The built-in space and model know only these drawn films; the README says how to use real ones.\n"
-        f"Look at it: {_command()} view {directory}/trace_*.jsonl {place}",
+        f"Look, ask and play in a browser: {_command()} serve {place}\n"
+        f"The three answers, step by step: {_command()} view {directory}/trace_*.jsonl {place}",
         soft_wrap=True,
     )
 

@@ -26,23 +26,26 @@ if TYPE_CHECKING:
 BEAT_S = 15.0
 """Seconds after which a silent stream says that it lives: proxies cut those that do not."""
 
+END = 999_999_999
+"""The number of every question's last message: who names it has had the end, whichever server sent it."""
+
 GAP_S = 0.15
 """The least time between two messages: each says all that is known, so those between are left out."""
 
 
 async def event_stream(questions: Questions, request: Request) -> Response:
-    """Stream the events of a question; raises NotGiven. A reader who has had the last one gets no content."""
+    """Stream the events of a question; raises NotGiven. A reader who has had the end gets no content."""
     from starlette.responses import Response, StreamingResponse
 
     found = questions.find(request.path_params["key"])
     last = request.headers.get("last-event-id", "")
     since = int(last) if last.isdecimal() and len(last) < 10 else 0
     headers = SAFE | {"content-security-policy": FORBIDDEN_ELSEWHERE, "x-accel-buffering": "no"}
+    if since == END:
+        return Response(status_code=204, headers=headers)
     if isinstance(found, Running):
         return StreamingResponse(_events(found, since), 200, headers, media_type="text/event-stream")
-    if since:  # it had the end already, or the server has been started again
-        return Response(status_code=204, headers=headers)
-    end = message("state", 1, {"state": found.state, "error": found.error})
+    end = message("state", END, {"state": found.state, "error": found.error})
     return StreamingResponse(iter([end]), 200, headers, media_type="text/event-stream")
 
 
@@ -64,8 +67,9 @@ async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
                 yield message("progress", version, progress(running))
             if running.state != state:
                 state = running.state
-                yield message("state", version, {"state": state, "error": running.error})
-                if state in FINISHED:
+                ended = state in FINISHED
+                yield message("state", END if ended else version, {"state": state, "error": running.error})
+                if ended:
                     return
             await asyncio.sleep(GAP_S)  # events come in bursts
             coming = asyncio.ensure_future(anext(changes, None))

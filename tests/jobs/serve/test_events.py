@@ -24,3 +24,12 @@ def test_one_who_had_the_end_is_not_sent_it_again(client: Client) -> None:
     assert (only.kind, only.data) == ("state", {"state": "done", "error": None})
     for number in ("x", "-1", "9" * 30):
         assert [event.kind for event in client.events(key, {"last-event-id": number})] == ["state"]
+
+
+def test_one_who_broke_off_before_the_end_is_sent_the_end(client: Client) -> None:
+    """The stream may end between two messages of a reader, and the server may be another one by then."""
+    key = client.ask(BIRD)
+    before, *_, end = client.events(key)
+    assert before.number < end.number
+    for number in (before.number, end.number - 1):
+        assert list(client.events(key, {"last-event-id": str(number)})) == [end]

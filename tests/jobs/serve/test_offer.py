@@ -208,8 +208,9 @@ def test_a_follow_up_knows_the_question_before_it_and_hostile_words_stay_words(o
     page.get_by_label("Ask more about this").fill(f"And the sky? {EVIL}")
     page.keyboard.press("Enter")
     page.wait_for_url(lambda address: not address.endswith(f"/{first}"))
-    page.locator(".answer").wait_for()
-    earlier = client.get(f"/data/traces/{question_key(page)}").json["trace"]["question"]["earlier"]
+    second = question_key(page)
+    client.wait(second)  # an answer is on the page already: that of the question before
+    earlier = client.get(f"/data/traces/{second}").json["trace"]["question"]["earlier"]
     assert [each["question"] for each in earlier] == [f"{BIRD} {EVIL}"]
     page.get_by_role("link", name=f"“{BIRD} {EVIL}”").click()
     page.wait_for_url(f"**/{first}")

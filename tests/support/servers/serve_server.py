@@ -82,12 +82,11 @@ class Client:
 
     def events(self, key: str, headers: Mapping[str, str] | None = None) -> Generator[Event, None, None]:
         """Events of a question as they come, until the stream ends."""
-        connection = self.connect()
-        connection.request("GET", f"/data/questions/{key}/events", headers={**self.headers, **(headers or {})})
-        response = connection.getresponse()
-        assert response.status == 200, response.read()
         fields: dict[str, str] = {}
-        with closing(connection):
+        with closing(self.connect()) as connection:
+            connection.request("GET", f"/data/questions/{key}/events", headers={**self.headers, **(headers or {})})
+            response = connection.getresponse()
+            assert response.status == 200, response.read()
             for line in response:
                 name, _, value = line.decode().rstrip("\n").partition(": ")
                 if name:

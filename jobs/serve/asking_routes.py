@@ -11,13 +11,12 @@ from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget
 from agent.core.question import MAX_OPTIONS, Question
 from agent.errors import TraceError
-from index.errors import KinodexError, LibraryError, QueryError
+from index.errors import KinodexError
 from jobs.errors import UsageError
 from jobs.serve.events import event_stream
 from jobs.serve.questions import MoneySpent, Questions, TooManyQuestions
-from jobs.serve.running import AskRequest
-from jobs.viewer.api import NotGiven
-from jobs.viewer.server import guarded, json_response
+from jobs.serve.running import AskRequest, Running
+from jobs.viewer.server import guarded, json_response, status_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -28,7 +27,9 @@ LONGEST = 20_000
 """Characters of a question, and of an option."""
 
 
-class _Limits(BaseModel):
+class Limits(BaseModel):
+    """Limits of a question, which only lower the server's own."""
+
     model_config = ConfigDict(extra="forbid")
     rounds: int | None = None
     frames: int | None = None
@@ -36,18 +37,27 @@ class _Limits(BaseModel):
     seconds: float | None = None
     cost: float | None = None
 
+    def budget(self) -> Budget:
+        """The budget of these; raises BadSettings for a limit that is not above 0."""
+        return Budget(**self.model_dump())
 
-class _AskBody(BaseModel):
+
+class AskFields(BaseModel):
+    """All that a request may say of a question beside its text and options."""
+
     model_config = ConfigDict(extra="forbid")
-    question: str = Field(max_length=LONGEST)
-    options: list[str] = Field(default=[], max_length=MAX_OPTIONS + 1)
     agent: str | None = None
     videos: list[str] = Field(default=[], max_length=1000)
     settings: dict[str, str | int | float | bool] = {}
-    budget: _Limits = _Limits()
+    budget: Limits = Limits()
     force_choice: bool = False
     verify: bool = False
     after: str | None = None
+
+
+class _AskBody(AskFields):
+    question: str = Field(max_length=LONGEST)
+    options: list[str] = Field(default=[], max_length=MAX_OPTIONS + 1)
 
 
 def asking_routes(questions: Questions) -> list[Any]:
@@ -73,20 +83,23 @@ def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Req
         try:
             return await answer(request)
         except (KinodexError, TraceError) as error:
-            response = json_response({"error": str(error)}, status=status_of(error))
-            if isinstance(error, TooManyQuestions | MoneySpent):
-                response.headers["retry-after"] = str(int(error.retry_s) + 1)
-            return response
+            status = 429 if isinstance(error, TooManyQuestions | MoneySpent) else status_of(error)
+            return say_when(error, json_response({"error": str(error)}, status=status))
 
     return respond
 
 
-def status_of(error: KinodexError) -> int:
-    """The HTTP status of an error about a request."""
+def say_when(error: Exception, response: Response) -> Response:
+    """Add to a response when to try again, if a limit was reached."""
     if isinstance(error, TooManyQuestions | MoneySpent):
-        return 429
-    unknown = isinstance(error, NotGiven | TraceError | LibraryError) and not isinstance(error, QueryError)
-    return 404 if unknown else 400
+        response.headers["retry-after"] = str(int(error.retry_s) + 1)
+    return response
+
+
+def first_fault(error: ValidationError) -> tuple[str, str]:
+    """Place and message of the first value that does not fit; the place is empty for the whole."""
+    first = error.errors()[0]
+    return ".".join(map(str, first["loc"])), first["msg"]
 
 
 async def read_body(request: Request, model: type[Body]) -> Body:
@@ -97,9 +110,8 @@ async def read_body(request: Request, model: type[Body]) -> Body:
     try:
         return model.model_validate_json(await request.body())
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the body"
-        raise UsageError(f"{where}: {first['msg']}") from error
+        where, message = first_fault(error)
+        raise UsageError(f"{where or 'the body'}: {message}") from error
 
 
 async def _start(questions: Questions, request: Request) -> Response:
@@ -110,7 +122,7 @@ async def _start(questions: Questions, request: Request) -> Response:
         agent=body.agent or questions.settings.agent.name,
         videos=tuple(body.videos),
         settings=body.settings,
-        budget=Budget(**body.budget.model_dump()),
+        budget=body.budget.budget(),
         rules=AnswerRules(force_choice=body.force_choice, verify=body.verify),
         after=body.after,
     )
@@ -126,7 +138,6 @@ def _listing(questions: Questions, request: Request) -> Response:
 
 async def _stop(questions: Questions, request: Request) -> Response:
     found = questions.find(request.path_params["key"])
-    stop = getattr(found, "stop", None)
-    if stop is not None:
-        stop()
+    if isinstance(found, Running):  # one that has ended needs no stop
+        found.stop()
     return json_response({}, status=202)

@@ -122,10 +122,15 @@ def guarded(
                 return answer(request)
             return await asyncio.get_running_loop().run_in_executor(worker, answer, request)
         except (KinodexError, TraceError) as error:
-            unknown = isinstance(error, NotGiven | TraceError | LibraryError) and not isinstance(error, QueryError)
-            return json_response({"error": str(error)}, status=404 if unknown else 400)
+            return json_response({"error": str(error)}, status=status_of(error))
 
     return respond
+
+
+def status_of(error: Exception) -> int:
+    """HTTP status of an error about a request: 404 for what is not there, else 400."""
+    unknown = isinstance(error, NotGiven | TraceError | LibraryError) and not isinstance(error, QueryError)
+    return 404 if unknown else 400
 
 
 def json_response(value: Any, status: int = 200) -> Response:

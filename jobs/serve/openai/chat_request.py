@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from agent.core.budget import Budget
 from agent.core.question import MAX_OPTIONS
+from jobs.serve.asking_routes import AskFields, first_fault
 from jobs.serve.openai.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -18,37 +18,14 @@ CHARACTERS = 200_000
 MESSAGES = 1000
 
 
-class Limits(BaseModel):
-    """Limits of a question, which only lower the server's own."""
-
-    model_config = ConfigDict(extra="forbid")
-    rounds: int | None = None
-    frames: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    cost: float | None = None
-
-    def budget(self) -> Budget:
-        """The budget of these; raises BadSettings for a limit that is not above 0."""
-        return Budget(**self.model_dump())
-
-
-class OwnFields(BaseModel):
+class OwnFields(AskFields):
     """Fields that OpenAI's form has no place for (`extra_body={"kinodex": {...}}`).
 
     `options` None: those that the text lists; an empty list: none, whatever the text looks like. `reasoning`: stream
     each round as a sentence. `cite`: end the content with the evidence in words.
     """
 
-    model_config = ConfigDict(extra="forbid")
     options: list[str] | None = Field(default=None, max_length=MAX_OPTIONS + 1)
-    videos: list[str] = Field(default=[], max_length=1000)
-    agent: str | None = None
-    settings: dict[str, str | int | float | bool] = {}
-    budget: Limits = Limits()
-    force_choice: bool = False
-    verify: bool = False
-    after: str | None = None
     reasoning: bool = True
     cite: bool = False
 
@@ -88,9 +65,8 @@ async def read_request(request: Request) -> ChatRequest:
     try:
         body = ChatRequest.model_validate_json(await request.body())
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RequestRefused(f"{where or 'the body'}: {first['msg']}", where or None) from error
+        where, message = first_fault(error)
+        raise RequestRefused(f"{where or 'the body'}: {message}", where or None) from error
     check_supported(body)
     return body
 

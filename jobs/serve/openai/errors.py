@@ -9,6 +9,7 @@ from agent.errors import ModelError, TraceError
 from index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
 from index.redact import redact
 from jobs.errors import UsageError
+from jobs.serve.asking_routes import say_when
 from jobs.serve.questions import MoneySpent, QuestionFault, TooManyQuestions
 from jobs.viewer.api import NotGiven
 from jobs.viewer.server import json_response
@@ -43,10 +44,7 @@ def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Req
 def error_response(error: Exception) -> Response:
     """The response to an error of the tree; clients wait as long as `retry-after` says."""
     status, body = error_body(error)
-    response = json_response(body, status=status)
-    if isinstance(error, TooManyQuestions | MoneySpent):
-        response.headers["retry-after"] = str(int(error.retry_s) + 1)
-    return response
+    return say_when(error, json_response(body, status=status))
 
 
 def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
